@@ -21,14 +21,27 @@ export const gatewayArg = {
 
 const TIMEOUT_MS = 30_000;
 
-/**
- * Finds the gateway: `--url`, GATEWAY_URL, else run.json. The master key comes from PROXY_MASTER_KEY or, for the gateway
- * running here, from secrets.json. Throws a Failure when no gateway is running here or the key is missing.
- */
+/** The admin API of the gateway that {@link locateGateway} finds. */
 export function findGateway(
   url: string | undefined,
   env: Environment = process.env,
 ): AdminApi {
+  const { address, masterKey } = locateGateway(url, env);
+  return openAdminApi({
+    address,
+    credential: () => masterKey,
+    timeoutMs: TIMEOUT_MS,
+  });
+}
+
+/**
+ * Finds the gateway: `--url`, GATEWAY_URL, else run.json. The master key comes from PROXY_MASTER_KEY or, for the gateway
+ * running here, from secrets.json. Throws a Failure when no gateway is running here or the key is missing.
+ */
+export function locateGateway(
+  url: string | undefined,
+  env: Environment = process.env,
+): { readonly address: string; readonly masterKey: string } {
   const home = locateHome(env);
   const given = url ?? readVariable("GATEWAY_URL", env);
   const address = (given ?? addressHere(home)).replace(/\/+$/, "");
@@ -45,11 +58,7 @@ export function findGateway(
       `the master key of the gateway at ${address} is required: set PROXY_MASTER_KEY, or PROXY_MASTER_KEY_FILE to a file that contains it.`,
     );
   }
-  return openAdminApi({
-    address,
-    credential: () => masterKey,
-    timeoutMs: TIMEOUT_MS,
-  });
+  return { address, masterKey };
 }
 
 function addressHere(home: Home): string {

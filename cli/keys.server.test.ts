@@ -42,8 +42,9 @@ const hearth = (
     GATEWAY_URL: fixture.url,
     PROXY_MASTER_KEY: MASTER_KEY,
   },
+  input?: string,
 ): Promise<CommandResult> =>
-  startHearth(words, { HEARTH_HOME: place.home.root, ...env }).ended;
+  startHearth(words, { HEARTH_HOME: place.home.root, ...env }, input).ended;
 
 test("a key is created, listed, blocked and unblocked", async () => {
   const created = await hearth([
@@ -60,7 +61,7 @@ test("a key is created, listed, blocked and unblocked", async () => {
   const listed = await hearth(["keys", "list", "--user", "anna"]);
   expect(listed).toMatchObject({ code: 0, error: "" });
   expect(listed.out).toMatch(
-    /● active {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +\d{4}-\d\d-01/,
+    /● active {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +[\d.]+ % +\d{4}-\d\d-01/,
   );
   expect(listed.out).not.toContain(key);
 
@@ -73,6 +74,47 @@ test("a key is created, listed, blocked and unblocked", async () => {
   await expect
     .poll(async () => (await fixture.chat(key, "again")).status, PATIENT)
     .toBe(200);
+});
+
+test("a key is changed, shown, rotated and deleted", async () => {
+  const created = await hearth(
+    "keys new --alias ben-phone --user ben --budget 5 --rpm 60".split(" "),
+  );
+  const [key = ""] = created.out.split("\n");
+  await fixture.chat(key, "hello");
+
+  const update = "keys update ben-phone --budget 10 --per 1mo --rpm none";
+  expect((await hearth(update.split(" "))).out).toContain(
+    'Key "ben-phone" updated.',
+  );
+  const shown = await hearth(["keys", "show", "ben-phone"]);
+  expect(shown).toMatchObject({ code: 0, error: "" });
+  expect(shown.out).toMatch(/^ben-phone has \$ [\d.]+ of \$ 10\.00 left\.$/m);
+  expect(shown.out).toContain("owner: ben");
+  expect(shown.out).not.toContain("requests per minute");
+
+  const rotated = await hearth(
+    "keys rotate ben-phone --grace 24h --json".split(" "),
+  );
+  const { key: newKey } = JSON.parse(rotated.out) as { key: string };
+  expect(newKey).not.toBe(key);
+  for (const each of [key, newKey]) {
+    await expect
+      .poll(async () => (await fixture.chat(each, "again")).status, PATIENT)
+      .toBe(200);
+  }
+
+  const asked = await hearth(["keys", "delete", "ben-phone"]);
+  expect(asked.code).toBe(2);
+  expect(asked.error).toContain(
+    'deleting key "ben-phone" requires confirmation',
+  );
+  expect(
+    (await hearth(["keys", "delete", "ben-phone", "--yes"])).out,
+  ).toContain('Key "ben-phone" deleted.');
+  await expect
+    .poll(async () => (await fixture.chat(newKey, "gone")).status, PATIENT)
+    .toBe(401);
 });
 
 test("the suggested call uses an available model", async () => {
@@ -116,6 +158,9 @@ test.each([
   [["keys", "block", "unknown"], 1, 'key with alias "unknown" not found'],
   [["keys", "block", "sk-a-secret"], 2, "must not be a command-line argument"],
   [["keys", "block"], 2, "key is required"],
+  [["keys", "update", "as-json"], 2, "nothing to change"],
+  [["keys", "show", "as-jsom"], 1, 'did you mean "as-json"?'],
+  [["keys", "new", "--team", "Nobody"], 1, "Create it with `hearth teams new`"],
   [["keys", "lst"], 2, 'did you mean "list"?'],
   [["keys", "list", "--most", "0"], 2, "at least 1"],
 ] as const)("%j is rejected with a hint", async (words, code, says) => {
@@ -137,6 +182,25 @@ test("a missing gateway or master key is reported with the fix", async () => {
   });
   expect(away.code).toBe(1);
   expect(away.error).toContain("does not answer");
+});
+
+test("a provider key is stored, and the models that wait for it are ready at once", async () => {
+  const store = (provider: string, key: string) =>
+    hearth(["models", "key", provider], undefined, `${key}\n`);
+  expect((await hearth(["models", "list"])).out).toMatch(
+    /waiting +pending: needs HEARTH_TEST_UNSET_KEY/,
+  );
+  expect((await store("openia", "sk-1")).error).toContain(
+    'unknown provider "openia" (did you mean "openai"?)',
+  );
+  expect((await store("openai", "")).error).toContain("no key was given");
+  for (const key of ["sk-first", "sk-second"]) {
+    const stored = await store("HEARTH_TEST_UNSET_KEY", key);
+    expect(stored).toMatchObject({ code: 0, error: "" });
+    expect(stored.out).toContain("HEARTH_TEST_UNSET_KEY stored, encrypted.");
+    expect(stored.out).not.toContain(key);
+  }
+  expect((await hearth(["models", "list"])).out).toMatch(/waiting +ready/);
 });
 
 test("LiteLLM's keys are imported with one command", async () => {

@@ -25,8 +25,12 @@ export const hearth: Verb = {
     resume: async () => (await import("./pause.ts")).resume,
     maintenance: async () => (await import("./maintenance.ts")).maintenance,
     keys: async () => (await import("./keys.ts")).keys,
+    users: async () => (await import("./users.ts")).users,
+    teams: async () => (await import("./teams.ts")).teams,
+    budgets: async () => (await import("./budgets.ts")).budgets,
     instances: async () => (await import("./instances.ts")).instances,
     models: async () => (await import("./models.ts")).models,
+    chat: async () => (await import("./chat.ts")).chat,
     jobs: async () => (await import("./jobs.ts")).jobs,
     backup: async () => (await import("./backup.ts")).backup,
     offsite: async () => (await import("./offsite.ts")).offsite,
@@ -43,6 +47,7 @@ export const hearth: Verb = {
     service: async () => (await import("./service.ts")).service,
     config: async () => (await import("./config.ts")).config,
     import: async () => (await import("./import.ts")).importing,
+    completion: async () => (await import("./completion.ts")).completion,
   },
 };
 
@@ -51,6 +56,12 @@ async function main(): Promise<ExitCode> {
     const [first] = process.argv.slice(2);
     if (first === "--version" || first === "-v") {
       print(versionWords());
+      return 0;
+    }
+    // Asked by the shell's completion script.
+    if (first === "complete") {
+      const { completeWords } = await import("./completion.ts");
+      await completeWords(hearth, process.argv.slice(4));
       return 0;
     }
     return await runVerb(hearth, process.argv.slice(2));

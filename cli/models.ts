@@ -1,151 +1,99 @@
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
-import { askHttp } from "../supervisor/checks/http-get.ts";
-import { addModels, type Written } from "../embedded/discovery/local-config.ts";
-import {
-  findRunners,
-  type FoundRunner,
-} from "../embedded/discovery/runners.ts";
-import { asTyped, locateHome, operatorFile } from "../supervisor/home/home.ts";
-import { readSecretsFile } from "../supervisor/home/secrets.ts";
-import {
-  aliveIn,
-  readRunFile,
-} from "../supervisor/runtimes/process/run-file.ts";
-import { alignColumns, paint, print } from "./terminal.ts";
+import { z } from "zod";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { printTable } from "./job-run.ts";
+import { discover } from "./models-discover.ts";
+import { key } from "./models-key.ts";
+import { test } from "./models-test.ts";
+import { print, type Cell } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
-const discover = defineVerb({
-  name: "models discover",
+const modelList = z.object({
+  data: z.array(
+    z.looseObject({
+      model_name: z.string(),
+      model_info: z.looseObject({
+        litellm_provider: z.string(),
+        mode: z.string(),
+        waits_for: z.string().nullable(),
+        /** Dollars per token. */
+        input_cost_per_token: z.number().nullable(),
+        output_cost_per_token: z.number().nullable(),
+        max_input_tokens: z.number().nullable(),
+      }),
+      provider_params: z.looseObject({ model: z.string() }),
+    }),
+  ),
+});
+
+type Deployment = z.infer<typeof modelList>["data"][number];
+
+const list = defineVerb({
+  name: "models list",
   description:
-    "Find models of local runners and add them to config/gateway.local.yaml.",
-  example: "hearth models discover --url http://192.168.1.10:11434",
+    "List each alias with its deployments, price and context window, and what a pending one needs.",
+  example: "hearth models list",
   args: {
-    url: {
-      type: "string",
-      description: "Address of another runner; several separated by commas",
-      valueHint: "address",
-    },
-    file: {
-      type: "string",
-      description: "File to write (default: your gateway.local.yaml)",
-      valueHint: "path",
-    },
-    json: { type: "boolean", description: "Print the result as JSON" },
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...gatewayArg,
   },
-  run: async ({ url, file: given, json }) => {
-    const file = given ?? operatorFile(locateHome(), "gateway.local.yaml");
-    mkdirSync(dirname(file), { recursive: true });
-    const urls = (url ?? "").split(",").filter((each) => each !== "");
-    const runners = await findRunners(process.env, urls);
-    const written = addModels(file, runners);
-    const reloaded =
-      written.added.length > 0 ? await reloadGateway() : "not needed";
-    if (json) {
-      print(JSON.stringify({ runners, ...written, file, reloaded }, null, 2));
+  run: async ({ json, url }) => {
+    const { data } = modelList.parse(
+      await findGateway(url).ask("GET", "/model/info"),
+    );
+    if (json === true) {
+      print(JSON.stringify({ models: data }, null, 2));
+    } else if (data.length === 0) {
+      print(
+        "No models. Run `hearth models discover` to find local ones, or add some to gateway.local.yaml.",
+      );
     } else {
-      print(describe(runners, written, file, reloaded));
+      printTable(
+        ["alias", "state", "deployment", "$ per M in", "out", "context"],
+        data.map(rowOf),
+      );
     }
-    return runners.length > 0 ? 0 : 1;
+    return 0;
   },
 });
+
+function rowOf({
+  model_name,
+  model_info: info,
+  provider_params: params,
+}: Deployment): readonly Cell[] {
+  return [
+    { text: model_name, tone: "strong" },
+    info.waits_for === null
+      ? { text: "ready", tone: "ok" }
+      : { text: `pending: needs ${info.waits_for}`, tone: "soft" },
+    { text: params.model },
+    { text: perMillion(info.input_cost_per_token), right: true },
+    { text: perMillion(info.output_cost_per_token), right: true },
+    {
+      text:
+        info.max_input_tokens === null
+          ? "–"
+          : info.max_input_tokens.toLocaleString("en"),
+      right: true,
+      tone: "soft",
+    },
+  ];
+}
+
+function perMillion(dollars: number | null): string {
+  return dollars === null
+    ? "–"
+    : String(Number((dollars * 1e6).toPrecision(4)));
+}
 
 export const models: Verb = {
   name: "models",
   description: "Models of the gateway.",
-  example: "hearth models discover --help",
-  verbs: { discover: async () => discover },
+  example: "hearth models list",
+  verbs: {
+    list: async () => list,
+    test: async () => test,
+    key: async () => key,
+    discover: async () => discover,
+  },
 };
-
-type Reloaded = "yes" | "not running" | "failed" | "not needed";
-
-function describe(
-  runners: readonly FoundRunner[],
-  { added, known }: Written,
-  file: string,
-  reloaded: Reloaded,
-): string {
-  if (runners.length === 0) {
-    return "No local runner found (tried Ollama on port 11434, LM Studio 1234, llama.cpp 8080, vLLM 8000, LOCAL_RUNNER_A_URL, LOCAL_RUNNER_B_URL): start one, or set its address with --url.";
-  }
-  const addedNames = new Set(
-    added.map(
-      (entry) => `${entry.provider_params.api_base} ${entry.model_name}`,
-    ),
-  );
-  const rows = runners.flatMap((runner) =>
-    runner.models.map((model) => [
-      addedNames.has(`${runner.apiBase} ${model}`)
-        ? ({ text: "+ added", tone: "ok" } as const)
-        : ({ text: "= known", tone: "soft" } as const),
-      { text: model, tone: "strong" } as const,
-      { text: runner.name },
-      { text: runner.address, tone: "soft" } as const,
-    ]),
-  );
-  return [
-    added.length === 0
-      ? `No new models: all ${known.length} are already in ${asTyped(file)}.`
-      : `${added.length} ${added.length === 1 ? "model" : "models"} added to ${asTyped(file)}.`,
-    "",
-    ...alignColumns(rows),
-    ...runnersWithoutModels(runners),
-    ...nextSteps(reloaded),
-  ].join("\n");
-}
-
-function runnersWithoutModels(
-  runners: readonly FoundRunner[],
-): readonly string[] {
-  return runners
-    .filter((runner) => runner.models.length === 0)
-    .map(
-      (runner) =>
-        `${runner.name} at ${runner.address} is running but has no models yet.`,
-    );
-}
-
-function nextSteps(reloaded: Reloaded): readonly string[] {
-  const alone = process.env["HEARTH_GATEWAY_CONFIG"];
-  if (alone !== undefined && alone !== "") {
-    return [
-      "",
-      paint(
-        "warn",
-        `HEARTH_GATEWAY_CONFIG is set to ${alone}, which replaces all other files: copy the new entries there.`,
-      ),
-    ];
-  }
-  switch (reloaded) {
-    case "yes":
-      return ["", "The running gateway has loaded them."];
-    case "failed":
-      return [
-        "",
-        "The running gateway has not loaded them yet. Run `hearth restart gateway`.",
-      ];
-    case "not running":
-      return ["", "Run `hearth up` to start the gateway with them."];
-    case "not needed":
-      return [];
-  }
-}
-
-/** Reloads the files of the gateway started here by `hearth up`. */
-async function reloadGateway(): Promise<Reloaded> {
-  const home = locateHome();
-  const gateway = aliveIn(readRunFile(home.runFile).services["gateway"]);
-  if (gateway === undefined) {
-    return "not running";
-  }
-  const answer = await askHttp(`${gateway.address}/config/reload`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${readSecretsFile(home)?.masterKey ?? ""}`,
-      "content-type": "application/json",
-    },
-    body: "{}",
-    signal: AbortSignal.timeout(10_000),
-  }).catch(() => undefined);
-  return answer?.status === 200 ? "yes" : "failed";
-}

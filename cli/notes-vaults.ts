@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline/promises";
 import { readVariable } from "../core/environment.ts";
 import { inWords } from "../core/duration.ts";
 import { inMegabytes } from "../supervisor/vaults/compaction.ts";
@@ -11,7 +10,8 @@ import { printTable } from "./job-run.ts";
 import { printSetup, setupArgs } from "./setup-answer.ts";
 import { findStack } from "./stack-client.ts";
 import { print, type Tone } from "./terminal.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import { askForName, yesArg } from "./ask-for-name.ts";
+import { defineVerb } from "./verb.ts";
 
 /** `--url` is the address for devices here, so the supervisor has another option. */
 export const supervisorArg = {
@@ -270,13 +270,17 @@ export const remove = defineVerb({
   example: "hearth notes remove old-notes",
   args: {
     ...vaultArg,
-    yes: { type: "boolean", description: "Do not ask for confirmation" },
+    ...yesArg,
     json,
     ...supervisorArg,
   },
   run: async ({ vault, yes, json, supervisor }) => {
     if (yes !== true) {
-      await askForName(vault);
+      await askForName(
+        `vault "${vault}"`,
+        vault,
+        "This deletes the vault on the server for all devices.",
+      );
     }
     const removed = (await findStack(supervisor).ask(
       "POST",
@@ -293,27 +297,3 @@ export const remove = defineVerb({
     return 0;
   },
 });
-
-async function askForName(vault: string): Promise<void> {
-  if (!process.stdin.isTTY) {
-    throw new UsageError(
-      `deleting vault "${vault}" requires confirmation: add --yes, or run the command in a terminal.`,
-    );
-  }
-  const prompt = createInterface({
-    input: process.stdin,
-    output: process.stderr,
-  });
-  try {
-    const answer = await prompt.question(
-      `This deletes the vault on the server for all devices. Type its name (${vault}) to continue: `,
-    );
-    if (answer.trim() !== vault) {
-      throw new UsageError(
-        `the name does not match; vault "${vault}" was not deleted.`,
-      );
-    }
-  } finally {
-    prompt.close();
-  }
-}

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline/promises";
-import { Writable } from "node:stream";
 import { locateHome } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import { Failure, sentencesOf } from "../core/failure.ts";
+import { askForSecret } from "./ask-for-secret.ts";
 import { openVaultFiles } from "../supervisor/vaults/vault-file.ts";
 
 export const passphraseArg = {
@@ -40,17 +39,5 @@ export async function vaultPassphrase(
       `vault "${vault}" is encrypted: set its passphrase with --passphrase-file or HEARTH_VAULT_PASSPHRASE.`,
     );
   }
-  process.stderr.write(`Passphrase of vault ${vault}: `);
-  const prompt = createInterface({
-    input: process.stdin,
-    // Discards the echo of the input.
-    output: new Writable({ write: (_chunk, _encoding, done) => done() }),
-    terminal: true,
-  });
-  try {
-    return await prompt.question("");
-  } finally {
-    prompt.close();
-    process.stderr.write("\n");
-  }
+  return askForSecret(`Passphrase of vault ${vault}`);
 }

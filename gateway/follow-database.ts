@@ -66,6 +66,7 @@ function changeHandler({
   return (table, id) => {
     switch (table) {
       case "models":
+      case "credentials":
         readModels({ live, log });
         break;
       case "spend_totals":

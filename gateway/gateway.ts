@@ -24,6 +24,8 @@ import type { ProviderClient } from "./providers/client.ts";
 import type { Catalog } from "./routing/catalog.ts";
 import type { ModelHealth } from "./routing/health.ts";
 import type { Router } from "./routing/route.ts";
+import type { Traces } from "./tracing/traces.ts";
+import type { CallWebhook } from "./webhook/call-webhook.ts";
 
 /** The result of a reload: the changes, or why there were none. */
 export type Reloaded =
@@ -44,6 +46,10 @@ export interface Gateway {
   readonly limits: Limits;
   readonly metrics: CallMetrics;
   readonly prompts: PromptLog;
+  /** null: calls are not traced. */
+  readonly traces: Traces | null;
+  /** null: no webhook receives finished calls. */
+  readonly webhook: CallWebhook | null;
   readonly journal: Journal<Intent, Outcome>;
   readonly pending: PendingSums;
   readonly ledger: Ledger;

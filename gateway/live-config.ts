@@ -109,7 +109,10 @@ export class LiveConfig {
 
   #catalogOf({ models, router }: GatewayConfig): Catalog {
     return new Catalog(
-      [...models, ...this.#stored.deployments()],
+      [
+        ...models.map((model) => this.#stored.withStoredKey(model)),
+        ...this.#stored.deployments(),
+      ],
       this.#prices,
       router.modelGroupAlias,
     );

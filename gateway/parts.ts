@@ -45,6 +45,8 @@ import type { Router } from "./routing/route.ts";
 import { createObservations } from "./routing/strategies.ts";
 import { createMemoryUsage, createRedisUsage } from "./routing/usage.ts";
 import { createTokenCounter } from "./tokens/tokens.ts";
+import type { Traces } from "./tracing/traces.ts";
+import { CallWebhook } from "./webhook/call-webhook.ts";
 
 export interface PartsOptions extends LiveConfigOptions {
   readonly version: string;
@@ -80,6 +82,8 @@ export class GatewayParts implements Gateway {
   readonly underWay: CallsUnderWay;
   readonly refusals: RejectionLog;
   readonly prompts: PromptLog;
+  readonly traces: Traces | null;
+  readonly webhook: CallWebhook | null;
   readonly providers: ProviderClient;
   readonly router: Router;
   readonly modelHealth: ModelHealth;
@@ -91,6 +95,7 @@ export class GatewayParts implements Gateway {
     journal: Journal<Intent, Outcome>,
     connections: Connections,
     prices: PriceBook,
+    traces: Traces | null,
   ) {
     const { config, log } = options;
     const { pool, callPool, sessionPool, redis } = connections;
@@ -107,7 +112,10 @@ export class GatewayParts implements Gateway {
     this.journal = journal;
     this.cache = createCache(config, connections);
     this.limits = this.#createLimits(redis);
-    this.metrics = createCallMetrics(config.general.metricsLabelValues);
+    this.metrics = createCallMetrics(
+      config.general.metricsLabelValues,
+      config.litellmMetrics,
+    );
     this.callers = this.#createCallers();
     this.ledger = this.#createLedger();
     this.retention = createRetention({
@@ -119,6 +127,11 @@ export class GatewayParts implements Gateway {
     this.underWay = new CallsUnderWay(this.limits);
     this.refusals = new RejectionLog(pool, log);
     this.prompts = new PromptLog(pool, log);
+    this.traces = traces;
+    this.webhook =
+      config.callWebhook === null
+        ? null
+        : new CallWebhook(config.callWebhook, log);
     this.providers = createProviderClient(config.timeouts);
     this.router = this.#createRouter(redis);
     this.modelHealth = this.#createModelHealth();
@@ -211,11 +224,22 @@ export class GatewayParts implements Gateway {
         router: () => live.config.router,
         redis,
         log: this.log,
-        onCooldown: (id) => this.metrics.cooledDown(id),
+        onCooldown: (id, status) => this.#countCooldown(id, status),
       }),
       usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
       observations: createObservations(),
     };
+  }
+
+  #countCooldown(id: string, status: number): void {
+    const { litellm } = this.metrics;
+    this.metrics.cooledDown(id);
+    if (litellm !== null) {
+      const deployment = this.catalog.deployments.find((one) => one.id === id);
+      if (deployment !== undefined) {
+        litellm.cooledDown(deployment, status);
+      }
+    }
   }
 
   #createModelHealth(): ModelHealth {

@@ -21,6 +21,7 @@ import {
 } from "./pricing/prices.ts";
 import { StartError } from "./start-error.ts";
 import { drain, stopParts } from "./stop.ts";
+import { openTraces } from "./tracing/open.ts";
 
 export interface RunningGateway {
   readonly gateway: Gateway;
@@ -57,7 +58,8 @@ export async function startGateway(
   const journal = await openGatewayJournal(config, log);
   const connections = await openConnections(config, log);
   const prices = openPrices(config.general.pricesFile);
-  const parts = new GatewayParts(options, journal, connections, prices);
+  const traces = await openTraces(config.tracing, options.version, log);
+  const parts = new GatewayParts(options, journal, connections, prices, traces);
   const server = createServer({ ...config.server, log });
   const clients = watchConnections(server.server);
   server.addHook("onRequest", async (_request, reply) => {

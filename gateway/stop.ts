@@ -36,12 +36,18 @@ export async function stopParts(
   parts: GatewayParts,
   connections: Connections,
 ): Promise<void> {
-  const { ledger, refusals, prompts } = parts;
+  const { ledger, refusals, prompts, traces, webhook } = parts;
   const { redis, cacheRedis } = connections;
   await flushLedger(parts);
   await ledger.stop();
   await Promise.race([
-    Promise.all([refusals.stop(), prompts.stop()]),
+    Promise.all([
+      refusals.stop(),
+      prompts.stop(),
+      webhook?.stop(),
+      // What the collector does not accept is counted and logged there.
+      traces?.close().catch(() => undefined),
+    ]),
     sleep(LAST_FLUSH_MS, undefined, { ref: false }),
   ]);
   parts.retention.stop();

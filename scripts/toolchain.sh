@@ -2,8 +2,9 @@
 # Builds programs that test machines cannot download from their published Go modules, and prints the directory whose bin/ contains
 # them: the pulumi command, the Caddy named in infra/images/images.ts, for the edge's stand-in image, and a Kubernetes cluster with
 # Helm and CoreDNS. Idempotent; the output is outside the clone. The first build takes about 12, 3 and 17 minutes on one core.
+# `python` installs the packages of test/clients/requirements.txt, and its directory is python/ in the one printed.
 #
-# usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm]       all by default
+# usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python]       all but python by default
 #
 # Only pulumi's engine: the Node language host and the docker and postgresql plugins are not available as Go modules, so tests use
 # doubles of them (test/infra/doubles).
@@ -15,13 +16,13 @@ export CGO_ENABLED=0 GOFLAGS=-mod=readonly
 
 log() { printf 'toolchain: %s\n' "$*" >&2; }
 
-# Runs a command that builds bin/$1, unless it is up to date.
-once() { # program source command...
-  local program=$1 want started=$SECONDS
+# Runs a command that creates the file $1, unless it is up to date.
+once() { # file source command...
+  local program=${1##*/} want started=$SECONDS
   exec 9>"$out/$program.lock"
   flock 9
-  want=$( (go version && echo "$2") | sha256sum | cut -d' ' -f1)
-  [[ ! -x $out/bin/$program || $(cat "$out/$program.stamp" 2>/dev/null) != "$want" ]] || return 0
+  want=$(echo "$2" | sha256sum | cut -d' ' -f1)
+  [[ ! -x $out/$1 || $(cat "$out/$program.stamp" 2>/dev/null) != "$want" ]] || return 0
   log "building $program (once)"
   rm -f "$out/$program.stamp"
   "${@:3}"
@@ -29,9 +30,15 @@ once() { # program source command...
   log "built in $((SECONDS - started)) s"
 }
 
+# The same for a program that go builds.
+once_built() { # program source command...
+  command -v go >/dev/null || { log "Go 1.26 is required to build $1: install Go"; exit 1; }
+  once "bin/$1" "$(go version && echo "$2")" "${@:3}"
+}
+
 # A program whose module can be installed as published.
 install() { # package@version
-  once "$(basename "${1%@*}")" "${1##*@v}" env GOBIN="$out/bin" nice go install -p 2 -trimpath -ldflags "-s -w" "$1"
+  once_built "$(basename "${1%@*}")" "${1##*@v}" env GOBIN="$out/bin" nice go install -p 2 -trimpath -ldflags "-s -w" "$1"
 }
 
 build_pulumi() {
@@ -55,19 +62,31 @@ build_kube() {
   for name in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do ln -sf kube "$out/bin/$name"; done
 }
 
+# Only wheels: nothing that a package brings runs before a test imports it.
+install_python() {
+  rm -rf "$out/python"
+  python3 -m venv "$out/python"
+  nice "$out/python/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --no-compile \
+    -r "$requirements"
+}
+
+requirements=$here/../test/clients/requirements.txt
 caddy=$(sed -nE 's|.*library/caddy:([0-9.]+).*|\1|p' "$here/../infra/images/images.ts")
 
-command -v go >/dev/null || { log "Go 1.26 is required to build the pulumi command: install Go, or the official pulumi command"; exit 1; }
 mkdir -p "$out/bin"
 (($#)) || set -- pulumi caddy kube coredns helm
 for program in "$@"; do
   case $program in
-    pulumi) once pulumi "$(cat "$here"/toolchain/{go.mod,go.sum,tools.go})" build_pulumi ;;
+    pulumi) once_built pulumi "$(cat "$here"/toolchain/{go.mod,go.sum,tools.go})" build_pulumi ;;
     caddy) install "github.com/caddyserver/caddy/v2/cmd/caddy@v$caddy" ;;
-    kube) once kube "$(cat "$here"/toolchain/kube/{go.mod,go.sum,main.go})" build_kube ;;
+    kube) once_built kube "$(cat "$here"/toolchain/kube/{go.mod,go.sum,main.go})" build_kube ;;
     coredns) install github.com/coredns/coredns@v1.15.0 ;;
     helm) install helm.sh/helm/v3/cmd/helm@v3.22.0 ;;
-    *) log "usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm]"; exit 2 ;;
+    python)
+      command -v python3 >/dev/null || { log "Python 3.10 or newer is required: install python3 and python3-venv"; exit 1; }
+      once python/bin/python3 "$(python3 --version && cat "$requirements")" install_python
+      ;;
+    *) log "usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python]"; exit 2 ;;
   esac
 done
 echo "$out"

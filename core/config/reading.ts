@@ -75,7 +75,12 @@ const SECRET_KEY =
 const SECRET_VALUE =
   /^(sk|pk|gsk|xai|hf|ghp|key)[-_]|^AIza|^eyJ|:\/\/[^/]*@|^[\w+/=-]{32,}$/i;
 /** Sections in which any address may be a secret, such as that of a webhook. */
-const SECRET_SECTIONS: readonly unknown[] = ["notify", "watchdog"];
+const SECRET_SECTIONS: readonly unknown[] = [
+  "notify",
+  "watchdog",
+  "call_webhook",
+  "tracing",
+];
 
 /** A rejected value in words; null where it could be a secret. */
 function givenValue(node: Tree, path: Path): string | null {
@@ -90,7 +95,7 @@ function givenValue(node: Tree, path: Path): string | null {
       }
       const text = JSON.stringify(node.value);
       const isHidden =
-        SECRET_SECTIONS.includes(path[0]) ||
+        path.slice(0, 2).some((step) => SECRET_SECTIONS.includes(step)) ||
         path.some((step) => SECRET_KEY.test(String(step))) ||
         SECRET_VALUE.test(String(node.value)) ||
         text.length > 60;

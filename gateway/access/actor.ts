@@ -185,12 +185,14 @@ export function administeredTeams(actor: Actor): readonly string[] {
 
 function restrictedBy(caller: KeyCaller): Actor["restrictedBy"] {
   const { limits, modelLimits, models, allowedRoutes, expires, tags } = caller;
+  const { guardrails } = caller;
   const isLimited =
     hasLimit(limits) ||
     modelLimits.size > 0 ||
     models.length > 0 ||
     allowedRoutes.length > 0 ||
     tags.length > 0 ||
+    guardrails.length > 0 ||
     expires !== null;
   if (isLimited) {
     return "limits";

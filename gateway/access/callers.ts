@@ -20,6 +20,8 @@ export interface KeyCaller {
   /** Names from callers are looked up in maps, since `constructor` is a name too. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly tags: readonly string[];
+  /** Guardrails that check its calls, besides its team's. */
+  readonly guardrails: readonly string[];
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly allowedRoutes: readonly string[];
   readonly keyType: string;
@@ -45,6 +47,7 @@ export interface KeyCaller {
     readonly models: readonly string[];
     readonly modelAliases: ReadonlyMap<string, string>;
     readonly tags: readonly string[];
+    readonly guardrails: readonly string[];
     readonly blocked: boolean;
     readonly limits: PayerLimits;
     readonly memberLimits: PayerLimits | null;
@@ -185,10 +188,17 @@ function limitsOf(own: string, tier: string): string {
     'parallel', coalesce(${own}.max_parallel_requests, ${tier}.max_parallel_requests))`;
 }
 
+/** The models of the access groups of a row, of the table alias `of` in the statement. */
+function groupModelsOf(of: string): string {
+  return `ARRAY(SELECT DISTINCT unnest(g.access_model_names) FROM access_groups g WHERE g.access_group_id = ANY(${of}.access_group_ids))`;
+}
+
 const KEY_QUERY = `
   SELECT k.*, least(k.expires, rotated.valid_until) AS expires, ${limitsOf("k", "kb")} AS limits, kb.model_max_budget AS tier_model_max_budget,
     u.models AS user_models, u.user_role, CASE WHEN u.user_id IS NOT NULL THEN ${limitsOf("u", "ub")} END AS user_limits,
-    t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.metadata -> 'tags' AS team_metadata_tags, t.blocked AS team_blocked, t.team_member_budget,
+    ${groupModelsOf("k")} AS group_models, ${groupModelsOf("t")} AS team_group_models,
+    t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.metadata -> 'tags' AS team_metadata_tags,
+    t.guardrails AS team_guardrails, t.metadata -> 'guardrails' AS team_metadata_guardrails, t.blocked AS team_blocked, t.team_member_budget,
     CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
     CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits, m.allowed_models AS member_models,
     k.team_id IS NULL OR coalesce(m.accepted, false) AS user_pays,
@@ -214,8 +224,10 @@ interface KeyRow {
   readonly user_id: string | null;
   readonly team_id: string | null;
   readonly models: string[];
+  readonly group_models: string[];
   readonly aliases: Record<string, string>;
   readonly tags: string[];
+  readonly guardrails: string[];
   readonly metadata: Record<string, unknown>;
   readonly allowed_routes: string[];
   readonly key_type: string;
@@ -233,9 +245,12 @@ interface KeyRow {
   readonly user_limits: PayerLimits | null;
   readonly team_alias: string | null;
   readonly team_models: string[] | null;
+  readonly team_group_models: string[];
   readonly model_aliases: Record<string, string> | null;
   readonly team_tags: string[] | null;
   readonly team_metadata_tags: unknown;
+  readonly team_guardrails: string[] | null;
+  readonly team_metadata_guardrails: unknown;
   readonly team_blocked: boolean | null;
   readonly team_member_budget: number | null;
   readonly team_limits: PayerLimits | null;
@@ -262,9 +277,10 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     token: row.token,
     alias: row.key_alias,
     keyName: row.key_name,
-    models: row.models,
+    models: withGroups(row.models, row.group_models),
     aliases: new Map(Object.entries(row.aliases)),
     tags: [...row.tags, ...namesIn(row.metadata["tags"])],
+    guardrails: [...row.guardrails, ...namesIn(row.metadata["guardrails"])],
     metadata: row.metadata,
     allowedRoutes: row.allowed_routes,
     keyType: row.key_type,
@@ -281,7 +297,15 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
   };
 }
 
-/** LiteLLM's clients also set tags in the metadata of a key or a team. */
+/** A list of allowed models with those of access groups. An empty list allows all already. */
+function withGroups(
+  models: readonly string[],
+  ofGroups: readonly string[],
+): readonly string[] {
+  return models.length === 0 ? models : [...models, ...ofGroups];
+}
+
+/** LiteLLM's clients also set tags and guardrails in the metadata of a key or a team. */
 function namesIn(value: unknown): readonly string[] {
   return Array.isArray(value)
     ? value.filter((name) => typeof name === "string")
@@ -314,9 +338,13 @@ function teamOf(row: KeyRow): KeyCaller["team"] {
   return {
     id: row.team_id,
     alias: row.team_alias,
-    models: row.team_models ?? [],
+    models: withGroups(row.team_models ?? [], row.team_group_models),
     modelAliases: new Map(Object.entries(row.model_aliases ?? {})),
     tags: [...(row.team_tags ?? []), ...namesIn(row.team_metadata_tags)],
+    guardrails: [
+      ...(row.team_guardrails ?? []),
+      ...namesIn(row.team_metadata_guardrails),
+    ],
     blocked: row.team_blocked ?? false,
     limits: row.team_limits,
     memberLimits:

@@ -42,7 +42,7 @@ export function refuseIfPending(
   if (pending !== null) {
     throw new CallError(
       "model_pending",
-      `The model ${requested} is pending: set ${pending} where the gateway runs, then restart it.`,
+      `The model ${requested} is pending: ${pending} is missing. Its operator stores it with \`hearth models key ${pending}\`, or sets it where the gateway starts.`,
       { param: "model" },
     );
   }
@@ -210,6 +210,14 @@ function deniedBy(caller: Caller, model: NamedModel): Denial | null {
     };
   }
   return null;
+}
+
+/** Whether a list of allowed models, such as a team's, allows an alias. */
+export function listAllows(
+  models: readonly string[],
+  group: NamedGroup,
+): boolean {
+  return allowsModel(models, namedModel(group.alias, group));
 }
 
 function allowsModel(

@@ -109,6 +109,7 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   "POST /user/update": () => ({ ...user, user_alias: "x" }),
   "POST /user/delete": () => ({ user_ids: [MARK] }),
   "GET /user/daily/activity": () => ({ ...user }),
+  "GET /user/daily/activity/aggregated": () => ({ ...user }),
   "POST /team/new": () => ({ ...organization }),
   "POST /team/update": () => ({ ...team, team_alias: "x" }),
   "GET /team/info": () => ({ ...team }),
@@ -127,6 +128,7 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   }),
   "GET /team/permissions_list": () => ({ ...team }),
   "GET /team/daily/activity": () => ({ ...team }),
+  "GET /team/daily/activity/aggregated": () => ({ ...team }),
   "GET /organization/info": () => ({ ...organization }),
   "POST /organization/member_add": () => ({
     ...organization,
@@ -139,6 +141,7 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   }),
   "DELETE /organization/member_delete": () => ({ ...organization, ...user }),
   "GET /organization/daily/activity": () => ({ ...organization }),
+  "GET /organization/daily/activity/aggregated": () => ({ ...organization }),
   "POST /model/new": () => ({
     model_name: "x",
     provider_params: { model: "openai/x", api_key: "x" },
@@ -146,6 +149,7 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   }),
   "POST /model/update": () => ({ model_info: { id: strangeModel } }),
   "POST /model/delete": () => ({ id: strangeModel }),
+  "POST /health/test_connection": () => ({ model_info: { id: strangeModel } }),
 };
 
 /** Routes that list what is within reach, with parameters by which an admin sees other owners' objects. */
@@ -169,6 +173,12 @@ const LISTS: Partial<Record<RouteName, () => readonly Params[]>> = {
   "GET /v2/team/list": () => [{ page_size: 100 }, { search: MARK }],
   "GET /organization/list": () => [{}],
   "GET /spend/logs": () => [{}, { ...user }, { api_key: strangeKey }],
+  "GET /spend/logs/v2": () =>
+    [{}, { ...user }, { api_key: strangeKey }].map((params) => ({
+      start_date: "2020-01-01",
+      end_date: "2100-01-01",
+      ...params,
+    })),
   "GET /refusals": () => [{}, { api_key: strangeKey }],
   "GET /model/info": () => [{}, { model_id: strangeModel }],
 };

@@ -59,9 +59,12 @@ export function adminRoute<Input extends z.ZodObject>(
     if (!name.startsWith("GET ")) {
       await inEffect(gateway);
     }
-    return reply
-      .type("application/json; charset=utf-8")
-      .send(JSON.stringify(answer));
+    return schema.status === 204
+      ? reply.code(204).send()
+      : reply
+          .code(schema.status ?? 200)
+          .type("application/json; charset=utf-8")
+          .send(JSON.stringify(answer));
   };
   return route(name, schema, handler, { alsoAt });
 }

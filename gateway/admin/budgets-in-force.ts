@@ -1,4 +1,4 @@
-import { query } from "../database/pool.ts";
+import { query, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import type { Admin } from "./admin-route.ts";
 import { entityOf, type Kind } from "./kinds/kind.ts";
@@ -64,6 +64,49 @@ export function sortableBySpend(of: Kind): Sortable {
 
 /** SQL of whether a key's budget is used up. */
 export function isUsedUp(of: Kind): string {
-  const increase = `CASE WHEN ${of.table}.temp_budget_expiry > now() THEN ${of.table}.temp_budget_increase ELSE 0 END`;
-  return `coalesce(${spendNow(of)} >= ${inForce(of.table, "max_budget")} + ${increase}, false)`;
+  return `coalesce(${spendNow(of)} >= ${inForce(of.table, "max_budget")} + ${increaseNow(of)}, false)`;
 }
+
+/** SQL of a temporary increase of a key's budget. */
+function increaseNow({ table }: Kind): string {
+  return `CASE WHEN ${table}.temp_budget_expiry > now() THEN coalesce(${table}.temp_budget_increase, 0) ELSE 0 END`;
+}
+
+/** A payer with a budget. Dollars. */
+export interface BudgetState {
+  readonly id: string;
+  readonly alias: string | null;
+  readonly maxBudget: number;
+  /** Of the current window, as the ledger knows it; negative after an overshoot. */
+  readonly remaining: number;
+  readonly budgetDuration: string | null;
+}
+
+/** The payers of a noun with a budget, those who used the largest share of it first, at most `limit`. */
+export async function budgetStates(
+  pool: Pool,
+  of: Kind,
+  limit: number,
+): Promise<readonly BudgetState[]> {
+  const { table, id } = of;
+  const alias = ALIASES[table] ?? "NULL";
+  const increase =
+    of.fields["temp_budget_increase"] === undefined ? "0" : increaseNow(of);
+  const budget = inForce(table, "max_budget");
+  return query<BudgetState & Row>(
+    pool,
+    `SELECT id, alias, max_budget AS "maxBudget", max_budget - spend AS remaining, budget_duration AS "budgetDuration"
+       FROM (
+         SELECT ${table}.${id[0]} AS id, ${alias} AS alias, ${budget} + ${increase} AS max_budget,
+             ${spendNow(of)} AS spend, ${inForce(table, "budget_duration")} AS budget_duration
+           FROM ${table} WHERE ${budget} IS NOT NULL) payers
+       ORDER BY spend / nullif(max_budget, 0) DESC NULLS FIRST, id LIMIT $1`,
+    [limit],
+  );
+}
+
+const ALIASES: Readonly<Record<string, string>> = {
+  keys: "key_alias",
+  teams: "team_alias",
+  organizations: "organization_alias",
+};

@@ -57,6 +57,19 @@ test("keys are found by alias, hash, owner or team", async () => {
   }
 });
 
+test("keys are listed with the names of their owners", async () => {
+  const [ofAnna] = (await list("search=of-anna")).keys;
+  expect(ofAnna).toMatchObject({
+    user_id: "u-17",
+    user_email: "Anna.Laptop@example.org",
+    user_alias: null,
+    team_alias: null,
+  });
+  expect((await list("search=of-kitchen")).keys).toMatchObject([
+    { team_id: "t-9", team_alias: "Kitchen", user_alias: null },
+  ]);
+});
+
 test("keys are listed by state, with the budget in force and the last use", async () => {
   await fixture.post("/budget/new", { budget_id: "tier", max_budget: 1 });
   const make = async (alias: string, fields: object = {}, spend = 0) => {

@@ -6,6 +6,7 @@ import { query, type Client, type Pool } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
+import { rejectUnknownGuardrails } from "./guardrail-names.ts";
 import { findKey } from "./key-tokens.ts";
 import type { KeyFields } from "./kinds/key.ts";
 import { LIMITS } from "./kinds/limits.ts";
@@ -79,6 +80,7 @@ const LIMIT_FIELDS = [
   "model_tpm_limit",
   "temp_budget_increase",
   "temp_budget_expiry",
+  "guardrails",
 ];
 
 /** Throws 403 for fields that a plain member may not change on the team's keys, as in LiteLLM: limits and owners. */
@@ -254,6 +256,7 @@ export function denySpecialRights(
   fields: Row,
   before: Row = fields,
 ): void {
+  rejectUnknownGuardrails(admin, fields["guardrails"]);
   if (admin.reachesAll) {
     return;
   }

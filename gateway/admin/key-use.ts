@@ -17,20 +17,22 @@ export const IN_STATE: Readonly<Record<KeyState, string>> = {
   active: `NOT keys.blocked AND NOT ${EXPIRED} AND NOT ${isUsedUp(KEY)}`,
 };
 
-/** Keys as answers show them, with state, budget in force and last use. */
+/** Keys as answers show them, with state, budget in force, last use and the names of their owners. */
 export async function answerRowsInUse(
   admin: Admin,
   rows: readonly Row[],
 ): Promise<readonly Row[]> {
-  const [keys, lastUses] = await Promise.all([
+  const [keys, lastUses, owners] = await Promise.all([
     answerRows(admin, KEY, rows),
     lastUsesOf(admin, rows),
+    ownerNamesOf(admin, rows),
   ]);
   const budgeted = await withBudgetInForce(admin, KEY, keys);
   return budgeted.map((row) => ({
     ...row,
     state: stateOf(row, admin.now),
     last_used_at: lastUses.get(String(row["token"])) ?? null,
+    ...owners.get(String(row["token"])),
   }));
 }
 
@@ -63,4 +65,24 @@ async function lastUsesOf(
     [rows.map((row) => row["token"])],
   );
   return new Map(uses.map((row) => [row.token, row.last_used_at]));
+}
+
+interface OwnerNames {
+  readonly user_email: string | null;
+  readonly user_alias: string | null;
+  readonly team_alias: string | null;
+}
+
+async function ownerNamesOf(
+  admin: Admin,
+  rows: readonly Row[],
+): Promise<ReadonlyMap<string, OwnerNames>> {
+  const named = await query<OwnerNames & { readonly token: string }>(
+    admin.pool,
+    `SELECT token, user_email, user_alias, team_alias FROM keys
+      LEFT JOIN users USING (user_id) LEFT JOIN teams USING (team_id)
+      WHERE token = ANY($1)`,
+    [rows.map((row) => row["token"])],
+  );
+  return new Map(named.map(({ token, ...names }) => [token, names]));
 }

@@ -1,11 +1,9 @@
 import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { rejectionOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { checkInput } from "./body.ts";
 import {
   createHolder,
   denyChanges,
@@ -13,7 +11,7 @@ import {
   reachableKey,
   requireKeyReach,
 } from "./key-owner.ts";
-import { rejectReplaced, tokenOf, tokensNow } from "./key-tokens.ts";
+import { rejectReplaced, tokensNow } from "./key-tokens.ts";
 import { KEY, keyFields, keyRow, updatedKeyRow } from "./kinds/key.ts";
 import { out } from "./kinds/out.ts";
 import { name, names, spent } from "./kinds/values.ts";
@@ -21,10 +19,10 @@ import { generate, generateForService, keyColumns } from "./new-key.ts";
 import { answerRow, change, changeAndAnswer, remove } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 
-const updateFields = z.object({ ...keyFields, key: name, spend: spent });
+export const updateFields = z.object({ ...keyFields, key: name, spend: spent });
 
 /** Sets fields of a key; `spend` is set by a row of the ledger. */
-async function updateKey(
+export async function updateKey(
   admin: Admin,
   { key, spend, ...fields }: z.output<typeof updateFields>,
 ): Promise<Row> {
@@ -52,50 +50,6 @@ const update = adminRoute(
     answer: updatedKeyRow,
   },
   updateKey,
-);
-
-const bulkUpdate = adminRoute(
-  "POST /key/bulk_update",
-  {
-    summary: "Update up to 500 keys; each succeeds or fails on its own.",
-    input: z.object({
-      keys: z
-        .array(z.looseObject({ key: name }))
-        .min(1, "must have at least one entry")
-        .max(500, "must have at most 500 entries"),
-    }),
-    answer: z.object({
-      total_requested: out.count,
-      successful_updates: z.array(
-        z.object({ key: out.text, key_info: keyRow }),
-      ),
-      failed_updates: z.array(
-        z.object({ key: out.text, failed_reason: out.text }),
-      ),
-    }),
-  },
-  async (admin, { keys }) => {
-    const successful: Row[] = [];
-    const failed: Row[] = [];
-    for (const entry of keys) {
-      const token = tokenOf(entry.key);
-      try {
-        const { key: _, ...info } = await updateKey(
-          admin,
-          checkInput(updateFields, entry),
-        );
-        successful.push({ key: token, key_info: info });
-      } catch (error) {
-        const failure = rejectionOf(error);
-        failed.push({ key: token, failed_reason: failure.message });
-      }
-    }
-    return {
-      total_requested: keys.length,
-      successful_updates: successful,
-      failed_updates: failed,
-    };
-  },
 );
 
 const deleteKeys = adminRoute(
@@ -207,7 +161,6 @@ export const KEY_CHANGES: readonly Route[] = [
   generate,
   generateForService,
   update,
-  bulkUpdate,
   deleteKeys,
   setBlocked(
     "POST /key/block",

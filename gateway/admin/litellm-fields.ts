@@ -26,7 +26,10 @@ const UNUSED: ReadonlySet<string> = new Set([
 
 /** Each restricts, protects or charges in LiteLLM: accepted while empty, else rejected. */
 const MISSED: Readonly<Record<string, string>> = {
-  access_group_ids: "list the models in `models`",
+  access_agent_ids: "there are no agents",
+  access_group_ids: "set it on keys or teams",
+  access_mcp_server_ids: "there are no MCP servers",
+  access_skill_names: "there are no skills",
   admins: "use `members_with_roles`",
   allowed_cache_controls: "callers say Cache-Control themselves",
   allowed_model_region: "use `models` and an alias for each region",
@@ -38,7 +41,8 @@ const MISSED: Readonly<Record<string, string>> = {
   enforced_batch_output_expires_after: "there are no batches",
   enforced_file_expires_after: "there are no files",
   enforced_params: "there are no enforced parameters",
-  guardrails: "there are no guardrails",
+  guardrails: "set it on keys or teams",
+  mcp_tool_permissions: "there are no MCP servers",
   members: "use `members_with_roles`",
   model_max_budget: "set it on its keys",
   model_rpm_limit: "set it on its keys",

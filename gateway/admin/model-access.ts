@@ -5,6 +5,7 @@ import type { Deployment } from "../config/types.ts";
 import { findRows } from "../database/rows.ts";
 import type { Client, Pool } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
+import { credentialOf } from "../routing/credentials.ts";
 import { SECRET_PARAMS, unusedParams } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";
 import { TEAM } from "./kinds/team.ts";
@@ -79,7 +80,10 @@ export function requireOwnKey(
   { apiKey, pending }: Deployment,
 ): void {
   const { api_key: key } = params;
-  const isOwn = typeof key === "string" && referencedVariable(key) === null;
+  const isOwn =
+    (typeof key === "string" && referencedVariable(key) === null) ||
+    // Given by a proxy_admin: see denyCredential.
+    credentialOf(params) !== null;
   if (reachesAll || isOwn || (apiKey === null && pending === null)) {
     return;
   }
@@ -89,6 +93,24 @@ export function requireOwnKey(
     `\`${param}\` is required: a team's admin adds models with a provider key of the team. Only a proxy_admin may use those of the gateway.`,
     { param },
   );
+}
+
+/** Throws 403 for a credential that the caller gives a model: all of them are the gateway's, not of a team. */
+export function denyCredential(
+  { reachesAll }: Admin,
+  stored: Readonly<Record<string, unknown>>,
+  changes: Readonly<Record<string, unknown>>,
+  spelling: RequestedModel["spelling"],
+): void {
+  const given = credentialOf(changes);
+  if (!reachesAll && given !== null && given !== credentialOf(stored)) {
+    const param = `${spelling}.litellm_credential_name`;
+    throw new CallError(
+      "permission_denied",
+      `\`${param}\` is for a proxy_admin: a team's admin sends a provider key of the team in \`${spelling}.api_key\`.`,
+      { param },
+    );
+  }
 }
 
 /** Parameters that decide to which server a model's secrets are sent. */
@@ -106,9 +128,12 @@ export function requireNewSecrets(
   const moves = ADDRESS.some(
     (param) => param in changes && changes[param] !== stored[param],
   );
-  const kept = SECRET_PARAMS.find(
-    (param) => stored[param] !== undefined && !(param in changes),
-  );
+  const kept =
+    credentialOf({ ...stored, ...changes }) === null
+      ? SECRET_PARAMS.find(
+          (param) => stored[param] !== undefined && !(param in changes),
+        )
+      : "litellm_credential_name";
   if (reachesAll || !moves || kept === undefined) {
     return;
   }

@@ -100,7 +100,7 @@ function usable({ gateway, caller }: Admin): readonly PricedDeployment[] {
 }
 
 /** Also those of the teams that the caller administers, to manage them. */
-function visible(admin: Admin): readonly PricedDeployment[] {
+export function visible(admin: Admin): readonly PricedDeployment[] {
   const administered = admin.gateway.catalog.deployments.filter((deployment) =>
     isAdministered(admin, deployment),
   );
@@ -114,7 +114,7 @@ function isAdministered(
   return teamId !== null && (reachesAll || administersTeam(actor, teamId));
 }
 
-function describe(admin: Admin, deployment: PricedDeployment) {
+export function describe(admin: Admin, deployment: PricedDeployment) {
   const { gateway, reachesAll } = admin;
   const { id, alias, providerName, model, priceCard } = deployment;
   const { config } = gateway;
@@ -129,6 +129,7 @@ function describe(admin: Admin, deployment: PricedDeployment) {
     tpm: deployment.tpm,
     weight: deployment.weight,
     tags: deployment.tags,
+    tag_regex: deployment.tagRegex,
   };
   return modelAnswer(
     id,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { transaction } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
 import { adminRoute } from "./admin-route.ts";
+import { rejectUnknownGuardrails } from "./guardrail-names.ts";
 import { newMember } from "./kinds/member.ts";
 import { TEAM, teamFields, teamRow } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
@@ -25,6 +26,7 @@ export const newTeam = adminRoute(
   async (admin, { members_with_roles: members, team_id: id, ...fields }) => {
     await denyOrganization(admin, fields.organization_id);
     await denyModels(admin, fields);
+    rejectUnknownGuardrails(admin, fields.guardrails);
     const teamId = id ?? crypto.randomUUID();
     const team = await transaction(admin.pool, async (client) => {
       const created = await create(

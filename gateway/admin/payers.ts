@@ -14,6 +14,7 @@ import {
 import { withSpend } from "../database/spend.ts";
 import { lockLedger, seedCurrentWindows } from "../database/totals.ts";
 import { CallError } from "../http/errors.ts";
+import { requireAccessGroups } from "./access-group-ids.ts";
 import type { Admin } from "./admin-route.ts";
 import { audit, type AuditAction } from "./audit.ts";
 import { withBudgetTable, withReset } from "./budget-tables.ts";
@@ -102,6 +103,7 @@ export async function create(
   ifNew = false,
 ): Promise<Row | null> {
   const { name } = admin.actor;
+  await requireAccessGroups(client, fields);
   const row = await insertRow(
     client,
     of.table,
@@ -125,6 +127,8 @@ export async function change(
   changes: Row,
   action: AuditAction = "updated",
 ): Promise<Row> {
+  // Before the row is locked, as in a deletion of the group.
+  await requireAccessGroups(client, changes);
   const [before] = await findRows(client, of.table, id, "FOR UPDATE");
   if (before === undefined) {
     throw unknown(of, nameOf(of, id));

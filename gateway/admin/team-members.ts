@@ -26,9 +26,12 @@ import {
   visibleUsers,
 } from "./user-access.ts";
 
-const memberLimits = { ...memberFields, max_budget_in_team: dollars.nullish() };
+export const memberLimits = {
+  ...memberFields,
+  max_budget_in_team: dollars.nullish(),
+};
 
-function memberColumns({
+export function memberColumns({
   max_budget_in_team: budget,
   ...fields
 }: {
@@ -77,7 +80,12 @@ const add = adminRoute(
   },
 );
 
-async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
+/** Throws 400 for a user who is a member already. */
+export async function addMember(
+  admin: Admin,
+  client: Client,
+  row: Row,
+): Promise<Row> {
   const created = await createMember(admin, client, row, true);
   if (created === null) {
     throw new CallError(

@@ -4,6 +4,7 @@ import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
+import { rejectUnknownGuardrails } from "./guardrail-names.ts";
 import { KEY } from "./kinds/key.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { out } from "./kinds/out.ts";
@@ -43,6 +44,7 @@ const update = adminRoute(
     if (!paysFor(admin, before)) {
       denyOtherFields({ ...fields, spend });
     }
+    rejectUnknownGuardrails(admin, fields.guardrails);
     if (fields.organization_id !== undefined) {
       await denyOrganization(admin, fields.organization_id);
     }

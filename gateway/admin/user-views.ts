@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ROLES } from "../access/roles.ts";
 import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
+import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
@@ -64,6 +65,27 @@ const info = adminRoute(
       ...(await newestOf(admin, KEY, keys)),
       ...(await newestOf(admin, TEAM, teams)),
     };
+  },
+);
+
+const infoWithoutLists = adminRoute(
+  "GET /v2/user/info",
+  {
+    summary:
+      "Get a user without its keys and teams; by default the caller's own.",
+    input: z.object({ user_id: name.optional() }),
+    answer: z.union([budgetedUserRow, userName]),
+  },
+  async (admin, { user_id: requested }) => {
+    const userId = requested ?? admin.actor.userId;
+    if (userId === null) {
+      throw new CallError(
+        "invalid_request",
+        "`user_id` is required: this key belongs to no user.",
+        { param: "user_id" },
+      );
+    }
+    return infoOfUser(admin, userId);
   },
 );
 
@@ -186,4 +208,9 @@ const availableRoles = adminRoute(
     ),
 );
 
-export const USER_VIEWS: readonly Route[] = [info, list, availableRoles];
+export const USER_VIEWS: readonly Route[] = [
+  info,
+  infoWithoutLists,
+  list,
+  availableRoles,
+];

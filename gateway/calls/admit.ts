@@ -139,6 +139,7 @@ function estimateOf(
       call.outputTokens,
       call.kind.countImages?.(call.body) ?? 0,
       askedTiers(call, deployment),
+      call.measure,
     );
   });
   return nanosFromEstimate(Math.max(0, ...costs));

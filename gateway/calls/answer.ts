@@ -1,25 +1,18 @@
 import type { FastifyReply } from "fastify";
-import { usageOf } from "../tokens/usage.ts";
 import type { Outcome } from "../ledger/records.ts";
 import {
   decodeAnswer,
   encodeAnswer,
   type CachedAnswer,
 } from "../cache/entry.ts";
-import type { Usage } from "../pricing/prices.ts";
 import type { Gateway } from "../gateway.ts";
-import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { headerText } from "./deployment-headers.ts";
+import { guardAnswer } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
-import { correctUsage, type Upstream } from "./provider.ts";
-import {
-  endCall,
-  journalIntent,
-  storePrompt,
-  type RecordPorts,
-} from "./record.ts";
+import { recordAnswer, type WholeAnswer } from "./record-answer.ts";
+import { endCall, journalIntent, type RecordPorts } from "./record.ts";
 
 /** Translates a whole answer to the client's shape, records and settles it, then sends it. */
 export async function sendAnswer(
@@ -29,15 +22,16 @@ export async function sendAnswer(
   upstream: WholeAnswer,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { body, facts } = upstream.translation.answer(upstream.body);
+  const answered = upstream.translation.answer(upstream.body);
+  const body = await guardAnswer(gateway, call, upstream, answered);
+  const { facts } = answered;
   const { usage, outcome } = await recordAnswer(
     gateway,
     call,
     upstream,
     facts,
-    null,
+    { metadata: null, response: () => body.toString("utf8") },
   );
-  storePrompt(gateway, call, () => body.toString("utf8"));
   cacheAnswer(gateway, call, outcome, {
     contentType: upstream.contentType,
     usage,
@@ -47,32 +41,6 @@ export async function sendAnswer(
     body,
   });
   return sendWhole(gateway, call, admitted, upstream, outcome, body, reply);
-}
-
-type WholeAnswer = Extract<Upstream, { kind: "whole" }>;
-
-/** Records and settles a whole answer; `metadata` is stored in its row. */
-export async function recordAnswer(
-  gateway: RecordPorts & Pick<Gateway, "router" | "tokens">,
-  call: Call,
-  upstream: WholeAnswer,
-  facts: AnswerFacts,
-  metadata: Readonly<Record<string, unknown>> | null,
-): Promise<{ readonly usage: Usage; readonly outcome: Outcome }> {
-  const { deployment, attempts } = upstream;
-  const usage = usageOf(gateway.tokens, call, deployment, facts);
-  const outcome = await endCall(gateway, call, {
-    status: "success",
-    deployment,
-    usage,
-    firstTokenAt: null,
-    responseId: facts.responseId,
-    cached: null,
-    waitedMs: upstream.waitedMs,
-    metadata: attempts.length === 0 ? metadata : { ...metadata, attempts },
-  });
-  correctUsage(gateway, upstream, usage);
-  return { usage, outcome };
 }
 
 /** Sends a recorded answer. */
@@ -110,7 +78,7 @@ function sendBytes(
 
 /** Sends the cached answer; null: there is none. */
 export async function answerFromCache(
-  gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
+  gateway: RecordPorts & Pick<Gateway, "cache">,
   call: Call,
   admitted: Admitted,
   reply: FastifyReply,
@@ -124,7 +92,7 @@ export async function answerFromCache(
 
 /** Sends an answer that another call has paid for: it costs nothing, but has its own row. */
 export async function sendCached(
-  gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
+  gateway: RecordPorts & Pick<Gateway, "cache">,
   call: Call,
   admitted: Admitted,
   answer: CachedAnswer,
@@ -141,10 +109,11 @@ export async function sendCached(
     cached: { saved: answer.cost, usage: answer.usage },
     waitedMs: null,
     metadata: null,
+    response: () =>
+      call.stream || call.itemKeys !== null
+        ? null
+        : answer.body.toString("utf8"),
   });
-  storePrompt(gateway, call, () =>
-    call.stream || call.itemKeys !== null ? null : answer.body.toString("utf8"),
-  );
   const headers = answerHeaders(gateway, call, admitted, {
     upstream: null,
     cost: 0,
@@ -163,7 +132,8 @@ export function cacheAnswer(
   if (
     call.cacheKey === null ||
     !call.cache.store ||
-    outcome.status !== "success"
+    outcome.status !== "success" ||
+    call.guards?.passedUnchecked === true
   ) {
     return;
   }

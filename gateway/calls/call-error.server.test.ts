@@ -104,6 +104,11 @@ test.each([
     "maximum context length exceeded",
     "litellm.ContextWindowExceededError: litellm.BadRequestError: ",
   ],
+  [
+    400,
+    "Your request was rejected as a result of our safety system.",
+    "litellm.ContentPolicyViolationError: litellm.BadRequestError: ",
+  ],
   [429, "slow down", "litellm.RateLimitError: "],
 ])(
   "a provider's %d (%s) names LiteLLM's class in the dialect only",
@@ -121,6 +126,20 @@ test.each([
     }
   },
 );
+
+test("a denied model names LiteLLM's class in the dialect only: its SDK has no class for 403 otherwise", async () => {
+  for (const [testbed, starts] of [
+    [dialect, "litellm.PermissionDeniedError: key not allowed"],
+    [plain, "key not allowed"],
+  ] as const) {
+    const { gateway } = testbed;
+    const key = await gateway.createKey({ models: ["another"] });
+    const denied = await gateway.chat(key, "hello");
+    expect(denied.status).toBe(403);
+    const text = String(denied.json["error"]?.["message"]);
+    expect(text.slice(0, starts.length)).toBe(starts);
+  }
+});
 
 test("without the dialect an error has only the gateway's own headers", async () => {
   const { gateway } = plain;

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Gateway } from "../gateway.ts";
 import { CallError, statusOf } from "../http/errors.ts";
+import { litellmClassOf } from "../http/litellm-classes.ts";
 import { isContentFilter, isContextWindow } from "../providers/failure.ts";
 import { errorHeaders } from "./headers.ts";
 
@@ -17,37 +18,28 @@ export function completeCallError(
   });
 }
 
-/** With `litellm_headers`, errors of providers and parameters start with the class that LiteLLM names. */
+/**
+ * With `litellm_headers`, errors of providers and parameters start with the class that LiteLLM names, and so do those with a 403: its SDK
+ * takes the class of a 403 from there only.
+ */
 export function inDialect(
   { config }: Pick<Gateway, "config">,
   error: CallError,
 ): CallError {
   const { kind, message, details } = error;
-  const isNamed = kind === "upstream_error" || kind === "invalid_request";
+  const isNamed =
+    kind === "upstream_error" ||
+    kind === "invalid_request" ||
+    statusOf(error) === 403;
   return config.general.litellmHeaders && isNamed
     ? new CallError(kind, `${litellmClasses(error)}: ${message}`, details)
     : error;
 }
 
-/** The classes of LiteLLM's exceptions by status, as its documentation of errors lists them. */
-const CLASSES: Readonly<Record<number, string>> = {
-  400: "BadRequestError",
-  401: "AuthenticationError",
-  403: "PermissionDeniedError",
-  404: "NotFoundError",
-  408: "Timeout",
-  413: "BadRequestError",
-  422: "UnprocessableEntityError",
-  429: "RateLimitError",
-  500: "InternalServerError",
-  502: "BadGatewayError",
-  503: "ServiceUnavailableError",
-};
-
 function litellmClasses(error: CallError): string {
   const status = statusOf(error);
   const { message } = error;
-  const general = `litellm.${CLASSES[status] ?? "APIError"}`;
+  const general = `litellm.${litellmClassOf(status)}`;
   if (isContextWindow({ status, message })) {
     return `litellm.ContextWindowExceededError: ${general}`;
   }

@@ -21,10 +21,14 @@ import {
 } from "../cache/key.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
+import type { CallGuards } from "../guardrails/call-guards.ts";
+import { guardsOf } from "../guardrails/select.ts";
+import type { Measure } from "../pricing/prices.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import { tagsOf, withTags } from "../routing/tags.ts";
+import type { CallTrace } from "../tracing/traces.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, rejectUnstorable } from "./payer-names.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
@@ -38,6 +42,8 @@ import {
 } from "./fallbacks.ts";
 import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
 import { metadataOf, withMetadata } from "./metadata.ts";
+import { raceOf } from "./race.ts";
+import { startTrace } from "./start-trace.ts";
 
 /** The ledger's names of the kinds of calls, equal to LiteLLM's. */
 export type CallType =
@@ -48,6 +54,12 @@ export type CallType =
   | "aresponses"
   | "amoderation"
   | "aimage_generation"
+  | "aimage_edit"
+  | "aimage_variation"
+  | "arerank"
+  | "aspeech"
+  | "atranscription"
+  | "atranslation"
   | "health_check";
 
 /** A kind of call, defined by its route. */
@@ -57,11 +69,19 @@ export interface CallKind {
   readonly callType: CallType;
   readonly endpoint: Endpoint;
   readonly streams: boolean;
+  /** Its body is a multipart form. */
+  readonly takesFiles?: true;
+  /** Its answer is passed on as bytes while it arrives. */
+  readonly bytes?: true;
   /** Its translation to chat for providers without the endpoint; null: there is none. */
   readonly shape: ClientShape | null;
   readonly schema: z.ZodType<CallBody>;
   /** Images to generate; without it none. */
   countImages?(body: CallBody): number;
+  /** Measures the files of a body; their measures stay in the body. */
+  prepare?(body: CallBody): Promise<void>;
+  /** What a call is priced by where it is not by tokens; without it always by tokens. */
+  measure?(body: CallBody, inputTokens: number): Measure;
   countInput(
     gateway: Pick<Gateway, "tokens">,
     body: CallBody,
@@ -91,11 +111,15 @@ export interface Call {
   readonly inputTokens: number;
   /** Expected output, over all choices. */
   readonly outputTokens: number;
+  /** What it is priced by where it is not by tokens; null: always by tokens. */
+  readonly measure: Measure | null;
   readonly cache: CacheOptions;
   readonly options: CallOptions;
   readonly fallbacks: RequestedFallbacks;
   /** The caller's own access to the provider is used. */
   readonly ownAccess: boolean;
+  /** Aborted when another model has answered instead; null: only this one was asked. */
+  readonly race: AbortSignal | null;
   /** When the call must have ended, ms since the epoch; null: no limit. */
   readonly deadlineAt: number | null;
   /** Headers of the caller that are forwarded to the provider. */
@@ -107,7 +131,13 @@ export interface Call {
   /** Of an embeddings call reduced to what is not cached: the original call. */
   readonly whole: Call | null;
   readonly sessionId: string | null;
+  /** The client's header; null: none was sent. */
+  readonly userAgent: string | null;
   readonly requesterIp: string;
+  /** Set once, at the start; null: the call is not traced. */
+  trace: CallTrace | null;
+  /** null: no guardrail checks it. */
+  readonly guards: CallGuards | null;
 }
 
 /** Determines the payers, the size of the input and the cache key of a call. */
@@ -124,11 +154,13 @@ export async function startCall(
   const access = readClientAccess(received);
   const person = endUserOf(received);
   const payers = payersOf(caller, named.alias, received, request, person);
-  const tagged = groupForTags(gateway.config, named, payers.tags);
+  const sender = senderOf(request);
+  const tagged = groupForTags(gateway.config, named, payers, sender);
   const group = access === null ? tagged : withClientAccess(tagged, access);
+  const guards = guardsOf(gateway, caller, group, received);
   const others = await otherPayersOf(gateway, payers);
   refuseBlocked(others.endUser);
-  const { headers, ip: requesterIp } = request;
+  const { headers } = request;
   const options = readCallOptions(received, headers, caller, group.alias);
   const size = sizing(gateway, kind);
   const fallbacks = authorizeFallbacks(
@@ -142,34 +174,55 @@ export async function startCall(
   const body = providerBody(received);
   const own = { ownAccess: access !== null, fallbacks };
   const cache = cacheOptionsOf(received, headers, options, own);
+  const variant = variantOf(group, guards);
   const startedAt = Date.now();
   const call: Call = {
     ...size(body, group),
-    ...cacheKeysOf(gateway, kind, group, payers, body, cache),
+    ...cacheKeysOf(gateway, kind, variant, payers, body, cache),
     id: request.id,
     startedAt,
     kind,
     caller,
     group,
-    stream: kind.streams && body["stream"] === true,
+    stream: kind.streams && asksForEvents(body),
     payers,
-    limitSources: {
-      caller,
-      alias: group.alias,
-      ...others,
-      proxy: proxyLimitsOf(gateway.config.general),
-    },
+    limitSources: limitSourcesOf(gateway, caller, group, others),
     cache,
     options,
     ...own,
     deadlineAt: deadlineOf(gateway.config, options, startedAt),
     whole: null,
-    forwarded: forwardedOf(request),
+    ...sender,
     sessionId: sessionOf(received, request) ?? person.session,
-    requesterIp,
+    trace: null,
+    guards,
   };
+  call.trace = startTrace(gateway, call, headers);
   request.call = call;
   return call;
+}
+
+/** What a call keeps of its request besides the body. */
+function senderOf(
+  request: FastifyRequest,
+): Pick<Call, "forwarded" | "race" | "userAgent" | "requesterIp"> {
+  const { headers, ip: requesterIp } = request;
+  return {
+    forwarded: forwardedOf(request),
+    race: raceOf(headers),
+    userAgent: headers["user-agent"] ?? null,
+    requesterIp,
+  };
+}
+
+function limitSourcesOf(
+  { config }: Pick<Gateway, "config">,
+  caller: Caller,
+  { alias }: ModelGroup,
+  { endUser, tags }: OtherPayers,
+): LimitSources {
+  const proxy = proxyLimitsOf(config.general);
+  return { caller, alias, endUser, tags, proxy };
 }
 
 function deadlineOf(
@@ -192,11 +245,20 @@ function refuseBlocked(endUser: OtherPayer | null): void {
 
 /** Counts the tokens of a body for a group. */
 function sizing(gateway: Pick<Gateway, "config" | "tokens">, kind: CallKind) {
-  return (body: CallBody, group: ModelGroup): Replacement => ({
-    body,
-    inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
-    outputTokens: kind.estimateOutput(gateway, body, group),
-  });
+  return (body: CallBody, group: ModelGroup): Replacement => {
+    const inputTokens = kind.countInput(gateway, body, tokenizedModel(group));
+    return {
+      body,
+      inputTokens,
+      outputTokens: kind.estimateOutput(gateway, body, group),
+      measure: kind.measure?.(body, inputTokens) ?? null,
+    };
+  };
+}
+
+/** Speech has a field of its own for it. */
+function asksForEvents({ stream, stream_format: format }: CallBody): boolean {
+  return stream === true || format === "sse";
 }
 
 const NO_CACHE: CacheOptions = {
@@ -220,6 +282,13 @@ function cacheOptionsOf(
   return fallbacks.replacements.size === 0
     ? options
     : { ...options, store: false };
+}
+
+/** Answers that guardrails checked are cached for calls with the same guardrails. */
+function variantOf(group: ModelGroup, guards: CallGuards | null): ModelGroup {
+  return guards === null
+    ? group
+    : { ...group, variant: `${group.variant} ${guards.fingerprint}` };
 }
 
 function cacheKeysOf(
@@ -246,13 +315,16 @@ function cacheKeysOf(
 function groupForTags(
   { router }: Pick<GatewayConfig, "router">,
   named: ModelGroup,
-  tags: readonly string[],
+  { tags }: Pick<Payers, "tags">,
+  { userAgent }: Pick<Call, "userAgent">,
 ): ModelGroup {
-  const group = withTags(named, tags, router);
+  const group = withTags(named, { tags, userAgent }, router);
   if (group === null) {
     throw new CallError(
       "invalid_request",
-      `No deployment of ${named.alias} has ${router.tagFilteringMatchAny ? "one" : "all"} of the tags ${tags.join(", ")} of this call, its key and its team. Existing tags: ${tagsOf(named).join(", ")}.`,
+      tags.length === 0
+        ? `No deployment of ${named.alias} is for this client: its \`User-Agent\` matches no \`tag_regex\`. Send one of the tags ${tagsOf(named).join(", ") || "that the operator of this gateway adds"}, or use another model.`
+        : `No deployment of ${named.alias} has ${router.tagFilteringMatchAny ? "one" : "all"} of the tags ${tags.join(", ")} of this call, its key and its team. Existing tags: ${tagsOf(named).join(", ")}.`,
       { param: "tags" },
     );
   }

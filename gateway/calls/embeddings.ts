@@ -14,10 +14,12 @@ import {
   writeEmbeddings,
 } from "../providers/embedding-vectors.ts";
 import type { Admitted } from "./admit.ts";
-import { recordAnswer, sendCached, sendWhole } from "./answer.ts";
+import { sendCached, sendWhole } from "./answer.ts";
 import { tokenizedModel, type Call } from "./call.ts";
+import { guardAnswer } from "./guard-answer.ts";
 import type { Upstream } from "./provider.ts";
-import { storePrompt, type RecordPorts } from "./record.ts";
+import { recordAnswer } from "./record-answer.ts";
+import type { RecordPorts } from "./record.ts";
 
 /** One cached item of an embeddings call. */
 interface CachedVector {
@@ -72,7 +74,7 @@ export function areAllCached(kept: CachedItems): boolean {
 
 /** Sends the cached vectors if all items are cached; null: a provider must be called. */
 export async function embeddingsFromCache(
-  gateway: RecordPorts & Pick<Gateway, "cache" | "prompts">,
+  gateway: RecordPorts & Pick<Gateway, "cache">,
   call: Call,
   admitted: Admitted,
   kept: CachedItems,
@@ -118,18 +120,23 @@ export async function sendEmbeddings(
 ): Promise<FastifyReply> {
   const fellBack = upstream.fallbacks > 0;
   const call = reduced.whole ?? reduced;
-  const { body, facts } = upstream.translation.answer(upstream.body);
+  const answered = upstream.translation.answer(upstream.body);
+  const body = await guardAnswer(gateway, reduced, upstream, answered);
+  const { facts } = answered;
   const { usage, outcome } = await recordAnswer(
     gateway,
     fellBack ? call : reduced,
     upstream,
     facts,
-    reduced.whole === null || fellBack
-      ? null
-      : { cached_items: kept.filter((item) => item !== null).length },
+    {
+      metadata:
+        reduced.whole === null || fellBack
+          ? null
+          : { cached_items: kept.filter((item) => item !== null).length },
+      // Vectors are long and not readable.
+      response: () => null,
+    },
   );
-  // Vectors are long and not readable.
-  storePrompt(gateway, call, () => null);
   // Vectors of another model are not comparable: they are neither cached nor merged with cached ones.
   const answer = fellBack
     ? body

@@ -3,6 +3,7 @@ import type { Caller } from "../access/callers.ts";
 import { authorizeModel } from "../access/models.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
+import type { Measure } from "../pricing/prices.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { CallBody } from "./body.ts";
 import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
@@ -15,6 +16,7 @@ export interface Replacement {
   readonly body: CallBody;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  readonly measure: Measure | null;
 }
 
 /** What of a kind of call decides about its fallbacks. */

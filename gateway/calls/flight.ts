@@ -56,9 +56,10 @@ async function lead(
 /** The client left before a provider was called: the reservation is released and nothing is recorded. */
 async function leaveUnasked(
   { limits }: Pick<Gateway, "limits">,
-  { id }: Call,
+  { id, trace }: Call,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  trace?.endUnanswered(null);
   await limits.settle({ callId: id, tokens: 0, pending: [] });
   return reply.hijack();
 }

@@ -73,6 +73,7 @@ const GATEWAY_FIELDS = new Set([
   "complete_response",
   "use_in_pass_through",
   "use_litellm_proxy",
+  "guardrails",
   "disable_global_guardrail",
   "disable_global_guardrails",
   // Settings of deployments and keys
@@ -117,8 +118,15 @@ export function isGatewayField(name: string): boolean {
   );
 }
 
-const NO_GUARDRAILS =
-  "this gateway runs no guardrails, and the call would be unguarded";
+/** Whether a field says something to the gateway, or must not be sent: of a form, those are read as in a JSON body. */
+export function isForGateway(name: string): boolean {
+  return (
+    name === "metadata" ||
+    isGatewayField(name) ||
+    reasonAgainst(name) !== undefined
+  );
+}
+
 const OWN_CREDENTIALS =
   "the credentials of a provider belong in the gateway's configuration";
 const OWN_MODELS = "models are those of `/v1/models`";
@@ -126,8 +134,7 @@ const NO_HEADERS = "headers of callers do not reach providers";
 
 /** Fields whose omission would leave a call unprotected or answer another question than the one asked, and the reason. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
-  guardrails: NO_GUARDRAILS,
-  guardrail_config: NO_GUARDRAILS,
+  guardrail_config: "name configured guardrails in `guardrails` instead",
   policies: "this gateway has no policies, and the call would be unguarded",
   allowed_model_region: "name a model of that region instead",
   prompt_id: "there are no stored prompts; send the messages instead",
@@ -156,7 +163,7 @@ export function rejectUnsupportedFields(body: CallBody): void {
   }
   for (const place of ["metadata", "litellm_metadata"]) {
     const inner = recordOf(body[place]);
-    for (const name of ["guardrails", "guardrail_config", "policies"]) {
+    for (const name of ["guardrail_config", "policies"]) {
       if (!isEmpty(inner[name])) {
         throw unsupported(`${place}.${name}`, reasonAgainst(name) ?? "");
       }

@@ -37,6 +37,7 @@ export function answerHeaders(
     "x-hearth-duration-ms": String(durationMs),
     "x-hearth-overhead-ms": String(overheadMs),
   };
+  addGuardrails(headers, call, "answer");
   if (cost !== null) {
     headers["x-hearth-cost"] = String(cost);
   }
@@ -73,6 +74,7 @@ export function errorHeaders(
     headers["x-hearth-attempted-retries"] = "0";
     headers["x-hearth-attempted-fallbacks"] = "0";
     headers["x-hearth-duration-ms"] = String(Date.now() - call.startedAt);
+    addGuardrails(headers, call, "error");
   }
   addRates(headers, "requests", admitted?.rates ?? []);
   addRates(headers, "tokens", admitted?.rates ?? []);
@@ -85,6 +87,17 @@ export function errorHeaders(
     addKeyBudget(headers, caller, knownSpend(gateway, caller, admitted));
   }
   return headers;
+}
+
+function addGuardrails(
+  headers: Record<string, string>,
+  { guards }: Call,
+  of: "answer" | "error",
+): void {
+  const applied = guards?.applied(of) ?? "";
+  if (applied !== "") {
+    headers["x-hearth-applied-guardrails"] = headerText(applied);
+  }
 }
 
 /** Of a key with a budget, before this call; of a call that was not admitted as this instance knows it. */

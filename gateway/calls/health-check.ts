@@ -7,14 +7,13 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import { groupOf, type PricedDeployment } from "../routing/catalog.ts";
 import type { Call, CallKind } from "./call.ts";
+import { probeFor } from "./health-probes.ts";
 import { NO_MOCK } from "./options.ts";
 import { callProvider, chooseDeployment } from "./provider.ts";
 import { endCall, journalIntent } from "./record.ts";
 import { whileAdmitted } from "./while-admitted.ts";
 
 const TIMEOUT_MS = 10_000;
-const PROMPT = "ping";
-
 const CALLER: Caller = { kind: "master", userId: MASTER_USER, user: null };
 
 const KIND = {
@@ -43,12 +42,16 @@ const CHECK = {
   },
   fallbacks: { names: [], replacements: new Map() },
   ownAccess: false,
+  race: null,
+  userAgent: null,
   forwarded: {},
   cacheKey: null,
   itemKeys: null,
   whole: null,
   sessionId: null,
   requesterIp: "",
+  trace: null,
+  guards: null,
 } satisfies Partial<Call>;
 
 /**
@@ -93,22 +96,17 @@ function healthCall(
   gateway: Pick<Gateway, "config">,
   deployment: PricedDeployment,
 ): Call {
-  const { alias } = deployment;
-  const embeds = deployment.mode === "embedding";
+  const { alias, mode } = deployment;
+  const { body, measure = null, ...kind } = probeFor(mode);
   const startedAt = Date.now();
   return {
     ...CHECK,
     id: randomUUID(),
     startedAt,
-    kind: { ...KIND, endpoint: embeds ? "embeddings" : "chat" },
+    kind: { ...KIND, ...kind },
     group: groupOf(alias, [deployment]),
-    body: embeds
-      ? { model: alias, input: PROMPT }
-      : {
-          model: alias,
-          max_tokens: 1,
-          messages: [{ role: "user", content: PROMPT }],
-        },
+    body: { ...body, model: alias },
+    measure,
     payers: {
       apiKey: null,
       userId: MASTER_USER,
@@ -126,7 +124,7 @@ function healthCall(
       tags: [],
       proxy: proxyLimitsOf(gateway.config.general),
     },
-    outputTokens: embeds ? 0 : 1,
+    outputTokens: kind.endpoint === "chat" ? 1 : 0,
     deadlineAt: startedAt + TIMEOUT_MS,
   };
 }

@@ -14,6 +14,7 @@ const LITELLM_NAMES = [
   ["attempted-fallbacks", "attempted-fallbacks"],
   ["response-duration-ms", "duration-ms"],
   ["overhead-duration-ms", "overhead-ms"],
+  ["applied-guardrails", "applied-guardrails"],
 ] as const;
 
 /** Adds LiteLLM's names of the headers that are set. */

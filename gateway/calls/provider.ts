@@ -3,7 +3,9 @@ import { findModel, mayUse } from "../access/models.ts";
 import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
+import { coversGuards } from "../guardrails/select.ts";
 import { CallError } from "../http/errors.ts";
+import type { ProviderCall } from "../providers/provider-call.ts";
 import type { StreamedAnswer } from "../providers/streamed-answer.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import type { StreamClient } from "../providers/stream-start.ts";
@@ -12,10 +14,17 @@ import { cooldownId } from "../routing/cooldowns.ts";
 import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import { withTags } from "../routing/tags.ts";
 import type { Taken } from "../routing/usage.ts";
+import type { Attempt } from "./attempt.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
+import {
+  countAnswer,
+  countFailure,
+  countLeft,
+  headerCounter,
+} from "./litellm-counts.ts";
 import { mockAnswer } from "./mock.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
 import {
@@ -23,6 +32,12 @@ import {
   translationFor,
   type Translation,
 } from "./translation.ts";
+import {
+  traceAttempt,
+  traceCooldown,
+  traceCooling,
+  withTraceContext,
+} from "./trace.ts";
 
 /** An answer of a deployment: whole, or a stream that has started. */
 export type Upstream = {
@@ -40,15 +55,14 @@ export type Upstream = {
   abort(): void;
 } & (
   | { readonly kind: "whole"; readonly body: Buffer }
-  | ({ readonly kind: "stream" } & Pick<StreamedAnswer, "body" | "chunks">)
+  | ({ readonly kind: "stream" | "bytes" } & Pick<
+      StreamedAnswer,
+      "body" | "chunks"
+    >)
 );
 
-/** A failed attempt; stored in the row's metadata. */
-export interface Attempt {
-  readonly model_id: string;
-  readonly status: number;
-  readonly error: string;
-}
+/** An answer that is still arriving: events or bytes. */
+export type ArrivingAnswer = Extract<Upstream, { kind: "stream" | "bytes" }>;
 
 /** A call as it is sent to one deployment. */
 interface Sent {
@@ -77,19 +91,25 @@ export async function chooseDeployment(
 ): Promise<ChosenRoute> {
   const route = new Route(gateway.router, {
     group: call.group,
-    size: { inputTokens: call.inputTokens, outputTokens: call.outputTokens },
+    size: {
+      inputTokens: call.inputTokens,
+      outputTokens: call.outputTokens,
+      measure: call.measure,
+    },
     numRetries: call.options.numRetries,
     fallbacks: call.fallbacks.names,
     find: (name) => fallbackNamed(gateway, call, name),
     mayFallBack: async (group: ModelGroup) =>
       !call.ownAccess &&
       mayUse(call.caller, group) &&
+      coversGuards(call.guards, group) &&
       raiseLease(gateway, call, callTo(call, group), group),
   });
   let first = await route.first();
   if (!("deployment" in first)) {
     throw noDeployments(gateway, call, first);
   }
+  traceCooling(gateway, call);
   for (;;) {
     try {
       return { route, first, sent: sendTo(gateway, call, first) };
@@ -107,11 +127,13 @@ export async function chooseDeployment(
 /** The deployments of a fallback that the call's tags lead to; null: there are none. */
 function fallbackNamed(
   { catalog, config }: Pick<Gateway, "catalog" | "config">,
-  { caller, payers }: Call,
+  { caller, payers, userAgent }: Call,
   name: string,
 ): ModelGroup | null {
   const group = findModel(catalog, caller, name);
-  return group && withTags(group, payers.tags, config.router);
+  return (
+    group && withTags(group, { tags: payers.tags, userAgent }, config.router)
+  );
 }
 
 /** The next target that supports the call's parameters; null: there is none, or no time for one. */
@@ -121,7 +143,11 @@ async function nextTarget(
   route: Route,
   failure: UpstreamFailure,
 ): Promise<Omit<ChosenRoute, "route"> | null> {
-  if (isLate(call.deadlineAt) || gateway.underWay.aborted()) {
+  if (
+    isLate(call.deadlineAt) ||
+    call.race?.aborted === true ||
+    gateway.underWay.aborted()
+  ) {
     return null;
   }
   let next = await route.after(failure);
@@ -212,18 +238,17 @@ export async function callProvider(
         throw error;
       }
       const { deployment } = target;
-      recordFailed(gateway, target, error, attempts);
+      recordFailed(gateway, call, target, error, attempts);
       waitedMs += performance.now() - startedAt;
       const next = await nextTarget(gateway, call, route, error);
+      countLeft(gateway, call, target, next?.first ?? null, attempts);
+      traceCooldown(gateway, call, target);
       if (next === null) {
-        const fallbacks = route.fallbacksTaken;
+        const { fallbacksTaken: fallbacks } = route;
         const tried = { attempts, fallbacks, waitedMs };
         throw await giveUp(gateway, sent.call, deployment, error, tried);
       }
-      const owed = usageOwed(sent.call, deployment, error);
-      if (owed !== null) {
-        gateway.underWay.failedAtCost(call.id, costAt(deployment, owed));
-      }
+      noteOwed(gateway, sent.call, deployment, error);
       ({ first: target, sent } = next);
       waitedMs += target.pauseMs;
       if (target.pauseMs > 0) {
@@ -233,31 +258,50 @@ export async function callProvider(
   }
 }
 
+/** Notes what a failed attempt costs: the call goes on with another deployment. */
+function noteOwed(
+  { underWay }: Pick<Gateway, "underWay">,
+  call: Call,
+  deployment: PricedDeployment,
+  failure: UpstreamFailure,
+): void {
+  const owed = usageOwed(call, deployment, failure);
+  if (owed !== null) {
+    underWay.failedAtCost(call.id, costAt(deployment, owed));
+  }
+}
+
 function recordAnswered(
-  { metrics, underWay }: Pick<Gateway, "metrics" | "underWay">,
+  gateway: Pick<Gateway, "metrics" | "underWay">,
   call: Call,
   route: Route,
-  { deployment }: Target,
+  target: Target,
   attempts: readonly Attempt[],
 ): void {
+  const { metrics, underWay } = gateway;
   route.answered();
+  call.trace?.answered(call.stream ? "stream" : "whole");
   metrics.retried(
     call.group.configured,
     attempts.length - route.fallbacksTaken,
     route.fallbacksTaken,
   );
-  underWay.answered(call.id, deployment);
+  underWay.answered(call.id, target.deployment);
+  countAnswer(gateway, call, target, attempts);
 }
 
 function recordFailed(
   gateway: Pick<Gateway, "metrics" | "router">,
+  call: Call,
   target: Target,
   { status, message }: UpstreamFailure,
   attempts: Attempt[],
 ): void {
   const { id, providerName } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
+  call.trace?.failed(status, message);
   gateway.metrics.providerFailed(providerName, status);
+  countFailure(gateway, call, target.deployment, status);
   giveBack(gateway, target);
 }
 
@@ -274,12 +318,15 @@ export function correctUsage(
 
 type Answered = { readonly translation: Translation } & (
   | Pick<Extract<Upstream, { kind: "whole" }>, AnsweredFields>
-  | Pick<Extract<Upstream, { kind: "stream" }>, AnsweredFields | "chunks">
+  | Pick<ArrivingAnswer, AnsweredFields | "chunks">
 );
 type AnsweredFields = "kind" | "body" | "contentType";
 
 async function attempt(
-  gateway: Pick<Gateway, "config" | "providers" | "router" | "underWay">,
+  gateway: Pick<
+    Gateway,
+    "config" | "metrics" | "providers" | "router" | "underWay"
+  >,
   { call, translation }: Sent,
   target: Target,
   attemptsBefore: number,
@@ -287,6 +334,7 @@ async function attempt(
   client: StreamClient | null,
 ): Promise<Answered> {
   const { deployment } = target;
+  traceAttempt(call, target);
   const mocked = mockAnswer(call, target, attemptsBefore);
   if (mocked !== null) {
     return { ...mocked, translation };
@@ -297,27 +345,19 @@ async function attempt(
   observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
+  const leaveRace = endWith(call.race, aborter);
   try {
     const request = {
+      ...headerCounter(gateway, call, deployment),
       deployment,
       path: translation.path,
-      headers: translation.headers,
+      headers: withTraceContext(call, translation.headers),
       callId: call.id,
       body: translation.body(),
       error: translation.error,
       signal: aborter.signal,
     };
-    const read: Answered = call.stream
-      ? {
-          kind: "stream",
-          translation,
-          ...(await gateway.providers.stream(request, client)),
-        }
-      : {
-          kind: "whole",
-          translation,
-          ...(await gateway.providers.ask(request)),
-        };
+    const read = await answerTo(gateway, call, translation, request, client);
     latencyMs = performance.now() - startedAt;
     return read;
   } catch (error) {
@@ -325,12 +365,33 @@ async function attempt(
       ? error
       : gateway.underWay.aborted()
         ? stopped(error)
-        : outOfTime(call, deployment, deadlineAt, error);
+        : call.race?.aborted === true
+          ? outrun(error)
+          : outOfTime(call, deployment, deadlineAt, error);
     throw call.ownAccess ? ofOwnAccess(failure) : failure;
   } finally {
     clearTimeout(deadline);
+    leaveRace();
     observations.ended(deployment.id, latencyMs);
   }
+}
+
+async function answerTo(
+  { providers }: Pick<Gateway, "providers">,
+  { stream, kind }: Call,
+  translation: Translation,
+  request: ProviderCall,
+  client: StreamClient | null,
+): Promise<Answered> {
+  if (stream) {
+    const answer = await providers.stream(request, client);
+    return { kind: "stream", translation, ...answer };
+  }
+  if (kind.bytes === true) {
+    const answer = await providers.bytes(request);
+    return { kind: "bytes", translation, ...answer };
+  }
+  return { kind: "whole", translation, ...(await providers.ask(request)) };
 }
 
 /** A caller's wrong key or address says nothing about the deployment. */
@@ -361,6 +422,29 @@ function stopped(error: unknown): UpstreamFailure {
   const failure = new UpstreamFailure(
     503,
     "the gateway is stopping and could not wait for the answer: try again",
+  );
+  failure.byRequest = true;
+  failure.mayBeCharged = wasSent(error);
+  return failure;
+}
+
+/** Aborts an attempt when another model has answered; returns how to stop waiting for that. */
+function endWith(
+  race: AbortSignal | null,
+  aborter: AbortController,
+): () => void {
+  const abort = () => aborter.abort();
+  race?.addEventListener("abort", abort);
+  if (race?.aborted === true) {
+    abort();
+  }
+  return () => race?.removeEventListener("abort", abort);
+}
+
+function outrun(error: unknown): UpstreamFailure {
+  const failure = new UpstreamFailure(
+    499,
+    "cancelled: another model of the call answered first",
   );
   failure.byRequest = true;
   failure.mayBeCharged = wasSent(error);

@@ -7,6 +7,7 @@ import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
+import { isUnlogged, reportFinished } from "./finished.ts";
 
 /** How a call ended. */
 export interface Ending {
@@ -23,6 +24,8 @@ export interface Ending {
   readonly estimated?: boolean;
   /** Ms of waiting for others; null: unknown. */
   readonly waitedMs: number | null;
+  /** The answer as JSON, for those who store or export it; without it, or null, there is none to show. */
+  readonly response?: () => string | null;
 }
 
 /** What records and settles a call. */
@@ -34,7 +37,10 @@ export type RecordPorts = Pick<
   | "limits"
   | "metrics"
   | "pending"
+  | "prompts"
+  | "traces"
   | "underWay"
+  | "webhook"
 >;
 
 /** Writes the intent to the journal, before the call leaves. Throws `journal_full`. */
@@ -80,11 +86,14 @@ const NOTHING_TO_PAY: Bill = { cost: 0, unpriced: [] };
 
 /** The row's metadata, with marks for what is not billed exactly. */
 function metadataOf(
-  { metadata, estimated }: Ending,
-  { unpriced }: Bill,
+  { metadata, estimated, usage }: Ending,
+  { cost, unpriced }: Bill,
   estimatedCost: number,
 ): Ending["metadata"] {
-  const isEstimated = estimated === true || estimatedCost > 0;
+  const isEstimated =
+    estimated === true ||
+    estimatedCost > 0 ||
+    (usage?.estimated === true && cost > 0);
   if (unpriced.length === 0 && !isEstimated) {
     return metadata;
   }
@@ -169,7 +178,9 @@ export async function settle(
   });
 }
 
-/** Journals the outcome and settles: the end of every call. */
+const noResponse = () => null;
+
+/** Journals the outcome, settles, and passes the call on to whatever shows it: the end of every call. */
 export async function endCall(
   gateway: RecordPorts,
   call: Call,
@@ -178,15 +189,22 @@ export async function endCall(
   const outcome = await journalOutcome(gateway, call, ending);
   await settle(gateway, call, outcome);
   measure(gateway, call, outcome, ending);
+  const { deployment, response = noResponse } = ending;
+  if (ending.response !== undefined) {
+    storePrompt(gateway, call, response);
+  }
+  reportFinished(gateway, call, outcome, { deployment, response });
   return outcome;
 }
 
 function measure(
   { metrics }: Pick<Gateway, "metrics">,
-  { caller, group, startedAt, stream }: Call,
+  call: Call,
   outcome: Outcome,
-  { deployment, waitedMs }: Ending,
+  ending: Ending,
 ): void {
+  const { caller, group, kind, startedAt, stream } = call;
+  const { deployment, waitedMs } = ending;
   const durationMs = Date.now() - startedAt;
   const team = caller.kind === "key" ? caller.team : null;
   metrics.ended({
@@ -195,6 +213,7 @@ function measure(
     team: team === null ? "" : (team.alias ?? team.id),
     keyAlias: caller.kind === "key" ? (caller.alias ?? "") : "master key",
     status: outcome.status,
+    callType: kind.callType,
     inputTokens: outcome.promptTokens,
     outputTokens: outcome.completionTokens,
     cost: outcome.spend,
@@ -207,23 +226,43 @@ function measure(
         ? outcome.firstTokenAt - startedAt
         : null,
   });
+  if (metrics.litellm !== null && kind.callType !== "health_check") {
+    metrics.litellm.ended(call, deployment, failureStatusOf(outcome), {
+      outcome,
+      usage: ending.usage,
+      stream,
+      startedAt,
+      cacheable: call.cacheKey !== null,
+      durationMs,
+      waitedMs,
+    });
+  }
+}
+
+/** null: the call succeeded. Without a status of a provider the failure was the gateway's own. */
+function failureStatusOf({ status, metadata }: Outcome): number | null {
+  if (status === "success") {
+    return null;
+  }
+  const error = metadata?.["error_information"] as
+    { readonly error_code?: string } | undefined;
+  return Number(error?.error_code ?? 500);
 }
 
 /** Stores request and answer if `store_prompts` is on; `response` gives JSON and is called only then. */
-export function storePrompt(
+function storePrompt(
   { config, prompts }: Pick<Gateway, "config" | "prompts">,
   call: Call,
   response: () => string | null,
 ): void {
-  const { storePrompts, unloggedCalls } = config.general;
-  if (!storePrompts || (call.options.unlogged && unloggedCalls)) {
+  if (!config.general.storePrompts || isUnlogged(config, call)) {
     return;
   }
-  const { messages, input, prompt } = call.body;
+  const { messages, input, prompt, query } = (call.whole ?? call).body;
   prompts.record({
     requestId: call.id,
     startedAt: call.startedAt,
-    request: JSON.stringify(messages ?? input ?? prompt ?? null),
+    request: JSON.stringify(messages ?? input ?? prompt ?? query ?? null),
     response: response(),
   });
 }

@@ -1,24 +1,27 @@
 import type { FastifyReply } from "fastify";
 import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
-import { CallError } from "../http/errors.ts";
+import type { StreamCheck } from "../guardrails/stream-check.ts";
+import { CallError, loggedMessage } from "../http/errors.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
-import { SseParser } from "../providers/sse.ts";
+import { SseParser } from "../../core/sse.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { cacheAnswer } from "./answer.ts";
 import { Audience } from "./audience.ts";
 import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
+import { streamCheckOf } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
-import { correctUsage, type Upstream } from "./provider.ts";
-import { endCall, storePrompt } from "./record.ts";
+import { correctUsage, type ArrivingAnswer } from "./provider.ts";
+import { recordRejection } from "./record-refusal.ts";
+import { endCall } from "./record.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
 
-type UpstreamStream = Extract<Upstream, { kind: "stream" }>;
+type UpstreamStream = ArrivingAnswer;
 
 const CONTENT_TYPE = "text/event-stream; charset=utf-8";
 
@@ -27,6 +30,8 @@ type StreamEnd =
   | { readonly kind: "client_gone" }
   /** The provider reported an error in the stream, which the client has received. */
   | { readonly kind: "failed" }
+  /** A guardrail blocked it, or is unavailable. */
+  | { readonly kind: "blocked"; readonly error: CallError }
   | { readonly kind: "cut"; readonly failure: UpstreamFailure };
 
 /**
@@ -43,6 +48,9 @@ export async function streamAnswer(
 ): Promise<FastifyReply> {
   const client = reply.raw;
   try {
+    if (call.guards !== null) {
+      await call.guards.during;
+    }
     const headers = answerHeaders(gateway, call, admitted, {
       upstream,
       cost: null,
@@ -57,7 +65,7 @@ export async function streamAnswer(
     reply.hijack();
     // Only a client that does not read is idle: untilRead sets the timeout.
     client.setTimeout(0, () => client.destroy());
-    await passAndRecord(gateway, call, upstream, client);
+    await passAndRecord(gateway, call, upstream, reply);
   } catch (error) {
     endUnread(upstream);
     // After hijack the framework does not end the response.
@@ -70,7 +78,7 @@ export async function streamAnswer(
 }
 
 /** Without a listener an error of the unread body would end the process. */
-function endUnread({ body, abort }: UpstreamStream): void {
+export function endUnread({ body, abort }: UpstreamStream): void {
   body.on("error", () => undefined).destroy();
   abort();
 }
@@ -79,8 +87,9 @@ async function passAndRecord(
   gateway: Gateway,
   call: Call,
   upstream: UpstreamStream,
-  client: FastifyReply["raw"],
+  reply: FastifyReply,
 ): Promise<void> {
+  const client = reply.raw;
   const stream = upstream.translation.stream();
   const text = new StreamText(wantsUsage(call.body), (error) =>
     errorTextFor(call.caller, gateway, error),
@@ -92,13 +101,22 @@ async function passAndRecord(
     stream,
     upstream.abort,
   );
+  const check = streamCheckOf(gateway, call);
   const startedAt = performance.now();
-  const end = await passOn(gateway, upstream, stream, client, text, audience);
+  const end = await passOn(
+    gateway,
+    upstream,
+    { stream, check },
+    client,
+    text,
+    audience,
+  );
   const streamedMs = performance.now() - startedAt;
   const facts = stream.facts();
   const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
+  const succeeded = end.kind === "whole" || end.kind === "client_gone";
   const outcome = await endCall(gateway, call, {
-    status: end.kind === "cut" || end.kind === "failed" ? "failure" : "success",
+    status: succeeded ? "success" : "failure",
     deployment: upstream.deployment,
     usage,
     firstTokenAt: text.firstTokenAt,
@@ -106,8 +124,9 @@ async function passAndRecord(
     cached: null,
     waitedMs: upstream.waitedMs + streamedMs,
     metadata: metadataOf(end, upstream, audience.hasLeft),
+    // What a guardrail hid from the client is not kept either.
+    response: () => (check === null ? JSON.stringify(facts.text) : null),
   });
-  storePrompt(gateway, call, () => JSON.stringify(facts.text));
   correctUsage(gateway, upstream, usage);
   const whole = end.kind === "whole" ? text.whole() : null;
   if (whole !== null) {
@@ -121,17 +140,45 @@ async function passAndRecord(
     });
   }
   client.setTimeout(gateway.config.timeouts.idleMs);
+  sendEnd(gateway, call, end, { stream, text, reply });
+}
+
+/** Sends what remains of a recorded stream: its last event, or the error that ends it. */
+function sendEnd(
+  gateway: Gateway,
+  call: Call,
+  end: StreamEnd,
+  {
+    stream,
+    text,
+    reply,
+  }: {
+    readonly stream: StreamTranslation;
+    readonly text: StreamText;
+    readonly reply: FastifyReply;
+  },
+): void {
+  const client = reply.raw;
   if (end.kind === "cut") {
     client.end(textOf(stream.fail(brokenOff(gateway, call, end.failure))));
+  } else if (end.kind === "blocked") {
+    recordRejection(gateway, reply.request, end.error, call.kind.route);
+    client.end(textOf(stream.fail(end.error)));
   } else if (end.kind !== "client_gone") {
     client.end(text.ending);
   }
 }
 
+interface CheckedStream {
+  readonly stream: StreamTranslation;
+  /** null: no guardrail checks it. */
+  readonly check: StreamCheck | null;
+}
+
 async function passOn(
   { config }: Pick<Gateway, "config">,
   upstream: UpstreamStream,
-  stream: StreamTranslation,
+  { stream, check }: CheckedStream,
   client: FastifyReply["raw"],
   text: StreamText,
   audience: Audience,
@@ -141,7 +188,9 @@ async function passOn(
   try {
     for await (const chunk of upstream.chunks) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
-      const taken = text.take(pieces);
+      const taken = text.take(
+        check === null ? pieces : await check.push(pieces),
+      );
       if (!text.fitsCache) {
         audience.cannotShare();
       }
@@ -162,12 +211,16 @@ async function passOn(
       ...parser.end().flatMap((event) => stream.push(event)),
       ...stream.end(),
     ];
-    const taken = text.take(rest);
+    const taken = text.take((await check?.push(rest, true)) ?? rest);
     if (taken.text !== "") {
       client.write(taken.text);
     }
     return { kind: taken.failed ? "failed" : "whole" };
   } catch (error) {
+    if (error instanceof CallError) {
+      upstream.abort();
+      return { kind: "blocked", error };
+    }
     return audience.hasLeft
       ? { kind: "client_gone" }
       : {
@@ -183,7 +236,10 @@ async function passOn(
 }
 
 /** Resolves when the client has read what was sent, or has left. One that reads nothing for `idleMs` is disconnected, as it holds limits. */
-function untilRead(client: FastifyReply["raw"], idleMs: number): Promise<void> {
+export function untilRead(
+  client: FastifyReply["raw"],
+  idleMs: number,
+): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       client.off("drain", done).off("close", done);
@@ -233,6 +289,11 @@ function metadataOf(
         error_information: {
           error_message: "the provider ended its stream with an error",
         },
+      };
+    case "blocked":
+      return {
+        ...tried,
+        error_information: { error_message: loggedMessage(end.error) },
       };
     case "cut":
       return {

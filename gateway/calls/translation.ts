@@ -1,7 +1,9 @@
+import type { FormData } from "undici";
 import type { GatewayConfig } from "../config/load.ts";
 import { CallError } from "../http/errors.ts";
 import { wireOf } from "../providers/families.ts";
-import type { SseEvent } from "../providers/sse.ts";
+import { formOf } from "../providers/form-body.ts";
+import type { SseEvent } from "../../core/sse.ts";
 import type {
   AnswerFacts,
   Endpoint,
@@ -17,8 +19,8 @@ import { openaiErrorPieces } from "./stream-error.ts";
 export interface Translation {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON, built when it is sent. */
-  body(): string;
+  /** JSON or a form, built when it is sent. */
+  body(): string | FormData;
   answer(bytes: Buffer): TranslatedAnswer;
   stream(): StreamTranslation;
   /** The message of an error answer, as one sentence. */
@@ -105,11 +107,13 @@ function through(
   return {
     path: wire.path(endpoint, deployment),
     headers: wire.headers(deployment, call.forwarded),
-    body: () =>
-      JSON.stringify(
-        wire.request(endpoint, chat.body, deployment, call.stream),
-      ),
-    answer: (bytes) => wire.answer(endpoint, bytes),
+    body() {
+      const sent = wire.request(endpoint, chat.body, deployment, call.stream);
+      return call.kind.takesFiles === true
+        ? formOf(sent)
+        : JSON.stringify(sent);
+    },
+    answer: (bytes) => wire.answer(endpoint, bytes, chat.body),
     stream() {
       const translator = wire.stream(endpoint);
       return {

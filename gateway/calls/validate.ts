@@ -7,7 +7,11 @@ import { CallError } from "../http/errors.ts";
 export function modelOf(request: FastifyRequest): string {
   const { body } = request;
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new CallError("invalid_request", "The body must be a JSON object.");
+    const form = request.routeOptions.config.takesFiles === true;
+    throw new CallError(
+      "invalid_request",
+      `The body must be ${form ? "a form (multipart/form-data)" : "a JSON object"}.`,
+    );
   }
   const { deployment } = request.params as { deployment?: string };
   if (deployment !== undefined) {

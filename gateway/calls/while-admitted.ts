@@ -1,5 +1,5 @@
 import type { Gateway } from "../gateway.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, loggedMessage } from "../http/errors.ts";
 import type { Call } from "./call.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import { endCall, type RecordPorts } from "./record.ts";
@@ -51,7 +51,7 @@ async function recordFailure(
     metadata: {
       error_information: {
         error_message:
-          error instanceof CallError ? error.message : "internal error",
+          error instanceof CallError ? loggedMessage(error) : "internal error",
       },
     },
   });

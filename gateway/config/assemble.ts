@@ -2,6 +2,9 @@ import { readDatabase } from "./database.ts";
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache } from "./cache.ts";
+import { readCallWebhook } from "./call-webhook.ts";
+import { readCallbacks } from "./callbacks.ts";
+import { readLitellmMetrics } from "./litellm-metrics.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
 import { readRedis } from "./redis.ts";
 import type { GeneralSettings } from "./schema.ts";
@@ -16,6 +19,7 @@ import type {
   ServerConfig,
 } from "./types.ts";
 import type { Parts } from "./parts.ts";
+import { readTracing } from "./tracing.ts";
 
 const MIN_KEY_LENGTH = 20;
 const DAY_MS = 86_400_000;
@@ -29,9 +33,11 @@ export function assemble(
 ): GatewayConfig {
   const { general, proxy } = parts;
   const redis = readRedis(reading, read, parts);
+  const callbacks = readCallbacks(reading, proxy);
   return {
     files: parts.files,
     models: parts.models,
+    guardrails: parts.guardrails,
     router: readRouter(parts),
     cache: readCache(reading, parts, redis),
     redis,
@@ -43,6 +49,10 @@ export function assemble(
       keepMs: general.journal_keep ?? DAY_MS,
     },
     general: readGeneral(reading, read, parts),
+    callbacks,
+    litellmMetrics: readLitellmMetrics(reading, proxy, callbacks),
+    tracing: readTracing(reading, read, parts.tracing, callbacks),
+    callWebhook: readCallWebhook(reading, read, parts.callWebhook, callbacks),
     timeouts: {
       connectMs: proxy.connect_timeout ?? 5_000,
       firstByteMs: proxy.first_byte_timeout ?? 300_000,
@@ -66,6 +76,8 @@ function readRouter({ router, proxy }: Parts): RouterConfig {
     defaultFallbacks: router.default_fallbacks ?? proxy.default_fallbacks ?? [],
     contextWindowFallbacks:
       router.context_window_fallbacks ?? proxy.context_window_fallbacks ?? {},
+    contentPolicyFallbacks:
+      router.content_policy_fallbacks ?? proxy.content_policy_fallbacks ?? {},
     tagFiltering:
       router.enable_tag_filtering === undefined
         ? "preferred"

@@ -301,6 +301,7 @@ litellm_settings:
   success_callback: ["langfuse"]
   fallbacks: [{"gpt-4o": ["claude"]}]
   context_window_fallbacks: [{"gpt-4o": ["long"]}]
+  content_policy_fallbacks: [{"gpt-4o": ["claude"]}]
   cache: yes
   cache_params: {type: redis, supported_call_types: [acompletion, atext_completion, embedding]}
 router_settings:
@@ -343,6 +344,7 @@ environment_variables:
     numRetries: 3,
     fallbacks: { "gpt-4o": ["claude"] },
     contextWindowFallbacks: { "gpt-4o": ["long"] },
+    contentPolicyFallbacks: { "gpt-4o": ["claude"] },
     modelGroupAlias: {
       "gpt-4": { model: "gpt-4o", hidden: false },
       old: { model: "gpt-4o", hidden: true },

@@ -24,7 +24,7 @@ import {
   readTarget,
   type Target,
 } from "./target.ts";
-import { locate } from "../../core/config/tree.ts";
+import { isEmpty, locate } from "../../core/config/tree.ts";
 import type { Deployment, PriceOverrides } from "./types.ts";
 
 /** The deployments of `model_list`, in the order written; invalid entries become problems. */
@@ -53,12 +53,28 @@ export function readDeployments(
     if (deployment === null) {
       continue;
     }
+    warnOfCredential(reading, ["model_list", index]);
     deployments.push({
       ...deployment,
       id: ownId(reading, ["model_list", index], deployment.id, taken),
     });
   }
   return deployments;
+}
+
+/** The credentials of the database are for the models of the database: a start must not wait for it. */
+function warnOfCredential(reading: Reading, path: Path): void {
+  const at = [...path, "provider_params", "litellm_credential_name"];
+  const { node } = locate(reading.root, at);
+  if (node !== null && !isEmpty(node)) {
+    reading.warnings.push(
+      problemAt(
+        reading,
+        at,
+        "is only for models added with POST /model/new: set api_key here, for example to os.environ/OPENAI_API_KEY",
+      ),
+    );
+  }
 }
 
 /** Two entries that differ only in their key have the same hash: the later one gets a number. */
@@ -129,6 +145,8 @@ export function readDeployment(
       params.idle_timeout === undefined ? null : (params.idle_timeout ?? 0),
     maxRetries: params.max_retries ?? params.num_retries ?? null,
     tags: params.tags ?? [],
+    tagRegex: params.tag_regex ?? [],
+    guardrails: params.guardrails ?? [],
     headers: readHeaders(params),
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,
@@ -258,6 +276,8 @@ function readPrices(params: ProviderParams, info: ModelInfo): PriceOverrides {
     perRequest: price("input_cost_per_request"),
     perImage: price("output_cost_per_image"),
     perSecond: price("input_cost_per_second"),
+    perCharacter: price("input_cost_per_character"),
+    perQuery: price("input_cost_per_query"),
     serviceTiers: Object.keys(tiers).length === 0 ? null : tiers,
   };
 }

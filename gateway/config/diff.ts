@@ -22,6 +22,8 @@ const BOUND_AT_START = [
   "cache.ttlMs",
   "cache.namespace",
   "journal",
+  "tracing",
+  "callWebhook",
   "timeouts.connectMs",
   "timeouts.firstByteMs",
   "timeouts.idleMs",
@@ -38,6 +40,7 @@ const BOUND_AT_START = [
   "general.storeModelInDb",
   "general.pricesFile",
   "general.metricsLabelValues",
+  "litellmMetrics",
 ];
 
 /** Compares two configurations, the running one first. */

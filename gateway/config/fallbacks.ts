@@ -33,6 +33,7 @@ export function checkFallbackTargets(
   };
   check(["fallbacks"], targetsOf(router.fallbacks));
   check(["context_window_fallbacks"], targetsOf(router.contextWindowFallbacks));
+  check(["content_policy_fallbacks"], targetsOf(router.contentPolicyFallbacks));
   check(["default_fallbacks"], router.defaultFallbacks);
   check(
     ["model_group_alias"],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
 import { parseDuration } from "./duration.ts";
+import { faultOfPattern } from "../routing/header-pattern.ts";
 import type { ClientParam, Fallbacks } from "./types.ts";
 
 /** A field with a message that says what is allowed; the rejected value is added where its line is known. */
@@ -122,13 +123,32 @@ export const texts = () =>
       : undefined;
   }).optional();
 
+/** Regular expressions for a header. */
+export const headerPatterns = () =>
+  field(
+    "a list of at most 10 regular expressions such as ^User-Agent: claude-code",
+    (raw) => {
+      const list = typeof raw === "string" ? [raw] : raw;
+      const valid =
+        Array.isArray(list) &&
+        list.length <= 10 &&
+        list.every((one) => typeof one === "string" && isPattern(one));
+      return valid ? (list as readonly string[]) : undefined;
+    },
+  ).optional();
+
+function isPattern(text: string): boolean {
+  return faultOfPattern(text) === null;
+}
+
 export const webAddress = () =>
-  field("an address such as http://192.168.1.10:11434", (raw) => {
-    if (typeof raw !== "string" || !URL.canParse(raw)) {
-      return undefined;
-    }
-    return /^https?:$/.test(new URL(raw).protocol) ? raw : undefined;
-  }).optional();
+  field("an address such as http://192.168.1.10:11434", (raw) =>
+    typeof raw === "string" && isWebAddress(raw) ? raw : undefined,
+  ).optional();
+
+export function isWebAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
 
 export const timezone = () =>
   field("a time zone such as UTC or Europe/Berlin", (raw) => {

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { assemble } from "./assemble.ts";
 import { readDeployments } from "./deployments.ts";
 import { checkFallbackTargets } from "./fallbacks.ts";
+import { readGuardrails } from "./guardrails.ts";
 import { readLayers } from "./layers.ts";
 import type { Parts } from "./parts.ts";
 import { sortProblems, type ConfigProblem } from "../../core/config/problem.ts";
@@ -13,11 +14,13 @@ import {
 } from "../../core/config/references.ts";
 import {
   cacheParams,
+  callWebhookSettings,
   generalSettings,
   proxySettings,
   retention,
   routerSettings,
   SECTIONS,
+  tracingSettings,
 } from "./schema.ts";
 import { problemAt, type Reading } from "../../core/config/reading.ts";
 import { contradictsVariable, readSection, unusedSetting } from "./sections.ts";
@@ -95,6 +98,16 @@ function readParts(
     cacheParams,
     { quiet: ["host", "port", "password"] },
   );
+  const tracing = readSection(
+    reading,
+    ["proxy_settings", "tracing"],
+    tracingSettings,
+  );
+  const callWebhook = readSection(
+    reading,
+    ["proxy_settings", "call_webhook"],
+    callWebhookSettings,
+  );
   const general = readSection(reading, ["general_settings"], generalSettings, {
     quiet: ["master_key", "database_url"],
   });
@@ -105,9 +118,12 @@ function readParts(
   );
   return {
     models,
+    guardrails: readGuardrails(reading, models),
     router: router ?? {},
     proxy: proxy ?? {},
     cache: cache ?? {},
+    tracing: tracing ?? {},
+    callWebhook: callWebhook ?? {},
     general: general ?? {},
     retained: retained ?? {},
     pricesFile: findPricesFile(reading, general?.prices_file, projectRoot),

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import {
   CALL_DEFAULT_NAMES,
   cacheParams,
+  callWebhookSettings,
   generalSettings,
   modelInfo,
   providerParams,
@@ -11,6 +12,7 @@ import {
   retention,
   routerSettings,
   SECTIONS,
+  tracingSettings,
 } from "./schema.ts";
 
 const manual = readFileSync(
@@ -27,6 +29,8 @@ test("config/gateway.yaml documents every setting", () => {
       routerSettings,
       proxySettings,
       cacheParams,
+      tracingSettings,
+      callWebhookSettings,
       generalSettings,
       retention,
     ].flatMap((section) => Object.keys(section.shape)),

@@ -80,6 +80,8 @@ export const PROVIDERS: Readonly<Record<string, KnownProvider>> = {
     "COHERE_API_KEY",
   ),
   huggingface: openaiCompatible("https://router.huggingface.co/v1", "HF_TOKEN"),
+  jina_ai: openaiCompatible("https://api.jina.ai/v1", "JINA_AI_API_KEY"),
+  voyage: openaiCompatible("https://api.voyageai.com/v1", "VOYAGE_API_KEY"),
 
   // Self-hosted runners and proxies: only the address matters.
   openai_like: openaiCompatible(null, null),
@@ -90,6 +92,7 @@ export const PROVIDERS: Readonly<Record<string, KnownProvider>> = {
   ),
   vllm: openaiCompatible(null, null),
   hosted_vllm: openaiCompatible(null, null),
+  infinity: openaiCompatible(null, null),
   lm_studio: openaiCompatible("http://127.0.0.1:1234/v1", null),
   llamacpp: openaiCompatible("http://127.0.0.1:8080/v1", null),
   llamafile: openaiCompatible("http://127.0.0.1:8080/v1", null),
@@ -113,13 +116,16 @@ export const FOREIGN_PROVIDERS: ReadonlySet<string> = new Set([
   "triton",
   "vertex_ai",
   "vertex_ai_beta",
-  "voyage",
   "watsonx",
 ]);
 
 /** The provider of a model written without one, if its name is unambiguous. */
 export function guessProvider(model: string): string | null {
-  if (/^(gpt-|o[1-9](-|$)|chatgpt-|text-embedding-|dall-e)/.test(model)) {
+  if (
+    /^(gpt-|o[1-9](-|$)|chatgpt-|text-embedding-|dall-e|whisper-|tts-)/.test(
+      model,
+    )
+  ) {
     return "openai";
   }
   if (model.startsWith("claude-")) {

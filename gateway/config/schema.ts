@@ -9,6 +9,7 @@ import {
   fallbacks,
   flag,
   groupAliases,
+  headerPatterns,
   name,
   record,
   share,
@@ -26,6 +27,7 @@ export const SECTIONS = [
   "router_settings",
   "proxy_settings",
   "general_settings",
+  "guardrails",
   "environment_variables",
 ] as const;
 
@@ -43,6 +45,8 @@ const PRICES = {
   output_cost_per_image_token: amount("dollars"),
   output_cost_per_reasoning_token: amount("dollars"),
   input_cost_per_second: amount("dollars"),
+  input_cost_per_character: amount("dollars"),
+  input_cost_per_query: amount("dollars"),
   input_cost_per_token_priority: amount("dollars"),
   output_cost_per_token_priority: amount("dollars"),
   cache_read_input_token_cost_priority: amount("dollars"),
@@ -85,6 +89,7 @@ export const providerParams = z.object({
   base_url: webAddress(),
   api_key: text(),
   api_version: text(),
+  litellm_credential_name: text(),
   organization: text(),
   rpm: whole(0),
   tpm: whole(0),
@@ -95,6 +100,8 @@ export const providerParams = z.object({
   max_retries: whole(0, 10),
   num_retries: whole(0, 10),
   tags: texts(),
+  tag_regex: headerPatterns(),
+  guardrails: texts(),
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
@@ -140,6 +147,7 @@ export const routerSettings = z.object({
   fallbacks: fallbacks(),
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
+  content_policy_fallbacks: fallbacks(),
   model_group_alias: groupAliases(),
   enable_tag_filtering: flag(),
   tag_filtering_match_any: flag(),
@@ -151,6 +159,7 @@ export const routerSettings = z.object({
 export const proxySettings = z.object({
   cache: flag(),
   cache_params: z.unknown().optional(),
+  guardrails: z.unknown().optional(),
   max_budget: amount("dollars"),
   budget_duration: budgetDuration(),
   request_timeout: duration(),
@@ -160,12 +169,40 @@ export const proxySettings = z.object({
   drop_params: flag(),
   litellm_headers: flag(),
   global_disable_no_log_param: flag(),
+  callbacks: texts(),
+  success_callback: texts(),
+  failure_callback: texts(),
+  litellm_metrics: flag(),
+  prometheus_metrics_config: z.unknown().optional(),
+  prometheus_exclude_metrics: texts(),
+  prometheus_exclude_labels: texts(),
+  enable_end_user_cost_tracking_prometheus_only: flag(),
+  tracing: z.unknown().optional(),
+  call_webhook: z.unknown().optional(),
   num_retries: whole(0, 10),
   allowed_fails: whole(0),
   cooldown_time: duration(),
   fallbacks: fallbacks(),
   default_fallbacks: texts(),
   context_window_fallbacks: fallbacks(),
+  content_policy_fallbacks: fallbacks(),
+});
+
+export const tracingSettings = z.object({
+  endpoint: webAddress(),
+  headers: record("a mapping of header names to values"),
+  service_name: text(),
+  sample_ratio: share(),
+  content: flag(),
+  propagate: flag(),
+});
+
+export const callWebhookSettings = z.object({
+  url: webAddress(),
+  secret: text(),
+  headers: record("a mapping of header names to values"),
+  calls: choice(["all", "success", "failure"]),
+  content: flag(),
 });
 
 /** Cache backends of LiteLLM that are replaced by memory, with a warning. */
@@ -227,6 +264,8 @@ export type ProviderParams = z.output<typeof providerParams>;
 export type ModelInfo = z.output<typeof modelInfo>;
 export type RouterSettings = z.output<typeof routerSettings>;
 export type ProxySettings = z.output<typeof proxySettings>;
+export type TracingSettings = z.output<typeof tracingSettings>;
+export type CallWebhookSettings = z.output<typeof callWebhookSettings>;
 export type CacheParams = z.output<typeof cacheParams>;
 export type GeneralSettings = z.output<typeof generalSettings>;
 export type Retention = z.output<typeof retention>;

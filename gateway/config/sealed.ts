@@ -5,12 +5,31 @@ import {
   randomBytes,
 } from "node:crypto";
 import { secret, type Secret } from "./secret.ts";
+import type { GeneralConfig } from "./types.ts";
 
 /** Encrypts secrets stored in the database: AES-256-GCM, with a key derived from the installation's salt key. */
 
 const VERSION = "1";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+
+export type SealingKeys = Pick<
+  GeneralConfig,
+  "saltKey" | "masterKey" | "previousMasterKey"
+>;
+
+/** Keys that may have encrypted a text, the current one first. */
+export function sealingKeys({
+  saltKey,
+  masterKey,
+  previousMasterKey,
+}: SealingKeys): readonly [Secret, ...Secret[]] {
+  const previous = previousMasterKey?.key;
+  const older = previous === undefined ? [] : [previous];
+  return saltKey === null
+    ? [masterKey, ...older]
+    : [saltKey, masterKey, ...older];
+}
 
 /** Encrypts a text for one place: the result cannot be decrypted for another row. */
 export function seal(text: string, key: Secret, place: string): string {

@@ -70,6 +70,11 @@ export function deploymentFromRow(
   return { ok: false, problems: problems.length > 0 ? problems : warnings };
 }
 
+/** Whether a value or anything in it refers to a variable. */
+export function refersToVariable(value: unknown): boolean {
+  return hasReference(grow(value));
+}
+
 function withoutOwnKeyReference(params: unknown): unknown {
   if (typeof params !== "object" || params === null) {
     return params;

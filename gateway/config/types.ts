@@ -1,5 +1,7 @@
 import type { RedisPlace, SentinelLogin } from "../../core/redis/place.ts";
 import type { TierPrice } from "../pricing/price-card.ts";
+import type { CallbacksConfig } from "./callbacks.ts";
+import type { LitellmMetricsConfig } from "./litellm-metrics.ts";
 import type { Secret } from "./secret.ts";
 
 /** The gateway's configuration with all defaults. Durations are milliseconds, money is dollars. */
@@ -7,6 +9,7 @@ export interface GatewayConfig {
   /** The files it was read from, lowest layer first. */
   readonly files: readonly string[];
   readonly models: readonly Deployment[];
+  readonly guardrails: readonly GuardrailConfig[];
   readonly router: RouterConfig;
   readonly cache: CacheConfig;
   /** One Redis for cache and limits; null: both use memory. */
@@ -14,8 +17,65 @@ export interface GatewayConfig {
   readonly database: DatabaseConfig;
   readonly journal: JournalConfig;
   readonly general: GeneralConfig;
+  readonly callbacks: CallbacksConfig;
+  /** null: `/metrics` has no metrics under LiteLLM's names. */
+  readonly litellmMetrics: LitellmMetricsConfig | null;
+  readonly tracing: TracingConfig;
+  /** null: no webhook receives finished calls. */
+  readonly callWebhook: CallWebhookConfig | null;
   readonly timeouts: TimeoutConfig;
   readonly server: ServerConfig;
+}
+
+/** When a guardrail checks: the prompt before the call, the prompt during the call, or the answer. */
+export type GuardrailMode = "pre_call" | "during_call" | "post_call";
+
+/** One guardrail of the configuration. */
+export interface GuardrailConfig {
+  readonly name: string;
+  readonly modes: readonly GuardrailMode[];
+  /** Checks every call. */
+  readonly defaultOn: boolean;
+  /** Calls pass unchecked while it is unavailable; else they are rejected. */
+  readonly failOpen: boolean;
+  /** Characters of a stream that are held back: what it looks for is found if it is no longer. */
+  readonly streamWindow: number;
+  readonly check: GuardrailCheck;
+  /** `guardrail_info` as written, for `/guardrails/list`. */
+  readonly info: Readonly<Record<string, unknown>> | null;
+}
+
+/** What a guardrail does with a text that it finds. */
+export type GuardrailAction = "block" | "mask";
+
+export type GuardrailCheck =
+  | {
+      readonly kind: "patterns";
+      readonly patterns: readonly GuardrailPattern[];
+    }
+  | { readonly kind: "secrets"; readonly action: GuardrailAction }
+  | {
+      readonly kind: "moderation";
+      /** An alias of the gateway. */
+      readonly model: string;
+    }
+  | {
+      readonly kind: "service";
+      readonly url: string;
+      /** By lower-case name. */
+      readonly headers: Readonly<Record<string, Secret>>;
+      readonly params: Readonly<Record<string, unknown>>;
+      readonly timeoutMs: number;
+    };
+
+export interface GuardrailPattern {
+  /** Named in errors. */
+  readonly name: string;
+  /** A regular expression in RE2's syntax. */
+  readonly source: string;
+  readonly action: GuardrailAction;
+  /** Replaces what is masked. */
+  readonly replacement: string;
 }
 
 /** The wire format of a provider. */
@@ -52,6 +112,10 @@ export interface Deployment {
   readonly idleTimeoutMs: number | null;
   readonly maxRetries: number | null;
   readonly tags: readonly string[];
+  /** Patterns of RE2 for `User-Agent: VALUE`; a match counts like a tag of the call. */
+  readonly tagRegex: readonly string[];
+  /** Guardrails that check its calls. */
+  readonly guardrails: readonly string[];
   /** Sent to the provider with each call; lower-case names. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Default call parameters (`temperature`, `max_tokens`, …). */
@@ -78,7 +142,7 @@ export interface ClientParam {
   readonly pattern: string | null;
 }
 
-/** Dollars per token (or per call, per image, per second of audio); null: not overridden. */
+/** Dollars per token (or per call, per image, per second of audio, …); null: not overridden. */
 export interface PriceOverrides {
   readonly input: number | null;
   readonly output: number | null;
@@ -94,6 +158,9 @@ export interface PriceOverrides {
   readonly perRequest: number | null;
   readonly perImage: number | null;
   readonly perSecond: number | null;
+  readonly perCharacter: number | null;
+  /** Of a search unit of a rerank call. */
+  readonly perQuery: number | null;
   /** Prices of tiers such as `flex`, per million tokens. */
   readonly serviceTiers: Readonly<Record<string, TierPrice>> | null;
 }
@@ -123,6 +190,7 @@ export interface RouterConfig {
   readonly fallbacks: Fallbacks;
   readonly defaultFallbacks: readonly string[];
   readonly contextWindowFallbacks: Fallbacks;
+  readonly contentPolicyFallbacks: Fallbacks;
   /** `preferred`: calls without a matching deployment go to all of them; `required`: they are rejected. */
   readonly tagFiltering: "off" | "preferred" | "required";
   /** Whether one tag of a call is enough; else a deployment needs all of them. */
@@ -238,4 +306,35 @@ export interface ServerConfig {
   readonly bodiesLimitBytes: number | null;
   /** Addresses or CIDR ranges whose `x-forwarded-*` headers are trusted. */
   readonly trustedProxies: readonly string[];
+}
+
+/** Where spans are sent by OTLP over HTTP. */
+export interface Collector {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly timeoutMs: number;
+}
+
+export interface TracingConfig {
+  /** Empty: calls are not traced. */
+  readonly collectors: readonly Collector[];
+  readonly serviceName: string;
+  readonly resourceAttributes: Readonly<Record<string, string>>;
+  /** Share of the calls that are traced, from 0 to 1. */
+  readonly sampleRatio: number;
+  /** Whether spans contain prompts and answers. */
+  readonly content: boolean;
+  /** Whether `traceparent` and `tracestate` are sent to providers. */
+  readonly propagate: boolean;
+}
+
+/** A receiver of finished calls. */
+export interface CallWebhookConfig {
+  readonly url: string;
+  /** Signs each request; null: requests are not signed. */
+  readonly secret: Secret | null;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly calls: "all" | "success" | "failure";
+  /** Whether it receives prompts and answers. */
+  readonly content: boolean;
 }

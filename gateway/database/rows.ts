@@ -14,6 +14,7 @@ const JSON_COLUMNS = new Set([
   "model_aliases",
   "params",
   "info",
+  "credential_info",
   "before",
   "after",
 ]);

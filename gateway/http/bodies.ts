@@ -4,6 +4,7 @@ import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
 import { countValues } from "../dialects/scan-json.ts";
 import { CallError } from "./errors.ts";
+import { isForm, readForm } from "./form.ts";
 
 /** Of the memory that this process may use: a body occupies up to four times its size while it is parsed and forwarded. */
 const SHARE = 1 / 4;
@@ -81,7 +82,12 @@ export class Bodies {
     const onError = () => end(incomplete());
     const onEnd = () => {
       try {
-        end(null, this.#parsed(request, chunks));
+        const parsed = this.#parsed(request, chunks);
+        if (parsed instanceof Promise) {
+          parsed.then((form) => end(null, form), end);
+        } else {
+          end(null, parsed);
+        }
       } catch (error) {
         end(error as Error);
       }
@@ -101,7 +107,7 @@ export class Bodies {
   }
 
   #parsed(
-    { raw, routeOptions }: FastifyRequest,
+    { raw, headers, routeOptions }: FastifyRequest,
     chunks: readonly Buffer[],
   ): unknown {
     const [first] = chunks;
@@ -109,6 +115,10 @@ export class Bodies {
       return undefined;
     }
     const body = chunks.length === 1 ? first : Buffer.concat(chunks);
+    const contentType = headers["content-type"] ?? "";
+    if (routeOptions.config.takesFiles === true && isForm(contentType)) {
+      return readForm(body, contentType);
+    }
     if (routeOptions.config.takesForm === true) {
       return Object.fromEntries(new URLSearchParams(body.toString("utf8")));
     }
@@ -141,7 +151,7 @@ function parseJson(text: string): unknown {
 function tooLarge(): CallError {
   return new CallError(
     "body_too_large",
-    "The body is larger than this gateway accepts. Send a shorter prompt or fewer images.",
+    "The body is larger than this gateway accepts. Send a shorter prompt, fewer images or a smaller file.",
   );
 }
 

@@ -19,6 +19,8 @@ const KINDS = {
   cache_unavailable: { status: 503, type: "cache_unavailable" },
   unknown_model: { status: 400, type: "invalid_request_error" },
   no_deployments_available: { status: 429, type: "no_deployments_available" },
+  guardrail_blocked: { status: 400, type: "guardrail_blocked" },
+  guardrail_unavailable: { status: 503, type: "guardrail_unavailable" },
   upstream_error: { status: 502, type: "upstream_error" },
   invalid_request: { status: 400, type: "invalid_request_error" },
   overloaded: { status: 503, type: "overloaded" },
@@ -38,6 +40,8 @@ export interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** Overrides the status of the kind: an upstream's status. */
   readonly status?: number;
+  /** For logs and the ledger instead of the message, which may repeat what a caller sent. */
+  readonly logged?: string;
 }
 
 /** An error with a message for the caller; thrown anywhere, answered in one place. */
@@ -53,6 +57,11 @@ export class CallError extends Error {
 
 export function statusOf(error: CallError): number {
   return error.details.status ?? KINDS[error.kind].status;
+}
+
+/** The message as logs and the ledger show it. */
+export function loggedMessage({ message, details }: CallError): string {
+  return details.logged ?? message;
 }
 
 /** `{"error":{message,type,param,code}}`, the shape of OpenAI's API. */

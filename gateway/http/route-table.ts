@@ -10,13 +10,21 @@ import { chatCompletions } from "./routes/chat.ts";
 import { completions } from "./routes/completions.ts";
 import { checkConfig, reloadConfig } from "./routes/config.ts";
 import { embeddings } from "./routes/embeddings.ts";
+import { applyGuardrail, listGuardrails } from "./routes/guardrails.ts";
 import { health, liveliness, readiness } from "./routes/health.ts";
+import { healthServices } from "./routes/health-services.ts";
+import { imageEdits, imageVariations } from "./routes/image-edits.ts";
 import { images } from "./routes/images.ts";
 import { countTokens, messages } from "./routes/messages.ts";
 import { metrics } from "./routes/metrics.ts";
 import { listModels, showModel } from "./routes/models.ts";
 import { moderations } from "./routes/moderations.ts";
+import { rerank } from "./routes/rerank.ts";
 import { responses } from "./routes/responses.ts";
+import { supportedParams } from "./routes/supported-params.ts";
+import { tokenCounter } from "./routes/token-counter.ts";
+import { speech } from "./routes/speech.ts";
+import { transcriptions, translations } from "./routes/transcriptions.ts";
 
 /** Every route that needs a key. */
 export const ROUTES: readonly Route[] = [
@@ -26,12 +34,23 @@ export const ROUTES: readonly Route[] = [
   responses,
   moderations,
   images,
+  imageEdits,
+  imageVariations,
+  rerank,
+  speech,
+  transcriptions,
+  translations,
   messages,
   countTokens,
   listModels,
   showModel,
+  tokenCounter,
+  supportedParams,
+  listGuardrails,
+  applyGuardrail,
   ...ADMIN_ROUTES,
   health,
+  healthServices,
   metrics,
   pingCache,
   redisInfo,

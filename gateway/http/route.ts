@@ -4,7 +4,7 @@ import type { RouteName } from "../access/policy.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallError } from "./errors.ts";
 
-type Method = "GET" | "POST" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 type Handler = (
   gateway: Gateway,
@@ -20,6 +20,8 @@ export interface RouteSchema<Input extends z.ZodType = z.ZodType> {
   readonly answer: z.ZodType;
   /** Of the answer; JSON by default. */
   readonly contentType?: string;
+  /** Of success; 200 by default. 204 has no answer. */
+  readonly status?: 201 | 204;
 }
 
 /** A route that needs a key: its name in the policy, its addresses, its schema and its handler. */
@@ -33,6 +35,8 @@ export interface Route extends RouteSchema {
   readonly streams: boolean;
   /** Answers before the database is connected: diagnosis must not wait for the end of an outage. */
   readonly fromTheStart: boolean;
+  /** Its body is a multipart form. */
+  readonly takesFiles: boolean;
   /** Authenticates on its own, by keys that are not virtual keys. */
   readonly ownKeys: boolean;
   /** Where errors do not have the shape of OpenAI's. */
@@ -40,7 +44,10 @@ export interface Route extends RouteSchema {
 }
 
 type Options = Partial<
-  Pick<Route, "streams" | "fromTheStart" | "ownKeys" | "errorBody">
+  Pick<
+    Route,
+    "streams" | "takesFiles" | "fromTheStart" | "ownKeys" | "errorBody"
+  >
 > & {
   /** Further paths of the same route. */
   readonly alsoAt?: readonly string[];
@@ -70,6 +77,7 @@ export function route(
     paths: [path, ...alsoAt],
     contentType: "application/json",
     streams: false,
+    takesFiles: false,
     fromTheStart: false,
     ownKeys: false,
     ...schema,

@@ -24,11 +24,9 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
   }
 }
 
-function add(
-  server: FastifyInstance,
-  gateway: Gateway,
-  { name, method, paths, handler, errorBody, fromTheStart, ownKeys }: Route,
-): void {
+function add(server: FastifyInstance, gateway: Gateway, route: Route): void {
+  const { name, method, paths, handler, errorBody } = route;
+  const { fromTheStart, ownKeys, takesFiles } = route;
   const isCall = ruleOf(name).kind === "llm_api";
 
   /** Uses the headers only: no byte of the body of a rejected request is read. */
@@ -43,7 +41,7 @@ function add(
       request.caller = await authenticate(gateway, request.headers);
     } catch (error) {
       if (isCall) {
-        recordRejection(gateway, request, error);
+        recordRejection(gateway, request, error, name);
       }
       throw error;
     }
@@ -59,6 +57,7 @@ function add(
       config: {
         ...(errorBody === undefined ? {} : { errorBody }),
         ...(isCall ? { completeError } : {}),
+        ...(takesFiles ? { takesFiles } : {}),
       },
       onRequest: admit,
       handler: (request, reply) => handler(gateway, request, reply),

@@ -94,8 +94,10 @@ declare module "fastify" {
       request: FastifyRequest,
       error: CallError,
     ) => CallError;
-    /** The route of a form; all other bodies are JSON, whatever their content type. */
+    /** The route of a form without files; bodies are JSON, whatever their content type, unless this or the next is set. */
     readonly takesForm?: boolean;
+    /** The route of a multipart form. */
+    readonly takesFiles?: boolean;
   }
   interface FastifyRequest {
     /** Known before the body is read; null on routes without a key. */

@@ -1,4 +1,4 @@
-import { auditModel } from "../admin/models.ts";
+import { auditModel } from "../admin/model-rows.ts";
 import type { Secret } from "../config/secret.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { insertRow, type Row } from "../database/rows.ts";
@@ -8,7 +8,7 @@ import {
   type ModelRow,
 } from "../routing/stored-models.ts";
 import { TEAM } from "../admin/kinds/team.ts";
-import { textOf } from "./convert.ts";
+import { GUARDRAILS_NOTE, listOf, textOf } from "./convert.ts";
 import { ACTOR, idsOf, type Bringing } from "./put.ts";
 import { unseal } from "./unseal.ts";
 
@@ -127,6 +127,9 @@ async function putModel(
       row.model_name,
       `without ${dropped.join(", ")}: unsupported here`,
     );
+  }
+  if (listOf(row.params["guardrails"]).length > 0) {
+    notes.changed("models", row.model_name, GUARDRAILS_NOTE);
   }
   await auditModel(client, ACTOR, "created", null, row);
 }

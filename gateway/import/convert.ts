@@ -17,7 +17,7 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
   ["allowed_models", "`allowed_models` of a tier is not supported"],
   [
     "access_group_ids",
-    "model access groups are not supported: list the models",
+    "access groups are not imported: create them with POST /v1/access_group",
   ],
   ["budget_limits", "`budget_limits` is not supported: use `model_max_budget`"],
   [
@@ -27,9 +27,13 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
   ["policies", "policies are not supported"],
 ];
 
+/** Guardrails are kept by name. */
+export const GUARDRAILS_NOTE =
+  "guardrails must be configured under the same names: until then its calls are rejected";
+
 /** The part of these in `metadata`. */
 const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
-  ["guardrails", "guardrails are not supported"],
+  ["guardrails", GUARDRAILS_NOTE],
   ["enforced_params", "`enforced_params` is not supported"],
 ];
 

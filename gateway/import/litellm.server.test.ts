@@ -351,7 +351,7 @@ test("reports what cannot be imported with the reason, and imports the rest", as
     "keys: its team no longer exists",
     "keys: a sign-in to LiteLLM's own pages, not a key",
     "keys: its alias is already taken: imported without an alias",
-    "keys: guardrails are not supported",
+    "keys: guardrails must be configured under the same names: until then its calls are rejected",
     'keys: unknown budget_duration "monthly": the budget never resets',
     "users: the role customer becomes internal_user",
   ]) {

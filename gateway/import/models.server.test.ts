@@ -130,7 +130,7 @@ test("with LiteLLM's key models are imported with their provider keys and answer
   const { tally, remarks } = await bring(SALT);
   expect(tally).toMatchObject({ there: 6, brought: 3, left: 3 });
   expect(remarks).toEqual([
-    ["models: without guardrails: unsupported here", ["shared"]],
+    [expect.stringContaining("guardrails must be configured"), ["shared"]],
     [
       expect.stringContaining('provider "bedrock" is not supported'),
       ["foreign"],
@@ -138,6 +138,19 @@ test("with LiteLLM's key models are imported with their provider keys and answer
     [expect.stringContaining("must not refer to a variable"), ["by-variable"]],
     [expect.stringContaining("does not exist here"), ["of-no-team"]],
   ]);
+  const guarded = async () =>
+    fixture.chat(await fixture.createKey(), "hi", { model: "shared" });
+  await expect
+    .poll(async () => (await guarded()).text, PATIENT)
+    .toContain("The guardrail pii");
+  const [shared] = await query<{ model_id: string }>(
+    fixture.pool,
+    "SELECT model_id FROM models WHERE model_name = 'shared'",
+  );
+  await fixture.post("/model/update", {
+    model_id: shared?.model_id,
+    litellm_params: { guardrails: null },
+  });
   for (const model of ["shared", "by-credential"]) {
     await expect
       .poll(
@@ -161,7 +174,7 @@ test("with LiteLLM's key models are imported with their provider keys and answer
     fixture.pool,
     "SELECT * FROM audit_log WHERE object_type = 'model'",
   );
-  expect(audits).toHaveLength(3);
+  expect(audits).toHaveLength(4);
   expect(JSON.stringify([rows, audits])).not.toContain(PROVIDER_KEY);
 
   expect((await bring(SALT)).tally).toMatchObject({

@@ -159,11 +159,51 @@ const CASES: readonly Case[] = [
   },
   {
     model: "openai/whisper-1",
-    endpoint: "chat",
+    endpoint: "transcriptions",
     request: {},
-    answer: { usage: { type: "duration", seconds: 90 } },
+    answer: { text: "", usage: { type: "duration", seconds: 90 } },
     cost: (90 / 60) * 0.006,
     source: OPENAI_TRANSCRIPTION,
+  },
+  {
+    model: "openai/whisper-1",
+    endpoint: "translations",
+    request: {},
+    answer: { task: "translate", duration: 8.47, text: "" },
+    cost: (8.47 / 60) * 0.006,
+    source: OPENAI_TRANSCRIPTION,
+  },
+  {
+    model: "openai/gpt-4o-transcribe",
+    endpoint: "transcriptions",
+    request: {},
+    answer: {
+      text: "",
+      usage: {
+        type: "tokens",
+        input_tokens: 14,
+        input_token_details: { text_tokens: 4, audio_tokens: 10 },
+        output_tokens: 45,
+        total_tokens: 59,
+      },
+    },
+    cost: (4 * 2.5 + 10 * 6 + 45 * 10) / M,
+    source: OPENAI_PRICES,
+  },
+  {
+    model: "openai/gpt-image-1.5",
+    endpoint: "image_edits",
+    request: {},
+    answer: {
+      data: [{}],
+      usage: {
+        input_tokens: 500,
+        output_tokens: 1_000,
+        input_tokens_details: { text_tokens: 100, image_tokens: 400 },
+      },
+    },
+    cost: (100 * 5 + 400 * 8 + 1_000 * 32) / M,
+    source: OPENAI_PRICES,
   },
   {
     model: "openai/whisper-1",
@@ -402,6 +442,7 @@ function billed(
   const call = {
     body: { model, ...request },
     inputTokens: 1,
+    measure: null,
     group: { alias: model },
   } as unknown as Call;
   return billOf(

@@ -1,5 +1,8 @@
+import type { LitellmMetricsConfig } from "../config/litellm-metrics.ts";
+import { GenAiMetrics } from "./gen-ai.ts";
 import { createHistogram, type Histogram } from "./histogram.ts";
 import { createBoundedLabel } from "./labels.ts";
+import { LitellmMetrics } from "./litellm/litellm-metrics.ts";
 
 /** The outcome of one call. */
 export interface EndedCall {
@@ -10,6 +13,7 @@ export interface EndedCall {
   readonly team: string;
   readonly keyAlias: string;
   readonly status: "success" | "failure";
+  readonly callType: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** Dollars. */
@@ -58,19 +62,25 @@ export interface CallMetrics {
   cooledDown(modelId: string): void;
   /** A call rejected because each deployment of its alias was cooling down (`cooldown`) or at its limit (`limit`). */
   unavailable(alias: string, reason: string): void;
+  /** A guardrail checked: `passed`, `masked`, `blocked`, `unavailable`, or `unchecked` where it may fail open. */
+  guarded(guardrail: string, outcome: string): void;
   /** A payer of this kind (`key`, `team` …) reached its soft budget. */
   softBudgetReached(kind: string): void;
   readonly sums: Iterable<CallSums>;
   readonly latencies: Iterable<Latencies>;
   readonly added: Histogram;
+  readonly genAi: GenAiMetrics;
   readonly retries: Counts;
   readonly fallbacks: Counts;
   readonly providerFailures: Counts;
   readonly refusals: Counts;
   readonly cooldowns: Counts;
   readonly unavailableRejections: Counts;
+  readonly guardrailChecks: Counts;
   /** Every kind from the start, so that the first increase is visible. */
   readonly softBudgets: Counts;
+  /** The same calls under LiteLLM's names; null: off. */
+  readonly litellm: LitellmMetrics | null;
 }
 
 /** Payers that can have a soft budget. */
@@ -92,17 +102,22 @@ const ADDED = [
 ];
 
 /** `maxValues`: how many values each label may take; further ones are counted as `other`. */
-export function createCallMetrics(maxValues: number): CallMetrics {
+export function createCallMetrics(
+  maxValues: number,
+  litellm: LitellmMetricsConfig | null,
+): CallMetrics {
   const alias = createBoundedLabel(maxValues);
   const sums = createCallSums(alias, maxValues);
   const latencies = createLatencies();
   const added = createHistogram(ADDED);
+  const genAi = new GenAiMetrics();
   const retries = new Map<string, number>();
   const fallbacks = new Map<string, number>();
   const providerFailures = new Map<string, number>();
   const refusals = new Map<string, number>();
   const cooldowns = new Map<string, number>();
   const unavailableRejections = new Map<string, number>();
+  const guardrailChecks = new Map<string, number>();
   const softBudgets = new Map(WITH_SOFT_BUDGET.map((kind) => [kind, 0]));
 
   return {
@@ -111,6 +126,7 @@ export function createCallMetrics(maxValues: number): CallMetrics {
       addCall(sum, call);
       const { duration, firstToken } = latencies.of(sum.labels);
       duration.observe(call.durationMs / 1_000);
+      genAi.ended(sum.labels.alias, call);
       if (call.firstTokenMs !== null) {
         firstToken.observe(call.firstTokenMs / 1_000);
       }
@@ -128,17 +144,22 @@ export function createCallMetrics(maxValues: number): CallMetrics {
     cooledDown: (modelId) => count(cooldowns, modelId, 1),
     unavailable: (name, reason) =>
       count(unavailableRejections, `${alias(name)}|${reason}`, 1),
+    guarded: (guardrail, outcome) =>
+      count(guardrailChecks, `${outcome}|${guardrail}`, 1),
     softBudgetReached: (kind) => count(softBudgets, kind, 1),
     sums: { [Symbol.iterator]: sums.all },
     latencies: { [Symbol.iterator]: latencies.all },
     added,
+    genAi,
     retries,
     fallbacks,
     providerFailures,
     refusals,
     cooldowns,
     unavailableRejections,
+    guardrailChecks,
     softBudgets,
+    litellm: litellm === null ? null : new LitellmMetrics(litellm, maxValues),
   };
 }
 

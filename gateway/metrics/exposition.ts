@@ -5,38 +5,46 @@ import type {
 } from "prom-client";
 import { droppedLogLines } from "../../core/log-output.ts";
 import type { Gateway } from "../gateway.ts";
-import type { CallMetrics, CallSums, Counts } from "./call-metrics.ts";
-import type { Histogram } from "./histogram.ts";
+import type { CallMetrics, CallSums } from "./call-metrics.ts";
+import { ofExports } from "./exports.ts";
+import { ofGenAi } from "./gen-ai-families.ts";
+import {
+  counted,
+  counter,
+  gauge,
+  histogram,
+  one,
+  type Family,
+  type Sample,
+} from "./family.ts";
+import { LitellmFamilies } from "./litellm/families.ts";
 
 type Collected = Omit<MetricObjectWithValues<MetricValue<string>>, "collect">;
-type Labels = Readonly<Record<string, string>>;
-type Sample = readonly [labels: Labels, value: number];
-
-/** One metric: what it means, and its samples at a scrape. */
-interface Family {
-  readonly name: string;
-  readonly help: string;
-  readonly type: "counter" | "gauge" | "histogram";
-  samples(): readonly Sample[];
-}
 
 /** The metrics of a gateway in Prometheus' text format; its library is loaded at the first scrape. */
 export function createExposition(
   gateway: Gateway,
 ): () => Promise<{ readonly contentType: string; readonly text: string }> {
+  const { litellm } = gateway.metrics;
+  const families =
+    litellm === null ? null : new LitellmFamilies(gateway, litellm);
   let registry: Promise<Registry> | null = null;
   return async () => {
-    registry ??= openRegistry(gateway);
+    registry ??= openRegistry([
+      ...ownFamilies(gateway),
+      ...(families?.all ?? []),
+    ]);
     const open = await registry;
+    await families?.refresh();
     return { contentType: open.contentType, text: await open.metrics() };
   };
 }
 
-async function openRegistry(gateway: Gateway): Promise<Registry> {
+async function openRegistry(families: readonly Family[]): Promise<Registry> {
   const { collectDefaultMetrics, Registry } = await import("prom-client");
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  for (const family of families(gateway)) {
+  for (const family of families) {
     const metric = {
       name: family.name,
       get: async (): Promise<Collected> => ({
@@ -57,13 +65,15 @@ async function openRegistry(gateway: Gateway): Promise<Registry> {
   return registry;
 }
 
-function families(gateway: Gateway): readonly Family[] {
+function ownFamilies(gateway: Gateway): readonly Family[] {
   return [
     ...ofCalls(gateway.metrics),
     ...ofTrouble(gateway),
     ...ofGateway(gateway),
     ...ofLedger(gateway),
     ...ofLimits(gateway),
+    ...ofGenAi(gateway.metrics.genAi),
+    ...ofExports(gateway),
   ];
 }
 
@@ -167,6 +177,11 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
       "hearth_refusals_total",
       "Calls rejected before a provider was called.",
       counted(metrics.refusals, "type"),
+    ),
+    counter(
+      "hearth_guardrail_checks_total",
+      "Checks by guardrails, of prompts, answers and parts of streams.",
+      counted(metrics.guardrailChecks, "outcome", "guardrail"),
     ),
     counter(
       "hearth_soft_budgets_reached_total",
@@ -283,74 +298,4 @@ function ofLimits({ limits }: Gateway): readonly Family[] {
       one(() => limits.counts().expiredLeases),
     ),
   ];
-}
-
-/** A metric without labels. */
-function one(value: () => number): () => readonly Sample[] {
-  return () => [[{}, value()]];
-}
-
-function counter(
-  name: string,
-  help: string,
-  samples: () => readonly Sample[],
-): Family {
-  return { name, help, type: "counter", samples };
-}
-
-function gauge(
-  name: string,
-  help: string,
-  samples: () => readonly Sample[],
-): Family {
-  return { name, help, type: "gauge", samples };
-}
-
-function histogram(
-  name: string,
-  help: string,
-  all: () => readonly (readonly [Labels, Histogram])[],
-): Family {
-  return {
-    name,
-    help,
-    type: "histogram",
-    samples: () =>
-      all().flatMap(([labels, seen]) => histogramSamples(name, labels, seen)),
-  };
-}
-
-function histogramSamples(
-  name: string,
-  labels: Labels,
-  { bounds, counts, sum }: Histogram,
-): readonly Sample[] {
-  let below = 0;
-  const buckets = counts.map((count, at): Sample => {
-    below += count;
-    const le = at < bounds.length ? String(bounds[at]) : "+Inf";
-    return [{ ...labels, le, __name: `${name}_bucket` }, below];
-  });
-  return [
-    ...buckets,
-    [{ ...labels, __name: `${name}_sum` }, sum],
-    [{ ...labels, __name: `${name}_count` }, below],
-  ];
-}
-
-/** Counts whose names are values of these labels, joined by `|`. */
-function counted(
-  counts: Counts,
-  ...labels: readonly string[]
-): () => readonly Sample[] {
-  return () =>
-    [...counts].map(([name, count]) => {
-      const values = name.split("|");
-      return [
-        Object.fromEntries(
-          labels.map((label, at) => [label, values[at] ?? ""]),
-        ),
-        count,
-      ];
-    });
 }

@@ -31,10 +31,10 @@ export function docsPage(document: OpenApiDocument, version: string): Page {
     main: html`<main>
       <h1>API of this gateway</h1>
       <p class="soft">
-        Send a key as <code>Authorization: Bearer sk-…</code>. Bodies are JSON.
-        Error messages say what to do next. Fields of LiteLLM that are not
-        supported are accepted while they are empty. For client generators:
-        <a href="/openapi.json">openapi.json</a>.
+        Send a key as <code>Authorization: Bearer sk-…</code>. Bodies are JSON
+        unless stated otherwise. Error messages say what to do next. Fields of
+        LiteLLM that are not supported are accepted while they are empty. For
+        client generators: <a href="/openapi.json">openapi.json</a>.
       </p>
       <nav class="groups" aria-label="Groups">
         ${[...groups.keys()].map((name) => html`<a href="#${name}">${name}</a>`)}
@@ -59,8 +59,10 @@ export function docsPage(document: OpenApiDocument, version: string): Page {
 
 function operationCard(operation: Listed): Html {
   const { method, path, summary, parameters = [], requestBody } = operation;
-  const body = requestBody?.content["application/json"]?.schema;
-  const answer = schemaOf(operation, "200");
+  const { "multipart/form-data": form, "application/json": json } =
+    requestBody?.content ?? {};
+  const body = (form ?? json)?.schema;
+  const answer = answerOf(operation);
   return html`<details class="card">
     <summary>
       <span class="method">${method}</span> <code>${path}</code
@@ -80,7 +82,9 @@ function operationCard(operation: Listed): Html {
       ${
         body === undefined
           ? NOTHING
-          : html`<h3>Body</h3>
+          : html`<h3>
+                ${form === undefined ? "Body" : "Form (multipart/form-data)"}
+              </h3>
               ${fieldList(body, "body")}`
       }
       <h3>Answer</h3>
@@ -93,6 +97,10 @@ function operationCard(operation: Listed): Html {
   </details>`;
 }
 
-function schemaOf({ responses }: Operation, status: string): Schema {
-  return responses[status]?.content["application/json"]?.schema ?? {};
+function answerOf({ responses }: Operation): Schema {
+  const [success] = Object.entries(responses).flatMap(([status, response]) =>
+    status === "default" ? [] : [response],
+  );
+  const [first] = Object.values(success?.content ?? {});
+  return first?.schema ?? {};
 }

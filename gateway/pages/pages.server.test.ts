@@ -136,3 +136,17 @@ test("the API page lists every operation", async () => {
     ]),
   });
 });
+
+test("the API page shows forms with their files, and answers that are files", async () => {
+  const { text } = await load("/docs");
+  const card = (path: string) =>
+    text
+      .split('<details class="card"')
+      .find((part) => part.includes(`<code>${path}</code`)) ?? "";
+  expect(card("/v1/audio/transcriptions")).toMatch(
+    /Form \(multipart\/form-data\)[^]*file[^]*response_format/,
+  );
+  expect(card("/v1/audio/speech")).toMatch(
+    /Body\s*<\/h3>[^]*<h3>Answer<\/h3>\s*<p class="soft">file<\/p>/,
+  );
+});

@@ -56,6 +56,7 @@ const STRINGS: Readonly<Record<string, string>> = {
   "date-time": "time",
   date: "day",
   email: "e-mail address",
+  binary: "file",
 };
 
 function bounds({ minimum, maximum }: Schema): string {

@@ -1,3 +1,4 @@
+import type { Measure } from "./measure.ts";
 import {
   ratesAt,
   ratesForEstimates,
@@ -29,7 +30,7 @@ export function billOf(
     ratesAt(card, at),
     usage.tiers ?? [],
   );
-  const tokens = tokenLines(rates, usage);
+  const tokens = usage.billedBy === undefined ? tokenLines(rates, usage) : [];
   const tokenCost = (sumOf(tokens) * factor) / 1e6;
   const pieces = pieceLines(rates, usage);
   const missing = [...tokens, ...pieces]
@@ -135,6 +136,8 @@ const PIECE_NAMES: Readonly<Record<Piece, string>> = {
   pages: "pages",
   annotatedPages: "annotated_pages",
   audioSeconds: "audio_seconds",
+  characters: "characters",
+  searchUnits: "search_units",
   textMessages: "text_messages",
 };
 const PIECES = Object.keys(PIECE_NAMES) as readonly Piece[];
@@ -182,7 +185,8 @@ function tiersOf(
 
 /**
  * The worst case of a call in dollars: no cached input, everything written into the cache for as long as possible, all
- * output at the most expensive rate, at the standard price or that of the requested tiers, whichever is higher.
+ * output at the most expensive rate, at the standard price or that of the requested tiers, whichever is higher. Of a call
+ * with a `measure`, its tokens or its pieces, whichever cost more.
  */
 export function mostExpensive(
   card: PriceCard,
@@ -190,13 +194,20 @@ export function mostExpensive(
   outputTokens: number,
   images = 0,
   tiers: readonly string[] = [],
+  measure: Measure | null = null,
 ): number {
   const costs = ratesForEstimates(card, Date.now()).flatMap((standard) =>
     [[], tiers].map((requested) => {
       const { rates, factor } = tiersOf(card, standard, requested);
+      const tokens =
+        factor * worstTokens(rates, inputTokens, outputTokens, measure);
+      const pieces =
+        measure === null
+          ? 0
+          : measure.count * (rates.perPiece?.[measure.piece] ?? 0);
       return (
         rates.perRequest +
-        factor * worstTokens(rates, inputTokens, outputTokens) +
+        Math.max(tokens, pieces) +
         images * (rates.perImage ?? 0)
       );
     }),
@@ -208,13 +219,19 @@ function worstTokens(
   rates: Rates,
   inputTokens: number,
   outputTokens: number,
+  measure: Measure | null,
 ): number {
   const most = (...prices: readonly (Price | null | undefined)[]) =>
     Math.max(
       0,
       ...prices.map((price) => (price == null ? 0 : tier(price, inputTokens))),
     );
-  const input = most(rates.input, rates.cacheWrite, rates.cacheWrite1h);
+  const input = most(
+    rates.input,
+    rates.cacheWrite,
+    rates.cacheWrite1h,
+    measure?.piece === "audioSeconds" ? rates.audioInput : null,
+  );
   const output = most(
     rates.output,
     rates.reasoning,

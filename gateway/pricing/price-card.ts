@@ -48,7 +48,16 @@ export type Piece =
   | "pages"
   | "annotatedPages"
   | "audioSeconds"
+  | "characters"
+  | "searchUnits"
   | "textMessages";
+
+/** By which whole calls are billed; the others add to their tokens. */
+const MEASURED = [
+  "audioSeconds",
+  "characters",
+  "searchUnits",
+] as const satisfies readonly Piece[];
 
 /** When rates hold: from a day on (ms since the epoch), or daily between two seconds of the UTC day. */
 export type PricePeriod =
@@ -68,6 +77,8 @@ export interface PriceCard {
   readonly periods: readonly [PricePeriod, ...PricePeriod[]];
   /** What another service tier costs; a tier that is missing has no known price. */
   readonly serviceTiers?: Readonly<Record<string, TierPrice>>;
+  /** Priced for this deployment, instead of the tokens of calls that are measured by them. */
+  readonly ownPieces?: readonly Piece[];
   /** The model's maximum, where known. */
   readonly maxOutputTokens: number | null;
   readonly contextWindow: number | null;
@@ -87,11 +98,18 @@ export function flatCard(source: PriceCard["source"], rates: Rates): PriceCard {
   };
 }
 
-/** Whether a card prices anything that calls are billed by here: tokens, calls or images. */
+/** Whether a card prices anything that calls are billed by here: tokens, calls, images, seconds, characters or searches. */
 export function pricesCalls(card: PriceCard): boolean {
-  const { input, output, perRequest, perImage } = ratesAt(card, Date.now());
+  const { input, output, perRequest, perImage, perPiece } = ratesAt(
+    card,
+    Date.now(),
+  );
   return (
-    input !== null || output !== null || perRequest > 0 || perImage !== null
+    input !== null ||
+    output !== null ||
+    perRequest > 0 ||
+    perImage !== null ||
+    MEASURED.some((piece) => perPiece?.[piece] !== undefined)
   );
 }
 

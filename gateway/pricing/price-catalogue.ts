@@ -181,6 +181,8 @@ const PIECE_PRICES = {
   input_document_kpages: ["pages", 1_000],
   input_annotated_document_kpages: ["annotatedPages", 1_000],
   input_text_messages_kcount: ["textMessages", 1_000],
+  input_mchars: ["characters", 1_000_000],
+  rerank_searches_kcount: ["searchUnits", 1_000],
   input_audio_hours: ["audioSeconds", 3_600],
   audio_hours: ["audioSeconds", 3_600],
 } as const satisfies Readonly<Record<string, readonly [Piece, number]>>;

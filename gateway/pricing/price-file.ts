@@ -150,6 +150,8 @@ function piecePrices(
     audioSeconds:
       amount(entry, "input_cost_per_second", report) ??
       amount(entry, "output_cost_per_second", report),
+    characters: amount(entry, "input_cost_per_character", report),
+    searchUnits: amount(entry, "input_cost_per_query", report),
     // The size of a search's context is not reported; providers' default is the middle one.
     webSearches: isEntry(searches)
       ? amount(searches, "search_context_size_medium", report)

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { calcPrice, findProvider, waitForUpdate } from "@pydantic/genai-prices";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadConfig } from "../config/load.ts";
 import { deploymentFromRow } from "../config/stored.ts";
 import type { Deployment } from "../config/types.ts";
@@ -13,6 +13,7 @@ import {
   billOf,
   costOf,
   createPriceBook,
+  measuredUsage,
   mostExpensive,
   readPricesFile,
   usageFromOpenAI,
@@ -601,6 +602,8 @@ test("every price field of the catalogue changes what a call costs", () => {
     pages: 1,
     annotatedPages: 1,
     audioSeconds: 1,
+    characters: 1,
+    searchUnits: 1,
     textMessages: 1,
   };
   for (const field of CATALOGUE_FIELDS) {
@@ -612,12 +615,12 @@ test("every price field of the catalogue changes what a call costs", () => {
   }
 });
 
-test("a model billed only by the hour of audio is unpriced for tokens, not free", () => {
+test("a model billed only by the hour of audio is priced, but its tokens are not free", () => {
   const whisper = card({ model: "openai/whisper-1" });
   if (whisper === null) {
     throw new Error("no card");
   }
-  expect(pricesCalls(whisper)).toBe(false);
+  expect(pricesCalls(whisper)).toBe(true);
   expect(billOf(whisper, usage({ inputTokens: 10 }))).toEqual({
     cost: 0,
     unpriced: ["input_tokens"],
@@ -710,6 +713,78 @@ test("a price file's other prices are used, and an entry without token prices is
   if (audio === null) {
     throw new Error("no card");
   }
-  expect(pricesCalls(audio)).toBe(false);
+  expect(pricesCalls(audio)).toBe(true);
   expect(cost(audio, { audioSeconds: 60 })).toBeCloseTo(0.006, 12);
+});
+
+describe("calls that are priced by tokens or by piece", () => {
+  const seconds = {
+    piece: "audioSeconds",
+    count: 60,
+    estimated: true,
+  } as const;
+  const reported = usage({ inputTokens: 600, outputTokens: 100 });
+  const costsOf = (priced: PriceCard | null) => {
+    if (priced === null) {
+      throw new Error("no card");
+    }
+    return {
+      withReport: costOf(
+        priced,
+        measuredUsage(priced, reported, seconds, reported),
+      ),
+      without: costOf(priced, measuredUsage(priced, reported, seconds, null)),
+      worst: mostExpensive(priced, 600, 100, 0, [], seconds),
+    };
+  };
+  const both = {
+    input_cost_per_token: 1e-6,
+    output_cost_per_token: 1e-6,
+    input_cost_per_second: 1e-3,
+  };
+
+  test("reported tokens count before pieces, pieces before counted tokens", () => {
+    const costs = costsOf(card({ model: "openai/own" }, {}, { own: both }));
+    expect(costs.withReport).toBeCloseTo(700e-6, 12);
+    expect(costs.without).toBeCloseTo(0.06, 12);
+    expect(costs.worst).toBeCloseTo(0.06, 12);
+  });
+
+  test("a price of tokens alone is for counted ones, too", () => {
+    const own = { input_cost_per_token: 1e-6 };
+    const costs = costsOf(card({ model: "openai/own" }, {}, { own }));
+    expect(costs.withReport).toBeCloseTo(600e-6, 12);
+    expect(costs.without).toBeCloseTo(600e-6, 12);
+  });
+
+  test("tokens that cost nothing do not hide the price of pieces", () => {
+    const own = {
+      ...both,
+      input_cost_per_token: 0,
+      output_cost_per_token: 0,
+    };
+    const costs = costsOf(card({ model: "openai/own" }, {}, { own }));
+    expect(costs.withReport).toBeCloseTo(0.06, 12);
+  });
+
+  test("a deployment's own price of pieces replaces the catalogue's of tokens", () => {
+    const costs = costsOf(
+      card({
+        model: "openai/gpt-4o-transcribe",
+        input_cost_per_second: 0.001,
+      }),
+    );
+    expect(costs.withReport).toBeCloseTo(0.06, 12);
+  });
+
+  test("without any price the pieces are shown as unpriced", () => {
+    const own = { output_cost_per_image: 1 };
+    const priced = card({ model: "openai/own" }, {}, { own });
+    if (priced === null) {
+      throw new Error("no card");
+    }
+    expect(
+      billOf(priced, measuredUsage(priced, reported, seconds, reported)),
+    ).toEqual({ cost: 0, unpriced: ["audio_seconds"] });
+  });
 });

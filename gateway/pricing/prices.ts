@@ -1,6 +1,12 @@
 import type { Deployment, PriceOverrides } from "../config/types.ts";
 import { cataloguePrices } from "./price-catalogue.ts";
-import { flatCard, perMillion, ratesAt, type PriceCard } from "./price-card.ts";
+import {
+  flatCard,
+  perMillion,
+  ratesAt,
+  type Piece,
+  type PriceCard,
+} from "./price-card.ts";
 import type { FilePrices } from "./price-file.ts";
 import { isKnownRunner, isLocalRunner } from "./local-runner.ts";
 
@@ -12,6 +18,7 @@ export {
 export type { PriceCard } from "./price-card.ts";
 export { readPricesFile, type FilePrices } from "./price-file.ts";
 
+export { measuredUsage, type Measure } from "./measure.ts";
 export { billOf, costOf, mostExpensive, type Bill } from "./cost.ts";
 export {
   inputOnly,
@@ -89,6 +96,11 @@ function overridden(own: PriceOverrides, base: PriceCard | null): PriceCard {
   const lower = base === null ? null : ratesAt(base, Date.now());
   const inputSide = own.input === null ? lower : null;
   const outputSide = own.output === null ? lower : null;
+  const ownPieces: Partial<Record<Piece, number>> = {
+    ...(own.perSecond === null ? {} : { audioSeconds: own.perSecond }),
+    ...(own.perCharacter === null ? {} : { characters: own.perCharacter }),
+    ...(own.perQuery === null ? {} : { searchUnits: own.perQuery }),
+  };
   return {
     ...flatCard("deployment", {
       input: perMillion(own.input) ?? inputSide?.input ?? 0,
@@ -111,11 +123,11 @@ function overridden(own: PriceOverrides, base: PriceCard | null): PriceCard {
       citation: outputSide?.citation ?? null,
       perRequest: own.perRequest ?? lower?.perRequest ?? 0,
       perImage: own.perImage ?? lower?.perImage ?? null,
-      perPiece: {
-        ...lower?.perPiece,
-        ...(own.perSecond === null ? {} : { audioSeconds: own.perSecond }),
-      },
+      perPiece: { ...lower?.perPiece, ...ownPieces },
     }),
+    ...(own.input === null && own.output === null
+      ? { ownPieces: Object.keys(ownPieces) as readonly Piece[] }
+      : {}),
     serviceTiers: {
       ...(own.input === null && own.output === null ? base?.serviceTiers : {}),
       ...own.serviceTiers,

@@ -3,7 +3,7 @@ import { createFactReader } from "./anthropic-facts.ts";
 import { finishReason, openaiUsage } from "./anthropic-usage.ts";
 import { parseRecord, recordOf, textOf, type JsonRecord } from "./json.ts";
 import { DONE } from "./openai-wire.ts";
-import type { SseEvent } from "./sse.ts";
+import type { SseEvent } from "../../core/sse.ts";
 import {
   CUT_SHORT,
   type AnswerFacts,

@@ -7,6 +7,13 @@ const API_VERSION = "2024-10-21";
 /** The first dated version with the Responses API; versions compare as text. */
 const FIRST_WITH_RESPONSES = "2025-03-01";
 
+/** https://learn.microsoft.com/azure/ai-services/openai/reference */
+const OPENAI_ONLY: ReadonlySet<Endpoint> = new Set([
+  "moderations",
+  "image_variations",
+  "rerank",
+]);
+
 /**
  * Azure OpenAI: OpenAI's bodies at Azure's addresses. `apiBase` may be the resource
  * (`https://NAME.openai.azure.com`), its version-free API (`…/openai/v1`), or one deployment
@@ -20,7 +27,7 @@ export const azureWire: ProviderWire = {
         (versionOf(deployment) >= FIRST_WITH_RESPONSES &&
           !isOneDeployment(deployment)) ||
         hasResponses(deployment)
-      : endpoint !== "moderations" && openaiWire.speaks(endpoint, deployment),
+      : !OPENAI_ONLY.has(endpoint) && openaiWire.speaks(endpoint, deployment),
   path(endpoint, deployment) {
     if (isVersionFree(deployment)) {
       return openaiPath(endpoint);

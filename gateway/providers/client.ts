@@ -3,7 +3,11 @@ import type { TimeoutConfig } from "../config/types.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
 import type { ProviderCall } from "./provider-call.ts";
 import type { StreamClient } from "./stream-start.ts";
-import { askForStream, type StreamedAnswer } from "./streamed-answer.ts";
+import {
+  askForBytes,
+  askForStream,
+  type StreamedAnswer,
+} from "./streamed-answer.ts";
 import { askWhole, type WholeAnswer } from "./whole-answer.ts";
 
 export interface ProviderClient {
@@ -14,6 +18,8 @@ export interface ProviderClient {
     call: ProviderCall,
     client: StreamClient | null,
   ): Promise<StreamedAnswer>;
+  /** The same for bytes, from the first of them. */
+  bytes(call: ProviderCall): Promise<StreamedAnswer>;
   close(): Promise<void>;
 }
 
@@ -36,6 +42,7 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
       }
     },
     stream: (call, client) => askForStream(agent, timeouts, call, client),
+    bytes: (call) => askForBytes(agent, timeouts, call),
     close: () => agent.close(),
   };
 }

@@ -1,11 +1,7 @@
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { AnsweredError } from "./answered-error.ts";
 import { UpstreamFailure } from "./failure.ts";
-import type { ProviderCall } from "./provider-call.ts";
-
-export type ResponseHeaders = Readonly<
-  Record<string, string | string[] | undefined>
->;
+import type { ProviderCall, ResponseHeaders } from "./provider-call.ts";
 
 /** Bytes of an error's text that are read and passed on. */
 export const MAX_ERROR_BYTES = 64 * 1024;

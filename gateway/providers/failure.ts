@@ -72,7 +72,7 @@ export function countsAgainstDeployment(failure: UpstreamFailure): boolean {
 }
 
 const CONTENT_FILTER =
-  /content[ _-]?(filter|management|policy)|flagged|moderation/i;
+  /content[ _-]?(filter|management|policy)|flagged|moderation|safety system/i;
 
 /** Whether the content was rejected: another deployment would do the same. */
 export function isContentFilter({ status, message }: Reported): boolean {

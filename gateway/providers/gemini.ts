@@ -30,10 +30,10 @@ export const geminiWire: ProviderWire = {
     endpoint === "chat"
       ? chatRequest(body, deployment, stream)
       : openaiWire.request(endpoint, body, deployment, stream),
-  answer: (endpoint, bytes) =>
+  answer: (endpoint, bytes, sent) =>
     endpoint === "chat"
       ? geminiAnswer(bytes)
-      : openaiWire.answer(endpoint, bytes),
+      : openaiWire.answer(endpoint, bytes, sent),
   stream: () => createGeminiStream(),
 };
 

@@ -1,4 +1,4 @@
-import { inputOnly, usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { readEmbeddings } from "./embedding-vectors.ts";
@@ -10,9 +10,20 @@ import {
   textOf,
   type JsonRecord,
 } from "./json.ts";
+import {
+  createMediaStream,
+  imageFacts,
+  transcriptFacts,
+} from "./media-answer.ts";
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
+import {
+  rerankAnswer,
+  rerankPath,
+  rerankRequest,
+  unsupportedByRerank,
+} from "./rerank.ts";
 import { sentenceOf } from "./sentence.ts";
-import type { SseEvent } from "./sse.ts";
+import type { SseEvent } from "../../core/sse.ts";
 import {
   CUT_SHORT,
   type AnswerFacts,
@@ -29,6 +40,12 @@ const PATHS: Readonly<Partial<Record<Endpoint, string>>> = {
   responses: "/responses",
   moderations: "/moderations",
   images: "/images/generations",
+  image_edits: "/images/edits",
+  image_variations: "/images/variations",
+  rerank: "/rerank",
+  speech: "/audio/speech",
+  transcriptions: "/audio/transcriptions",
+  translations: "/audio/translations",
 };
 
 /** OpenAI's own path of an endpoint. */
@@ -58,17 +75,25 @@ export const openaiWire: ProviderWire = {
     endpoint === "responses"
       ? hasResponses(deployment)
       : PATHS[endpoint] !== undefined,
-  path: openaiPath,
+  path: (endpoint, deployment) =>
+    endpoint === "rerank" ? rerankPath(deployment) : openaiPath(endpoint),
   headers: ({ apiKey }): Record<string, string> =>
     apiKey === null ? {} : { authorization: `Bearer ${apiKey.reveal()}` },
   // An answer fetched later from the provider itself would not be billed.
-  unsupported: (endpoint, body) =>
-    endpoint === "responses" && body["background"] === true
+  unsupported(endpoint, body, deployment) {
+    if (endpoint === "rerank") {
+      return unsupportedByRerank(body, deployment);
+    }
+    return endpoint === "responses" && body["background"] === true
       ? ["background"]
-      : [],
+      : [];
+  },
   request(endpoint, body, deployment, stream) {
     if (endpoint === "chat" || endpoint === "completions") {
       return openaiRequest(endpoint, body, deployment, stream);
+    }
+    if (endpoint === "rerank") {
+      return rerankRequest(body, deployment);
     }
     const { background: _fetchedLater, ...sent } = openaiRequest(
       endpoint,
@@ -78,12 +103,11 @@ export const openaiWire: ProviderWire = {
     );
     return sent;
   },
-  answer: (endpoint, bytes) => ({
-    body: bytes,
-    facts: factsOf(endpoint, bytes),
-  }),
-  stream: (endpoint) =>
-    endpoint === "responses" ? createResponsesStream() : createChatStream(),
+  answer: (endpoint, bytes, sent) =>
+    endpoint === "rerank"
+      ? rerankAnswer(bytes, sent)
+      : { body: bytes, facts: factsOf(endpoint, bytes) },
+  stream: streamOf,
   error: sentenceOf,
 };
 
@@ -92,7 +116,12 @@ function factsOf(endpoint: Endpoint, bytes: Buffer): AnswerFacts {
     case "responses":
       return responsesFacts(bytes);
     case "images":
+    case "image_edits":
+    case "image_variations":
       return imageFacts(bytes);
+    case "transcriptions":
+    case "translations":
+      return transcriptFacts(bytes);
     case "embeddings":
       return embeddingsFacts(bytes);
     default:
@@ -109,23 +138,19 @@ function embeddingsFacts(bytes: Buffer): AnswerFacts {
   };
 }
 
-/** Images are billed per image, by tokens, or both, depending on the price. */
-function imageFacts(bytes: Buffer): AnswerFacts {
-  const answer = parseRecord(bytes.toString("utf8"));
-  const made = Array.isArray(answer?.["data"]) ? answer["data"].length : 0;
-  const reported = answer?.["usage"];
-  const usage = usageFromOpenAI(reported) ?? inputOnly(0);
-  const parts = recordOf(reported)["output_tokens_details"];
-  return {
-    usage: {
-      ...usage,
-      images: made,
-      // Without details, all output tokens of an image route are image tokens.
-      ...(isRecord(parts) ? {} : { imageOutputTokens: usage.outputTokens }),
-    },
-    responseId: null,
-    text: "",
-  };
+function streamOf(endpoint: Endpoint): StreamTranslator {
+  switch (endpoint) {
+    case "responses":
+      return createResponsesStream();
+    case "images":
+    case "image_edits":
+    case "speech":
+    case "transcriptions":
+    case "translations":
+      return createMediaStream(endpoint);
+    default:
+      return createChatStream();
+  }
 }
 
 /** Passes each event on unchanged. */

@@ -2,7 +2,7 @@ import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import type { SseEvent } from "./sse.ts";
+import type { SseEvent } from "../../core/sse.ts";
 import { errorInEvent } from "./answered-error.ts";
 import { present } from "./json.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";

@@ -1,28 +1,38 @@
+import type { FormData } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import { reasons } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 
+/** By lower-case names. */
+export type ResponseHeaders = Readonly<
+  Record<string, string | string[] | undefined>
+>;
+
 /** One request to a provider. */
 export interface ProviderCall {
   readonly deployment: PricedDeployment;
+  /** Appended to the deployment's `apiBase`, unless it is a whole address. */
   readonly path: string;
   readonly callId: string;
   /** Of the provider's format; the deployment's own override them. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | FormData;
   /** The message of an error answer, as one sentence. */
   error(status: number, text: string): string;
+  /** Receives the headers of a successful answer. */
+  readonly onHeaders?: (headers: ResponseHeaders) => void;
   /** Ends the call early. */
   readonly signal: AbortSignal;
 }
 
 /** The headers to send, credentials included. */
 export function headersFor(
-  { deployment, callId, headers }: ProviderCall,
+  { deployment, callId, headers, body }: ProviderCall,
   accept: string,
 ): Record<string, string> {
   const sent: Record<string, string> = {
-    "content-type": "application/json",
+    // A form's is set with its boundary.
+    ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
     accept,
     "x-request-id": callId,
     ...headers,
@@ -45,6 +55,28 @@ export function idleMsOf(
   return deployment.idleTimeoutMs ?? (silent ? 0 : idleMs);
 }
 
+/** Where a call is sent. */
+export function urlOf({ deployment, path }: ProviderCall): string {
+  return isWhole(path) ? path : deployment.apiBase + path;
+}
+
+/** The same in parts, parsed once for each deployment. */
+export function placeOf({ deployment, path }: ProviderCall): {
+  readonly origin: string;
+  readonly path: string;
+} {
+  if (isWhole(path)) {
+    const { origin, pathname, search } = new URL(path);
+    return { origin, path: pathname + search };
+  }
+  const { origin, base } = addressOf(deployment);
+  return { origin, path: base + path };
+}
+
+function isWhole(path: string): boolean {
+  return !path.startsWith("/");
+}
+
 interface Address {
   readonly origin: string;
   /** The path of `apiBase` without its last slash. */
@@ -53,8 +85,7 @@ interface Address {
 
 const addresses = new WeakMap<PricedDeployment, Address>();
 
-/** The address of a deployment, parsed once. */
-export function addressOf(deployment: PricedDeployment): Address {
+function addressOf(deployment: PricedDeployment): Address {
   const known = addresses.get(deployment);
   if (known !== undefined) {
     return known;

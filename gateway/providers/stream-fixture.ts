@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { secret } from "../config/secret.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { SseParser, type SseEvent } from "./sse.ts";
+import { SseParser, type SseEvent } from "../../core/sse.ts";
 import type { StreamPiece, StreamTranslator } from "./wire.ts";
 
 /** Recorded streams and answers of providers, for tests. */
@@ -156,7 +156,9 @@ export function testDeployment(
     streamTimeoutMs: null,
     idleTimeoutMs: null,
     maxRetries: null,
+    guardrails: [],
     tags: [],
+    tagRegex: [],
     headers: {},
     defaults: {},
     dropParams: null,
@@ -176,6 +178,8 @@ export function testDeployment(
       perRequest: null,
       perImage: null,
       perSecond: null,
+      perCharacter: null,
+      perQuery: null,
       serviceTiers: null,
     },
     mode: "chat",

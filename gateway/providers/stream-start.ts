@@ -2,7 +2,7 @@ import type { EventEmitter } from "node:events";
 import type { Readable } from "node:stream";
 import { errorInEvent, type AnsweredError } from "./answered-error.ts";
 import { isRecord, parseRecord, recordsOf, textOf } from "./json.ts";
-import { SseParser, type SseEvent } from "./sse.ts";
+import { SseParser, type SseEvent } from "../../core/sse.ts";
 
 /** The client that waits for a stream. */
 export type StreamClient = EventEmitter & { readonly destroyed: boolean };

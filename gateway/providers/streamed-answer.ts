@@ -1,4 +1,4 @@
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { request, type Agent, type Dispatcher } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import { errorInBody } from "./answered-error.ts";
@@ -8,10 +8,15 @@ import {
   errorAnswer,
   isTimeout,
   MAX_ERROR_BYTES,
-  type ResponseHeaders,
 } from "./error-answer.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
-import { headersFor, idleMsOf, type ProviderCall } from "./provider-call.ts";
+import {
+  headersFor,
+  idleMsOf,
+  urlOf,
+  type ProviderCall,
+  type ResponseHeaders,
+} from "./provider-call.ts";
 import {
   startOfStream,
   type StreamClient,
@@ -26,11 +31,34 @@ export interface StreamedAnswer {
 }
 
 /** Sends a call for a stream; resolves at its first event, or earlier when the client leaves. Throws {@link UpstreamFailure}. */
-export async function askForStream(
+export function askForStream(
   agent: Agent,
   timeouts: TimeoutConfig,
   call: ProviderCall,
   client: StreamClient | null,
+): Promise<StreamedAnswer> {
+  return ask(agent, timeouts, call, "text/event-stream", (answer) =>
+    readStart(call, answer, client),
+  );
+}
+
+/** Sends a call for bytes, such as audio; resolves at the first of them. Throws {@link UpstreamFailure}. */
+export function askForBytes(
+  agent: Agent,
+  timeouts: TimeoutConfig,
+  call: ProviderCall,
+): Promise<StreamedAnswer> {
+  return ask(agent, timeouts, call, "*/*", (answer) =>
+    readFirstChunk(call, answer),
+  );
+}
+
+async function ask(
+  agent: Agent,
+  timeouts: TimeoutConfig,
+  call: ProviderCall,
+  accept: string,
+  read: (answer: Dispatcher.ResponseData) => Promise<StreamedAnswer>,
 ): Promise<StreamedAnswer> {
   const { deployment } = call;
   let sent = false;
@@ -43,19 +71,19 @@ export async function askForStream(
     return dispatch(options, handler);
   });
   try {
-    const answer = await request(deployment.apiBase + call.path, {
+    const answer = await request(urlOf(call), {
       dispatcher,
       method: "POST",
       body: call.body,
       signal: call.signal,
-      headers: headersFor(call, "text/event-stream"),
+      headers: headersFor(call, accept),
       headersTimeout:
         deployment.streamTimeoutMs ??
         deployment.timeoutMs ??
         timeouts.firstByteMs,
       bodyTimeout: idleMsOf(deployment, timeouts),
     });
-    return await readStart(call, answer, client);
+    return await read(answer);
   } catch (error) {
     if (error instanceof UpstreamFailure) {
       throw error;
@@ -69,24 +97,81 @@ export async function askForStream(
 /** Reads to the first event: an error in its place is thrown, so that another attempt can follow. */
 async function readStart(
   call: ProviderCall,
-  { statusCode, headers, body }: Dispatcher.ResponseData,
+  answer: Dispatcher.ResponseData,
   client: StreamClient | null,
 ): Promise<StreamedAnswer> {
-  if (statusCode < 200 || statusCode >= 300) {
-    const text = (await readFirstBytes(body)).toString("utf8");
-    throw errorAnswer(call, statusCode, headers, text);
-  }
+  await throwErrorStatus(call, answer);
+  const { headers, body } = answer;
   const contentType = contentTypeOf(headers);
   if (!contentType.includes("text/event-stream")) {
     throw notAStream(call, headers, await readFirstBytes(body));
   }
   const start = await startOf(call, body, client);
   if (start.error === null) {
+    call.onHeaders?.(headers);
     return { contentType, body, chunks: start.chunks };
   }
   // Without a listener an error of the unread body would end the process.
   body.on("error", () => undefined).destroy();
   throw answeredError(call, headers, start.error);
+}
+
+async function throwErrorStatus(
+  call: ProviderCall,
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+): Promise<void> {
+  if (statusCode < 200 || statusCode >= 300) {
+    const text = (await readFirstBytes(body)).toString("utf8");
+    throw errorAnswer(call, statusCode, headers, text);
+  }
+}
+
+/** Some servers answer with an error as JSON in place of the bytes. */
+async function readFirstChunk(
+  call: ProviderCall,
+  answer: Dispatcher.ResponseData,
+): Promise<StreamedAnswer> {
+  await throwErrorStatus(call, answer);
+  const { headers, body } = answer;
+  const contentType = contentTypeOf(headers);
+  if (headers["content-type"] !== undefined && /json/.test(contentType)) {
+    const bytes = Buffer.from(await body.arrayBuffer());
+    const error = errorInBody(bytes);
+    if (error !== null) {
+      throw answeredError(call, headers, error);
+    }
+    call.onHeaders?.(headers);
+    return { contentType, body, chunks: Readable.from([bytes]) };
+  }
+  try {
+    const chunks = await withFirst(body);
+    call.onHeaders?.(headers);
+    return { contentType, body, chunks };
+  } catch (error) {
+    const failure = unreachable(error, call.deployment.apiBase);
+    failure.mayBeCharged = true;
+    throw failure;
+  }
+}
+
+/** Waits for the first chunk, which the result yields again. */
+async function withFirst(body: Readable): Promise<AsyncIterable<Buffer>> {
+  const rest = body[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
+  let first: Promise<IteratorResult<Buffer, undefined>> | null = rest.next();
+  await first;
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next() {
+        const next = first ?? rest.next();
+        first = null;
+        return next;
+      },
+      async return() {
+        await rest.return?.();
+        return { done: true, value: undefined };
+      },
+    }),
+  };
 }
 
 /** A stream that breaks off after its headers may be charged for. */

@@ -7,14 +7,14 @@ import {
   errorAnswer,
   isTimeout,
   MAX_ERROR_BYTES,
-  type ResponseHeaders,
 } from "./error-answer.ts";
 import { unreachable } from "./failure.ts";
 import {
-  addressOf,
   headersFor,
   idleMsOf,
+  placeOf,
   type ProviderCall,
+  type ResponseHeaders,
 } from "./provider-call.ts";
 
 export interface WholeAnswer {
@@ -29,12 +29,10 @@ export function askWhole(
   call: ProviderCall,
 ): Promise<WholeAnswer> {
   const { deployment } = call;
-  const { origin, base } = addressOf(deployment);
   return new Promise((resolve, reject) => {
     agent.dispatch(
       {
-        origin,
-        path: base + call.path,
+        ...placeOf(call),
         method: "POST",
         body: call.body,
         headers: headersFor(call, "application/json"),
@@ -114,6 +112,7 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
     }
     const error = errorInBody(body);
     if (error === null) {
+      this.#call.onHeaders?.(this.#headers);
       this.#resolve({ contentType: contentTypeOf(this.#headers), body });
     } else {
       this.#reject(answeredError(this.#call, this.#headers, error));

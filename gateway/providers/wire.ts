@@ -1,9 +1,9 @@
 import type { Usage } from "../pricing/prices.ts";
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import type { SseEvent } from "./sse.ts";
+import type { SseEvent } from "../../core/sse.ts";
 
-/** The endpoints of providers. All but `messages` and `count_tokens` (Anthropic's) have OpenAI's shapes. */
+/** The endpoints of providers. All but `messages` and `count_tokens` (Anthropic's) and `rerank` (Cohere's) have OpenAI's shapes. */
 export type Endpoint =
   | "chat"
   | "completions"
@@ -11,6 +11,12 @@ export type Endpoint =
   | "responses"
   | "moderations"
   | "images"
+  | "image_edits"
+  | "image_variations"
+  | "rerank"
+  | "speech"
+  | "transcriptions"
+  | "translations"
   | "messages"
   | "count_tokens";
 
@@ -24,7 +30,7 @@ export type ForwardedHeaders = Readonly<Record<string, string>>;
 export interface ProviderWire {
   /** Whether the provider has this endpoint; others may be translated to `chat`. */
   speaks(endpoint: Endpoint, deployment: PricedDeployment): boolean;
-  /** Appended to the deployment's `apiBase`. */
+  /** Appended to the deployment's `apiBase`, unless it is a whole address. */
   path(endpoint: Endpoint, deployment: PricedDeployment): string;
   /** Credentials and the headers of the format; the deployment's own headers override them. */
   headers(
@@ -44,8 +50,8 @@ export interface ProviderWire {
     deployment: PricedDeployment,
     stream: boolean,
   ): Readonly<Record<string, unknown>>;
-  /** A successful answer in the endpoint's shape. Unknown bytes pass unchanged. */
-  answer(endpoint: Endpoint, bytes: Buffer): TranslatedAnswer;
+  /** A successful answer (to `sent`, where the endpoint needs it) in the endpoint's shape. Unknown bytes pass unchanged. */
+  answer(endpoint: Endpoint, bytes: Buffer, sent?: CallBody): TranslatedAnswer;
   stream(endpoint: Endpoint): StreamTranslator;
   /** The message of an error answer, as one sentence. */
   error(status: number, text: string): string;
@@ -62,6 +68,8 @@ export interface AnswerFacts {
   readonly responseId: string | null;
   /** The generated text, for counting when the provider reports no usage. */
   readonly text: string;
+  /** Of speech without a report of its usage: its length, where its cost depends on it. */
+  readonly spokenSeconds?: number;
   /** Of a stream that broke off between the reports of input and output: the reported input. */
   readonly inputUsage?: Usage;
   /** Service tiers other than the standard one, if the answer names any. */

@@ -178,6 +178,11 @@ export class Catalog {
     );
   }
 
+  /** A deployment that is not in the catalog, with its price. */
+  priced(deployment: Deployment): PricedDeployment {
+    return this.#priced(deployment, deployment.model);
+  }
+
   #priced(deployment: Deployment, model: string): PricedDeployment {
     return {
       ...deployment,
@@ -201,7 +206,10 @@ function aliasesOf(deployments: readonly PricedDeployment[]): Aliases {
   };
 }
 
-function accessGroupsOf({ info }: Deployment): readonly string[] {
+/** The names under which `model_info` lists a model for lists of allowed models. */
+export function accessGroupsOf({
+  info,
+}: Pick<Deployment, "info">): readonly string[] {
   const { access_groups: groups } = info;
   return Array.isArray(groups)
     ? groups.filter((group): group is string => typeof group === "string")

@@ -39,7 +39,8 @@ export interface CooldownOptions {
   /** Shares cooldowns with the other instances. */
   readonly redis: Redis | null;
   readonly log: Logger;
-  readonly onCooldown: (deploymentId: string) => void;
+  /** `status`: of the failure that started it. */
+  readonly onCooldown: (deploymentId: string, status: number) => void;
   readonly now?: () => number;
 }
 
@@ -119,7 +120,7 @@ export class Cooldowns {
       : isRateLimited || this.#hasFailedTooOften(id, counts);
     if (coolsDown) {
       const until = this.#now() + (retryAfterMs ?? cooldownMs);
-      this.#coolDown(id, { until, reason });
+      this.#coolDown(id, { until, reason }, failure.status);
     }
   }
 
@@ -159,11 +160,11 @@ export class Cooldowns {
     );
   }
 
-  #coolDown(id: string, cooling: Cooling): void {
+  #coolDown(id: string, cooling: Cooling, status: number): void {
     const { redis, log, onCooldown } = this.#options;
     this.#coolingDown.set(id, cooling);
     const [deployment, model] = id.split(BEFORE_MODEL);
-    onCooldown(deploymentOf(id));
+    onCooldown(deploymentOf(id), status);
     log.warn(
       {
         deployment,

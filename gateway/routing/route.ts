@@ -1,6 +1,7 @@
 import type { Fallbacks, RouterConfig } from "../config/types.ts";
 import {
   countsAgainstDeployment,
+  isContentFilter,
   isContextWindow,
   isRetryable,
   type UpstreamFailure,
@@ -71,6 +72,8 @@ export class Route {
   #fallbacksTaken = 0;
   /** Names of fallbacks to try next. */
   readonly #fallbacks: string[] = [];
+  /** The call follows `content_policy_fallbacks`: a further rejection of its content leads on. */
+  #followsContentPolicy = false;
   /** Cooldowns that have counted this call: each counts it once, however often it is retried. */
   readonly #counted = new Set<string>();
 
@@ -91,7 +94,7 @@ export class Route {
     if ("deployment" in target) {
       return target;
     }
-    return (await this.#fallBack(false)) ?? target;
+    return (await this.#fallBack()) ?? target;
   }
 
   /** Records that the current deployment has answered. */
@@ -105,8 +108,14 @@ export class Route {
     if (this.#current !== null) {
       this.#tried.push(this.#current);
     }
+    const { contextWindowFallbacks } = this.#router.config;
     if (isContextWindow(failure)) {
-      return this.#fallBack(true);
+      return this.#fallBack(
+        fallbacksOf(contextWindowFallbacks, this.#group.alias),
+      );
+    }
+    if (isContentFilter(failure)) {
+      return this.#afterContentFilter();
     }
     if (!isRetryable(failure)) {
       return null;
@@ -123,7 +132,20 @@ export class Route {
         return target;
       }
     }
-    return this.#fallBack(false);
+    return this.#fallBack();
+  }
+
+  /** Another provider may accept the content; only `content_policy_fallbacks` say which. */
+  async #afterContentFilter(): Promise<Target | null> {
+    const own = fallbacksOf(
+      this.#router.config.contentPolicyFallbacks,
+      this.#group.alias,
+    );
+    if (own === undefined && !this.#followsContentPolicy) {
+      return null;
+    }
+    this.#followsContentPolicy = true;
+    return this.#fallBack(own ?? []);
   }
 
   /** Another deployment of the same alias instead of the current one, which was not called; null: there is none. */
@@ -137,7 +159,7 @@ export class Route {
 
   /** The next target instead of the current one, which was not called; null: there is none. */
   async passOver(): Promise<Target | null> {
-    return (await this.otherOfGroup()) ?? this.#fallBack(false);
+    return (await this.otherOfGroup()) ?? this.#fallBack();
   }
 
   get #random(): () => number {
@@ -210,15 +232,14 @@ export class Route {
     );
   }
 
-  /** An alias's own fallbacks come before the remaining ones of the aliases that led to it. */
-  async #fallBack(contextWindow: boolean): Promise<Target | null> {
+  /** An alias's own fallbacks (`special` for some failures) come before the remaining ones of the aliases that led to it. */
+  async #fallBack(special?: readonly string[]): Promise<Target | null> {
+    const { fallbacks, defaultFallbacks } = this.#router.config;
     this.#fallbacks.unshift(
-      ...fallbackNames(
-        this.#router.config,
-        this.#group.alias,
-        this.#options.fallbacks,
-        contextWindow,
-      ),
+      ...(special ??
+        this.#options.fallbacks ??
+        fallbacksOf(fallbacks, this.#group.alias) ??
+        defaultFallbacks),
     );
     for (;;) {
       const name = this.#fallbacks.shift();
@@ -237,7 +258,7 @@ export class Route {
       this.#tried = [];
       this.#fallbacksTaken++;
       const target = await this.#choose(0);
-      return "deployment" in target ? target : this.#fallBack(false);
+      return "deployment" in target ? target : this.#fallBack();
     }
   }
 
@@ -272,23 +293,6 @@ function needsCounting(
     return true;
   }
   return strategy === "usage-based-routing" && deployments.length > 1;
-}
-
-function fallbackNames(
-  config: RouterConfig,
-  alias: string,
-  requested: readonly string[] | null,
-  contextWindow: boolean,
-): readonly string[] {
-  if (contextWindow) {
-    const longer = fallbacksOf(config.contextWindowFallbacks, alias);
-    if (longer !== undefined) {
-      return longer;
-    }
-  }
-  return (
-    requested ?? fallbacksOf(config.fallbacks, alias) ?? config.defaultFallbacks
-  );
 }
 
 /** With a wildcard an alias is any text that a caller sent, even `constructor`. */

@@ -4,11 +4,17 @@ import {
   type ConfigProblem,
 } from "../../core/config/problem.ts";
 import { providerParams } from "../config/schema.ts";
-import { open, seal } from "../config/sealed.ts";
+import { open, seal, sealingKeys, type SealingKeys } from "../config/sealed.ts";
+import { secret } from "../config/secret.ts";
 import { deploymentFromRow } from "../config/stored.ts";
-import type { Deployment, GeneralConfig } from "../config/types.ts";
-import type { Secret } from "../config/secret.ts";
+import type { Deployment } from "../config/types.ts";
 import { query, type Pool } from "../database/pool.ts";
+import {
+  credentialOf,
+  loadCredentials,
+  withCredential,
+  type CredentialValues,
+} from "./credentials.ts";
 
 /** A model's row in the database. */
 export interface ModelRow {
@@ -27,17 +33,10 @@ export const SECRET_PARAMS = ["api_key", "headers", "extra_headers"] as const;
 export interface StoredModels {
   /** As last read, without those that cannot be served, which are logged. */
   deployments(): readonly Deployment[];
+  /** A configured deployment, with a stored key where it waits for one. */
+  withStoredKey(deployment: Deployment): Deployment;
   /** Reads them again; throws {@link DatabaseUnavailable}. */
   load(): Promise<void>;
-}
-
-type Keys = Pick<GeneralConfig, "saltKey" | "masterKey" | "previousMasterKey">;
-
-/** Keys that may have sealed provider keys, the current one first. */
-function keysOf({ saltKey, masterKey, previousMasterKey }: Keys): Secret[] {
-  return [saltKey, masterKey, previousMasterKey?.key ?? null].filter(
-    (key) => key !== null,
-  );
 }
 
 /** The context that a model's secrets are bound to. */
@@ -46,18 +45,18 @@ const placeOf = (modelId: string) => `models/${modelId}`;
 /** Splits parameters into readable and sealed ones; null: none is secret. */
 export function sealParams(
   params: Readonly<Record<string, unknown>>,
-  keys: Keys,
+  keys: SealingKeys,
   modelId: string,
 ): Pick<ModelRow, "params" | "sealed"> {
   const isSecret = ([name]: [string, unknown]) =>
     (SECRET_PARAMS as readonly string[]).includes(name);
   const all = Object.entries(params).filter(([, value]) => value != null);
   const secrets = all.filter(isSecret);
-  const [key] = keysOf(keys);
+  const [key] = sealingKeys(keys);
   return {
     params: Object.fromEntries(all.filter((entry) => !isSecret(entry))),
     sealed:
-      secrets.length === 0 || key === undefined
+      secrets.length === 0
         ? null
         : seal(
             JSON.stringify(Object.fromEntries(secrets)),
@@ -70,7 +69,7 @@ export function sealParams(
 /** All parameters of a stored model; null: its secrets were sealed with an unknown key. */
 export function openParams(
   { model_id: modelId, params, sealed }: ModelRow,
-  keys: Keys,
+  keys: SealingKeys,
 ): {
   readonly params: Readonly<Record<string, unknown>>;
   /** Sealed with a previous key. */
@@ -79,7 +78,7 @@ export function openParams(
   if (sealed === null) {
     return { params, outdated: false };
   }
-  const opened = open(sealed, keysOf(keys), placeOf(modelId));
+  const opened = open(sealed, sealingKeys(keys), placeOf(modelId));
   if (opened === null) {
     return null;
   }
@@ -106,7 +105,8 @@ export function storedModelOf(
 
 /**
  * The row of a valid model, its secrets sealed, and the deployment it describes; otherwise the problems with it. Parameters that
- * mean nothing here are left out: {@link unusedParams} finds those that say something.
+ * mean nothing here are left out: {@link unusedParams} finds those that say something. `credential` has the values of the
+ * credential that the parameters name.
  */
 export function rowOfModel(
   wanted: {
@@ -115,8 +115,9 @@ export function rowOfModel(
     readonly params: Readonly<Record<string, unknown>>;
     readonly info: Readonly<Record<string, unknown>>;
   },
-  keys: Keys,
+  keys: SealingKeys,
   env: Readonly<Record<string, string | undefined>>,
+  credential: CredentialValues = {},
 ):
   | {
       readonly ok: true;
@@ -132,7 +133,10 @@ export function rowOfModel(
     ),
   );
   const row = { model_id: id, model_name: name, params, sealed: null, info };
-  const read = deploymentFromRow(storedModelOf(row, params), env);
+  const read = deploymentFromRow(
+    storedModelOf(row, withCredential(params, credential)),
+    env,
+  );
   return read.ok
     ? { ...read, row: { ...row, ...sealParams(params, keys, id) } }
     : read;
@@ -160,53 +164,20 @@ function saysNothing(value: unknown): boolean {
   );
 }
 
-export function createStoredModels(options: {
+interface StoredModelsOptions {
   readonly pool: Pool;
-  readonly keys: () => Keys;
+  readonly keys: () => SealingKeys;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
-}): StoredModels {
-  const { pool, keys, env, log } = options;
+}
+
+export function createStoredModels(options: StoredModelsOptions): StoredModels {
+  const { pool, keys, log } = options;
   let deployments: readonly Deployment[] = [];
-
-  /** A model whose sealing key is missing is listed as pending. */
-  async function deploymentOf(row: ModelRow): Promise<Deployment | null> {
-    const opened = openParams(row, keys());
-    if (opened?.outdated === true) {
-      await sealAgain(row, opened.params);
-    }
-    const read = deploymentFromRow(
-      storedModelOf(row, opened?.params ?? row.params),
-      env,
-    );
-    if (read.ok) {
-      return opened === null
-        ? { ...read.deployment, pending: "HEARTH_SALT_KEY" }
-        : read.deployment;
-    }
-    log.error(
-      { model: row.model_id, problems: read.problems.map(formatProblem) },
-      "a stored model cannot be served",
-    );
-    return null;
-  }
-
-  /** Seals with the current key, so that the previous one can be removed. */
-  async function sealAgain(
-    row: ModelRow,
-    params: Readonly<Record<string, unknown>>,
-  ): Promise<void> {
-    const { sealed } = sealParams(params, keys(), row.model_id);
-    await query(
-      pool,
-      "UPDATE models SET sealed = $2 WHERE model_id = $1 AND sealed = $3",
-      [row.model_id, sealed, row.sealed],
-    );
-    log.info({ model: row.model_id }, "a provider key was re-encrypted");
-  }
-
+  let credentials: ReadonlyMap<string, CredentialValues | null> = new Map();
   return {
     deployments: () => deployments,
+    withStoredKey: (deployment) => withStoredKey(deployment, credentials),
     async load() {
       const rows = await query<ModelRow & Record<string, unknown>>(
         pool,
@@ -220,8 +191,76 @@ export function createStoredModels(options: {
           "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY to be able to change the master key",
         );
       }
-      const read = await Promise.all(rows.map(deploymentOf));
+      const loaded = await loadCredentials(pool, keys(), log);
+      credentials = loaded;
+      const read = await Promise.all(
+        rows.map((row) => deploymentOf(options, row, loaded)),
+      );
       deployments = read.filter((deployment) => deployment !== null);
     },
   };
+}
+
+/** A credential with the name of an unset variable supplies the key of the deployments that wait for it. */
+function withStoredKey(
+  deployment: Deployment,
+  credentials: ReadonlyMap<string, CredentialValues | null>,
+): Deployment {
+  const { pending, apiBase } = deployment;
+  const key = pending === null ? null : credentials.get(pending)?.["api_key"];
+  return typeof key === "string" && apiBase !== ""
+    ? { ...deployment, apiKey: secret(key), pending: null }
+    : deployment;
+}
+
+/** A model is listed as pending while the key that sealed it or its credential is missing. */
+async function deploymentOf(
+  { pool, keys, env, log }: StoredModelsOptions,
+  row: ModelRow,
+  credentials: ReadonlyMap<string, CredentialValues | null>,
+): Promise<Deployment | null> {
+  const opened = openParams(row, keys());
+  if (opened?.outdated === true) {
+    await sealAgain({ pool, keys, log }, row, opened.params);
+  }
+  const params = opened?.params ?? row.params;
+  const credentialName = credentialOf(params);
+  const credential =
+    credentialName === null ? {} : credentials.get(credentialName);
+  if (credential === undefined) {
+    log.error(
+      { model: row.model_id, credential: credentialName },
+      "a stored model cannot be served: its credential does not exist",
+    );
+    return null;
+  }
+  const read = deploymentFromRow(
+    storedModelOf(row, withCredential(params, credential ?? {})),
+    env,
+  );
+  if (read.ok) {
+    return opened === null || credential === null
+      ? { ...read.deployment, pending: "HEARTH_SALT_KEY" }
+      : read.deployment;
+  }
+  log.error(
+    { model: row.model_id, problems: read.problems.map(formatProblem) },
+    "a stored model cannot be served",
+  );
+  return null;
+}
+
+/** Seals with the current key, so that the previous one can be removed. */
+async function sealAgain(
+  { pool, keys, log }: Omit<StoredModelsOptions, "env">,
+  row: ModelRow,
+  params: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { sealed } = sealParams(params, keys(), row.model_id);
+  await query(
+    pool,
+    "UPDATE models SET sealed = $2 WHERE model_id = $1 AND sealed = $3",
+    [row.model_id, sealed, row.sealed],
+  );
+  log.info({ model: row.model_id }, "a provider key was re-encrypted");
 }

@@ -1,5 +1,5 @@
 import { pricesCalls } from "../pricing/price-card.ts";
-import { mostExpensive } from "../pricing/prices.ts";
+import { mostExpensive, type Measure } from "../pricing/prices.ts";
 import type { RoutingStrategy } from "../config/types.ts";
 import type { PricedDeployment } from "./catalog.ts";
 
@@ -42,6 +42,7 @@ export function createObservations(now: () => number = Date.now): Observations {
 export interface CallSize {
   readonly inputTokens: number;
   readonly outputTokens: number;
+  readonly measure?: Measure | null;
 }
 
 /**
@@ -71,7 +72,14 @@ export function orderBy(
       return sortBy(shuffled, ({ priceCard }) =>
         priceCard === null || !pricesCalls(priceCard)
           ? Infinity
-          : mostExpensive(priceCard, size.inputTokens, size.outputTokens),
+          : mostExpensive(
+              priceCard,
+              size.inputTokens,
+              size.outputTokens,
+              0,
+              [],
+              size.measure,
+            ),
       );
     default:
       return strategy satisfies never;

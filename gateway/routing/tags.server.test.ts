@@ -14,6 +14,8 @@ function yaml(router: string) {
 ${deployment("tiers", "free", '"free"')}${deployment("tiers", "paid", '"paid"')}${deployment("tiers", "both", '"free", "gold"')}${deployment("tiers", "rest", '"default"')}
 ${deployment("strict", "free", '"free"')}${deployment("strict", "paid", '"paid"')}
 ${deployment("plain", "one", "")}${deployment("plain", "two", "")}
+${deployment("agents", "code", "", ', tag_regex: ["^User-Agent: claude-code/", "cursor"]')}${deployment("agents", "rest", '"default"')}
+${deployment("code-only", "code", '"code"', ', tag_regex: ["^User-Agent: claude-code/"]')}${deployment("code-only", "paid", '"paid"')}
 ${deployment("waits", "free", '"free"')}${deployment("waits", "paid", '"paid"', ", organization: os.environ/HEARTH_TEST_UNSET")}
 ${deployment("broken", "any", "").replace(providerUrl, "http://127.0.0.1:9")}
 proxy_settings: { cache: true, cache_params: { type: memory } }
@@ -103,6 +105,34 @@ describe("with enable_tag_filtering", () => {
       team_id: team.json["team_id"],
     });
     expect(await reached("strict", {}, {}, by)).toEqual(["strict-paid"]);
+  });
+
+  test("tag_regex selects by the client, before the default", async () => {
+    const from = (agent: string) =>
+      reached("agents", {}, { "user-agent": agent });
+    expect(await from("claude-code/1.0 (external)")).toEqual(["agents-code"]);
+    expect(await from("my cursor 2")).toEqual(["agents-code"]);
+    expect(await from("not claude-code/1.0")).toEqual(["agents-rest"]);
+    expect(
+      await reached(
+        "code-only",
+        { tags: ["paid"] },
+        { "user-agent": "claude-code/1.0" },
+      ),
+    ).toEqual(["code-only-code", "code-only-paid"]);
+  });
+
+  test("a client that no deployment is for is rejected before a provider is called", async () => {
+    const before = testbed.provider.requests.length;
+    const agent = { "user-agent": "curl/8" };
+    const answer = await call("code-only", {}, agent);
+    expect(answer.status).toBe(400);
+    expect(answer.json["error"]).toMatchObject({ param: "tags" });
+    expect(answer.json["error"]?.["message"]).toContain("`tag_regex`");
+    expect(answer.json["error"]?.["message"]).toContain("code, paid");
+    expect(testbed.provider.requests).toHaveLength(before);
+    const tagged = await call("code-only", { tags: ["paid"] }, agent);
+    expect(idOf(tagged)).toBe("code-only-paid");
   });
 
   test("several deployments with a tag share its calls", async () => {

@@ -1,27 +1,45 @@
 import type { RouterConfig } from "../config/types.ts";
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
+import { matchesHeader } from "./header-pattern.ts";
 
 /** The tag of deployments for calls that no other deployment is meant for. */
 const DEFAULT_TAG = "default";
 
+/** What of a call chooses among deployments. */
+export interface CallTags {
+  readonly tags: readonly string[];
+  /** The header `User-Agent`; null: none was sent. */
+  readonly userAgent: string | null;
+}
+
 /**
- * The part of a group that the tags of a call lead to: the deployments that have one of them, else those with the tag
- * `default`. If there are none of these either, all of them, or with `enable_tag_filtering` and a call that has tags null.
+ * The part of a group that the tags of a call lead to: the deployments that have one of them or whose `tag_regex` matches its
+ * client, else those with the tag `default`. If there are none of these either, all of them, or null with
+ * `enable_tag_filtering` and a call that has tags, or a client to match.
  */
 export function withTags(
   group: ModelGroup,
-  tags: readonly string[],
+  { tags, userAgent }: CallTags,
   { tagFiltering, tagFilteringMatchAny }: RouterConfig,
 ): ModelGroup | null {
   const all = [...group.deployments, ...group.waiting];
-  if (tagFiltering === "off" || all.every((one) => one.tags.length === 0)) {
+  if (tagFiltering === "off" || all.every(hasNoTags)) {
     return group;
   }
   const matches = (deployment: PricedDeployment) => {
     const has = (tag: string) => deployment.tags.includes(tag);
     return tagFilteringMatchAny ? tags.some(has) : tags.every(has);
   };
-  const matching = tags.length === 0 ? [] : all.filter(matches);
+  // As in LiteLLM, a pattern does not stand in for the tags of a deployment that requires all of them.
+  const matchesClient = (deployment: PricedDeployment) =>
+    userAgent !== null &&
+    (tagFilteringMatchAny || deployment.tags.length === 0) &&
+    deployment.tagRegex.some((pattern) =>
+      matchesHeader(pattern, `User-Agent: ${userAgent}`),
+    );
+  const matching = all.filter(
+    (one) => (tags.length > 0 && matches(one)) || matchesClient(one),
+  );
   const selected =
     matching.length > 0
       ? matching
@@ -29,7 +47,14 @@ export function withTags(
   if (selected.length > 0) {
     return narrowed(group, selected);
   }
-  return tagFiltering === "required" && tags.length > 0 ? null : group;
+  const chooses =
+    tags.length > 0 ||
+    (userAgent !== null && all.some((one) => one.tagRegex.length > 0));
+  return tagFiltering === "required" && chooses ? null : group;
+}
+
+function hasNoTags({ tags, tagRegex }: PricedDeployment): boolean {
+  return tags.length === 0 && tagRegex.length === 0;
 }
 
 /** The tags of a group's deployments, for the error of a call that has none of them. */

@@ -26,6 +26,10 @@ export interface Usage extends Readonly<Partial<Record<Piece, number>>> {
   readonly citationTokens?: number;
   /** Images created by an image route; absent: none. */
   readonly images?: number;
+  /** The piece that alone is billed, without the tokens; absent: everything with a price. */
+  readonly billedBy?: Piece;
+  /** Derived from the size of a file or an answer, without a report of the provider. */
+  readonly estimated?: boolean;
   /** Service tiers other than the standard one, such as `flex`; absent: none. */
   readonly tiers?: readonly string[];
 }
@@ -87,6 +91,8 @@ function inputParts(json: Json): Partial<Usage> {
   const details = firstRecord(
     json["prompt_tokens_details"],
     json["input_tokens_details"],
+    // Of transcriptions: https://platform.openai.com/docs/api-reference/audio/json-object
+    json["input_token_details"],
   );
   const cachedDetails = firstRecord(details["cached_tokens_details"]);
   const cachedAudio = count(cachedDetails["audio_tokens"]) ?? 0;

@@ -1,7 +1,7 @@
 import type { Call } from "../calls/call.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { inputOnly, type Usage } from "../pricing/prices.ts";
+import { inputOnly, measuredUsage, type Usage } from "../pricing/prices.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { TokenCounter } from "./tokens.ts";
 
@@ -15,6 +15,18 @@ export function usageOf(
   deployment: PricedDeployment,
   facts: AnswerFacts,
 ): Usage {
+  const usage = tokenUsageOf(tokens, call, deployment, facts);
+  return call.measure === null
+    ? usage
+    : measuredUsage(deployment.priceCard, usage, call.measure, facts.usage);
+}
+
+function tokenUsageOf(
+  tokens: TokenCounter,
+  call: Call,
+  deployment: PricedDeployment,
+  facts: AnswerFacts,
+): Usage {
   const { usage } = facts;
   if (usage !== null) {
     tokens.learn(deployment.id, call.inputTokens, usage.inputTokens);
@@ -22,7 +34,7 @@ export function usageOf(
     return withTiers(usage, usage.tiers ?? facts.tiers ?? []);
   }
   const counted = {
-    ...(facts.inputUsage ?? inputOnly(call.inputTokens)),
+    ...(facts.inputUsage ?? countedInput(call)),
     outputTokens:
       facts.text === ""
         ? 0
@@ -30,6 +42,7 @@ export function usageOf(
             facts.text,
             deployment.baseModel ?? deployment.model,
           ),
+    ...spokenTokens(facts),
   };
   return withTiers(
     counted,
@@ -51,10 +64,47 @@ export function askedTiers(
 
 /** The bill of a call of which the provider reported nothing: its counted input. */
 export function inputUsage(
-  call: Pick<Call, "body" | "inputTokens">,
+  call: Pick<Call, "body" | "inputTokens" | "measure">,
   deployment: PricedDeployment,
 ): Usage {
-  return inputOnly(call.inputTokens, askedTiers(call, deployment));
+  const usage = withTiers(countedInput(call), askedTiers(call, deployment));
+  return call.measure === null
+    ? usage
+    : measuredUsage(deployment.priceCard, usage, call.measure, null);
+}
+
+function spokenTokens({ spokenSeconds }: AnswerFacts): Partial<Usage> {
+  if (spokenSeconds === undefined) {
+    return {};
+  }
+  const tokens = audioTokensOut(spokenSeconds);
+  return { outputTokens: tokens, audioOutputTokens: tokens, estimated: true };
+}
+
+/** The tokens of a file with audio are derived from its length. */
+function countedInput({
+  inputTokens,
+  measure,
+}: Pick<Call, "inputTokens" | "measure">): Usage {
+  return measure?.piece === "audioSeconds"
+    ? {
+        ...inputOnly(inputTokens),
+        audioInputTokens: Math.min(inputTokens, audioTokensIn(measure.count)),
+        estimated: true,
+      }
+    : inputOnly(inputTokens);
+}
+
+/**
+ * Tokens of audio that a model reads and writes: one for 100 ms, and one for 50 ms.
+ * https://platform.openai.com/docs/guides/realtime-costs
+ */
+export function audioTokensIn(seconds: number): number {
+  return Math.ceil(seconds * 10);
+}
+
+export function audioTokensOut(seconds: number): number {
+  return Math.ceil(seconds * 20);
 }
 
 function withTiers(usage: Usage, tiers: readonly string[]): Usage {

@@ -7,7 +7,7 @@ export interface HttpAnswer {
 }
 
 export interface HttpAsk {
-  readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
+  readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Certificate authority of an https address (PEM); by default those that Node trusts. */

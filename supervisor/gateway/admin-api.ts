@@ -7,7 +7,7 @@ export interface AdminApi {
   readonly address: string;
   /** Returns the parsed body; throws a {@link Refusal} for any status but 200, a Failure if no gateway answers. */
   readonly ask: (
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "PATCH",
     path: string,
     body?: Readonly<Record<string, unknown>>,
   ) => Promise<unknown>;

@@ -44,6 +44,9 @@ export const usedKeyRow = keyRow.extend({
   budget_in_force,
   state: z.enum(KEY_STATES),
   last_used_at: z.string().nullable(),
+  user_email: z.string().nullable(),
+  user_alias: z.string().nullable(),
+  team_alias: z.string().nullable(),
 });
 
 export type UsedKeyRow = z.infer<typeof usedKeyRow>;

@@ -25,6 +25,7 @@ export interface GatewayOptions {
   readonly databaseUrl: string;
   readonly redisPort: number;
   readonly providerPort: number;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Dollars per token of every alias. */
@@ -55,6 +56,7 @@ export async function startBenchGateway(
       HEARTH_DRAIN_NOTICE: "0s",
       REDIS_HOST: "127.0.0.1",
       REDIS_PORT: String(options.redisPort),
+      ...options.env,
     },
   });
   const readiness = () =>

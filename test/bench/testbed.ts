@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -25,6 +25,11 @@ export interface Testbed {
   readonly redis: TestRedis;
   readonly mock: Program;
   readonly gateway: BenchGateway;
+  /** Starts another gateway on the same servers, with these variables. */
+  startGateway(
+    name: string,
+    env: Readonly<Record<string, string>>,
+  ): Promise<BenchGateway>;
   readonly tenants: readonly Tenant[];
   readonly targets: readonly Target[];
   /** Runs a load against one target. */
@@ -128,6 +133,20 @@ export async function startTestbed(
     gateway,
     tenants,
     targets,
+    async startGateway(name, env) {
+      const place = join(directory, name);
+      mkdirSync(place);
+      const options = { databaseUrl, redisPort: redis.port };
+      return cleanup.keep(
+        startBenchGateway({
+          ...options,
+          directory: place,
+          providerPort: mockPort,
+          env,
+        }),
+        (it) => it.stop(),
+      );
+    },
     load: (target, { load: kind, schedule, salt, tenants: count }) =>
       load.ask<LoadResult>({
         load: kind,

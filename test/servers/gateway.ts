@@ -14,7 +14,7 @@ export interface TestGateway {
   readonly running: RunningGateway;
   readonly url: string;
   readonly directory: string;
-  /** Sends a request with `key` (the master key by default) and a JSON body; parses a JSON response. */
+  /** Sends a request with `key` (the master key by default) and a JSON body or a form; parses a JSON response. */
   request(
     method: string,
     path: string,
@@ -99,12 +99,19 @@ export async function startTestGateway(options: {
       method,
       headers: {
         ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(body === undefined || body instanceof FormData
+          ? {}
+          : { "content-type": "application/json" }),
         ...headers,
       },
       ...(body === undefined
         ? {}
-        : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        : {
+            body:
+              typeof body === "string" || body instanceof FormData
+                ? body
+                : JSON.stringify(body),
+          }),
     });
     const text = await answer.text();
     return {

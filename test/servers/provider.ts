@@ -7,22 +7,10 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { mediaAnswer, readForm, sendMedia } from "./media.ts";
+import type { MockInstructions } from "./mock-instructions.ts";
 
-/** How to answer one call, as JSON after `[mock]` in the last message (or in the embedding's input). */
-export interface MockInstructions {
-  readonly status?: number;
-  readonly error?: unknown;
-  readonly retryAfter?: number;
-  readonly delayMs?: number;
-  readonly chunks?: number;
-  readonly chunkDelayMs?: number;
-  /** Chunks after which the connection is cut. */
-  readonly cutAfter?: number;
-  /** Delay between a stream's `finish_reason` and its usage. */
-  readonly usageDelayMs?: number;
-  readonly usage?: Readonly<Record<string, unknown>> | null;
-  readonly text?: string;
-}
+export type { MockInstructions } from "./mock-instructions.ts";
 
 export type MockMoment = "request" | "first_chunk" | "finished";
 
@@ -70,7 +58,7 @@ export async function startMockProvider(
     if (request.method === "GET") {
       return void response.end(JSON.stringify({ object: "list", data: [] }));
     }
-    const body = JSON.parse(await readAll(request)) as Record<string, unknown>;
+    const body = await readBody(request);
     const mockRequest: MockRequest = {
       id: String(request.headers["x-request-id"]),
       path: request.url ?? "",
@@ -89,6 +77,9 @@ export async function startMockProvider(
     if (instructions.delayMs !== undefined) {
       await sleep(instructions.delayMs);
     }
+    for (const [name, value] of Object.entries(instructions.headers ?? {})) {
+      response.setHeader(name, value);
+    }
     const finish = () => {
       if (options.record !== undefined) {
         appendFileSync(options.record, `${mockRequest.id}\n`);
@@ -105,8 +96,9 @@ export async function startMockProvider(
     if (mockRequest.path.endsWith("/moderations")) {
       return sendJson(response, moderationOf(body), finish);
     }
-    if (mockRequest.path.endsWith("/images/generations")) {
-      return sendJson(response, imagesOf(body), finish);
+    const media = mediaAnswer(mockRequest.path, body, instructions);
+    if (media !== null) {
+      return sendMedia(response, media, instructions, finish);
     }
     if (body["stream"] === true) {
       return sendStream(response, body, instructions, finish, mockRequest);
@@ -196,7 +188,11 @@ function readInstructions(
   const messages = body["messages"] as
     readonly { content?: unknown }[] | undefined;
   const text = String(
-    messages?.at(-1)?.content ?? body["input"] ?? body["prompt"] ?? "",
+    messages?.at(-1)?.content ??
+      body["input"] ??
+      body["prompt"] ??
+      body["query"] ??
+      "",
   );
   const at = text.indexOf("[mock]");
   return at < 0
@@ -299,19 +295,17 @@ function moderationOf(body: Readonly<Record<string, unknown>>) {
   };
 }
 
-function imagesOf({ n }: Readonly<Record<string, unknown>>) {
-  return {
-    created: 1,
-    data: Array.from({ length: Number(n ?? 1) }, () => ({
-      b64_json: "iVBORw0KGgo=",
-    })),
-  };
-}
-
-async function readAll(request: IncomingMessage): Promise<string> {
+/** A JSON body, or the fields of a form with the facts of its files. */
+async function readBody(
+  request: IncomingMessage,
+): Promise<Record<string, unknown>> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) {
     chunks.push(chunk as Buffer);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  const bytes = Buffer.concat(chunks);
+  const contentType = String(request.headers["content-type"]);
+  return contentType.startsWith("multipart/form-data")
+    ? readForm(bytes, contentType)
+    : (JSON.parse(bytes.toString("utf8")) as Record<string, unknown>);
 }

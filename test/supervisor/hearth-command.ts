@@ -15,19 +15,22 @@ export interface RunningCommand {
   readonly ended: Promise<CommandResult>;
 }
 
-/** Starts the CLI in a separate process, as an operator does. */
+/** Starts the CLI in a separate process, as an operator does; `input` is what is piped into it. */
 export function startHearth(
   words: readonly string[],
   env: Readonly<Record<string, string>>,
+  input: string = "",
 ): RunningCommand {
   const child = spawn(
     process.execPath,
     [join(projectRoot, "supervisor", "cli", "main.ts"), ...words],
     {
       env: { ...programEnv(), NO_COLOR: "1", ...env },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
     },
   );
+  // A command that does not read it may have ended.
+  child.stdin.on("error", () => undefined).end(input);
   let out = "";
   let error = "";
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));

@@ -21,7 +21,7 @@ export interface Budgeted {
 }
 
 /** From this share on the meter warns. */
-const NEARLY_USED = 0.9;
+const NEARLY_USED = 0.8;
 
 export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
   const { spend, budget_in_force: budget } = row;

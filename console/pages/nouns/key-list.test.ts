@@ -35,6 +35,9 @@ const key: UsedKeyRow = {
   budget_in_force: 5,
   state: "active",
   last_used_at: "2026-11-21T11:52:00.000Z",
+  user_email: null,
+  user_alias: null,
+  team_alias: null,
 };
 
 function view(query: object, keys: readonly UsedKeyRow[], total = keys.length) {
@@ -105,6 +108,9 @@ test("a row shows spend, budget, reset time, owner and last use", () => {
       key_alias: null,
       user_id: null,
       last_used_at: null,
+      user_email: null,
+      user_alias: null,
+      team_alias: null,
       budget_in_force: null,
       budget_reset_at: null,
       expires: "2026-12-24T18:00:00.000Z",

@@ -4,6 +4,7 @@ import {
   KEY_STATES,
   type UsedKeyRow,
 } from "../../../supervisor/gateway/rows.ts";
+import { ownerNames } from "../../../supervisor/gateway/owners.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { ago, grouped, moment, readable } from "../../../core/words.ts";
 import { KEY_STATE_WORDS } from "./key-states.ts";
@@ -21,7 +22,7 @@ import { KEYS_PATH, type NounContext } from "./noun-context.ts";
 export type KeyCounts = Readonly<Record<UsedKeyRow["state"], number>>;
 
 const OWNER_COLUMN: NounColumn<UsedKeyRow> = {
-  ...textColumn("Owner", ownerOf),
+  ...textColumn("Owner", ownerNames),
   sort: "user_id",
   ascending: true,
 };
@@ -182,14 +183,6 @@ export function keyTitle(
   key: Pick<UsedKeyRow, "key_alias" | "key_name">,
 ): string {
   return readable(key.key_alias ?? key.key_name);
-}
-
-export function ownerOf(key: Pick<UsedKeyRow, "user_id" | "team_id">): string {
-  const owners = [
-    ...(key.user_id === null ? [] : [readable(key.user_id)]),
-    ...(key.team_id === null ? [] : [`team ${readable(key.team_id)}`]),
-  ];
-  return owners.length === 0 ? "none" : owners.join(", ");
 }
 
 export function lastUseOf(key: UsedKeyRow, now: number): string {

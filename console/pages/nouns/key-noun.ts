@@ -1,17 +1,11 @@
 import { z } from "zod";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import {
-  teamPage,
   usedKeyRow,
-  userPage,
   type UsedKeyRow,
 } from "../../../supervisor/gateway/rows.ts";
-import {
-  calls,
-  keyUsage,
-  refusals,
-} from "../../../supervisor/gateway/usage.ts";
 import { moment } from "../../../core/words.ts";
+import { readKeyFacts } from "./key-facts.ts";
 import { keyList, KeyCounter, keyTitle } from "./key-list.ts";
 import { graceField, showSecret } from "./key-secret.ts";
 import { viewKey, type KeyView } from "./key-view.ts";
@@ -20,6 +14,7 @@ import type { Noun, NounAction, NounItem } from "./noun.ts";
 import { addressInPath } from "./noun-address.ts";
 import { KEYS_PATH, type NounContext } from "./noun-context.ts";
 import type { Choice, FieldContext, NounField } from "./noun-fields.ts";
+import { TEAM_BY_NAME, USER_BY_NAME } from "./owner-fields.ts";
 
 interface Key extends NounItem {
   readonly row: UsedKeyRow;
@@ -42,16 +37,16 @@ export const KEY_FIELDS: readonly NounField[] = [
   {
     name: "user_id",
     label: "User",
-    note: "Owner (optional). Created if it does not exist.",
+    note: "Owner (optional): a name or email address. Created if it does not exist.",
     preset: "user",
-    suggestions: suggestUsers,
+    ...USER_BY_NAME,
   },
   {
     name: "team_id",
     label: "Team",
-    note: "Team that pays (optional).",
+    note: "Team that pays (optional), by name.",
     preset: "team",
-    suggestions: suggestTeams,
+    ...TEAM_BY_NAME,
   },
   {
     name: "duration",
@@ -163,45 +158,11 @@ function tokenOf(text: string): string {
   throw new Refusal("Key not found.", 404, null);
 }
 
-const SHOWN_CALLS = 10;
-const SHOWN_REFUSALS = 20;
-
 async function readKeyView(
   { api, timeZone }: NounContext,
-  { id, row }: Key,
+  { row }: Key,
 ): Promise<KeyView> {
-  const [usage, rejected, last] = await Promise.all([
-    api.ask("GET", `/key/usage?key=${id}`),
-    api.ask("GET", `/refusals?api_key=${id}&page_size=${SHOWN_REFUSALS}`),
-    api.ask("GET", `/spend/logs?api_key=${id}&page_size=${SHOWN_CALLS}`),
-  ]);
-  return viewKey({
-    key: row,
-    timeZone,
-    now: Date.now(),
-    usage: keyUsage.parse(usage),
-    refusals: refusals.parse(rejected),
-    calls: calls.parse(last),
-  });
-}
-
-/** Number of users and teams suggested as owners. */
-const MAX_SUGGESTIONS = 100;
-
-async function suggestUsers({ api }: NounContext): Promise<readonly string[]> {
-  const answer = await api.ask(
-    "GET",
-    `/user/list?page_size=${MAX_SUGGESTIONS}`,
-  );
-  return userPage.parse(answer).users.map((user) => user.user_id);
-}
-
-async function suggestTeams({ api }: NounContext): Promise<readonly string[]> {
-  const answer = await api.ask(
-    "GET",
-    `/v2/team/list?page_size=${MAX_SUGGESTIONS}`,
-  );
-  return teamPage.parse(answer).teams.map((team) => team.team_id);
+  return viewKey(await readKeyFacts(api, row, timeZone));
 }
 
 /** When the key expires: a duration from now, `never`, or nothing for no change. */

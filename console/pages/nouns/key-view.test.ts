@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
-import { viewKey, type KeyFacts } from "./key-view.ts";
+import type { KeyFacts } from "./key-facts.ts";
+import { viewKey } from "./key-view.ts";
 
 const now = Date.UTC(2026, 10, 21, 12);
 
@@ -25,6 +26,9 @@ const key: UsedKeyRow = {
   budget_in_force: 5,
   state: "active",
   last_used_at: null,
+  user_email: null,
+  user_alias: null,
+  team_alias: null,
 };
 
 const facts: KeyFacts = {

@@ -1,5 +1,5 @@
 import { inWords } from "../../../core/duration.ts";
-import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
+import { ownerNames } from "../../../supervisor/gateway/owners.ts";
 import type {
   Call,
   KeyUsage,
@@ -16,17 +16,8 @@ import {
   money,
   readable,
 } from "../../../core/words.ts";
-import { keyState, keyTitle, lastUseOf, ownerOf } from "./key-list.ts";
-
-export interface KeyFacts {
-  readonly key: UsedKeyRow;
-  readonly usage: KeyUsage;
-  /** Of the last 24 hours. */
-  readonly refusals: Refusals;
-  readonly calls: readonly Call[];
-  readonly timeZone: string;
-  readonly now: number;
-}
+import type { KeyFacts } from "./key-facts.ts";
+import { keyState, keyTitle, lastUseOf } from "./key-list.ts";
 
 /** What templates/key.eta shows. */
 export type KeyView = ReturnType<typeof viewKey>;
@@ -88,7 +79,7 @@ function verdictOf({ key, timeZone, now }: KeyFacts): {
 function factsOf({ key, usage, timeZone, now }: KeyFacts): readonly string[] {
   return [
     ...(key.key_alias === null ? [] : [key.key_name]),
-    `owner: ${ownerOf(key)}`,
+    `owner: ${ownerNames(key)}`,
     `created ${moment(Date.parse(key.created_at), timeZone)}${key.created_by === null ? "" : ` by ${key.created_by}`}`,
     ...(key.state === "active" && key.expires !== null
       ? [keyState(key, timeZone).word]

@@ -13,6 +13,7 @@ import {
   type NounColumn,
 } from "./noun-columns.ts";
 import { emptyFields, type NounField } from "./noun-fields.ts";
+import { USER_BY_NAME } from "./owner-fields.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
 
 /** The fields of a member of a team. */
@@ -20,9 +21,10 @@ export const MEMBER_FIELDS: readonly NounField[] = [
   {
     name: "user_id",
     label: "User",
-    note: "Created if it does not exist.",
+    note: "A name or email address. Created if it does not exist.",
     required: true,
     newOnly: true,
+    ...USER_BY_NAME,
   },
   {
     name: "role",

@@ -5,7 +5,7 @@ import { viewBudget } from "./budget.ts";
 import { MEMBER_FIELDS, memberHref } from "./member-noun.ts";
 import { textIn } from "./noun-address.ts";
 import { showingFailures, type NounContext } from "./noun-context.ts";
-import { bodyOf, fieldsFor, typedOf } from "./noun-fields.ts";
+import { bodyOf, fieldsFor, typedOf, withIds } from "./noun-fields.ts";
 import { showForm, submitForm, type FormPage } from "./noun-form.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
 import { findTeam, type Team } from "./team-noun.ts";
@@ -91,7 +91,10 @@ async function addMember(
     row: null,
   };
   return submitForm(request, reply, context, page, async (values) => {
-    const { user_id, role, ...budget } = bodyOf(page.fields, values);
+    const { user_id, role, ...budget } = bodyOf(
+      page.fields,
+      await withIds(context, page.fields, null, values),
+    );
     await context.api.ask("POST", "/team/member_add", {
       team_id: team.id,
       member: { user_id, role },

@@ -24,6 +24,12 @@ export interface NounField {
   readonly suggestions?: (context: NounContext) => Promise<readonly string[]>;
   /** The values of a choice, each with its words. */
   readonly choices?: (shown: FieldContext) => readonly Choice[];
+  /** For a field that holds an id, while people read and type names: the name in a row, and the id of a typed name. */
+  readonly named?: {
+    readonly nameIn: (row: Readonly<Record<string, unknown>>) => string;
+    /** Throws a Refusal for an unknown name. */
+    readonly idOf: (context: NounContext, name: string) => Promise<string>;
+  };
   /** The value for the gateway; undefined leaves the field unchanged. Default: the typed value, or null, which resets the field. */
   readonly body?: (typed: string | undefined) => unknown;
 }
@@ -116,6 +122,26 @@ export function bodyOf(
   );
 }
 
+/** The values with ids in place of typed names. A name that did not change keeps its id. Throws a Refusal for an unknown one. */
+export async function withIds(
+  context: NounContext,
+  fields: readonly NounField[],
+  row: FieldContext["row"],
+  values: FieldValues,
+): Promise<FieldValues> {
+  const ids: Record<string, unknown> = {};
+  for (const { name, named } of fields) {
+    const typed = values[name];
+    if (named !== undefined && typeof typed === "string" && typed !== "") {
+      ids[name] =
+        row !== null && named.nameIn(row) === typed
+          ? row[name]
+          : await named.idOf(context, typed);
+    }
+  }
+  return { ...values, ...ids };
+}
+
 function valueOf(field: NounField, values: FieldValues): unknown {
   if (field.type === "models") {
     return modelsIn(values);
@@ -203,7 +229,10 @@ function viewField(
 }
 
 /** The current values of an object, as a form sends them. */
-export function typedOf(row: Readonly<Record<string, unknown>>): Fields {
+export function typedOf(
+  row: Readonly<Record<string, unknown>>,
+  fields: readonly NounField[] = [],
+): Fields {
   const models = Array.isArray(row["models"]) ? row["models"].map(String) : [];
   return {
     ...Object.fromEntries(
@@ -211,6 +240,11 @@ export function typedOf(row: Readonly<Record<string, unknown>>): Fields {
         typeof value === "string" || typeof value === "number"
           ? [[name, String(value)]]
           : [],
+      ),
+    ),
+    ...Object.fromEntries(
+      fields.flatMap(({ name, named }) =>
+        named === undefined ? [] : [[name, named.nameIn(row)]],
       ),
     ),
     every_model: models.length === 0 ? "all" : "some",

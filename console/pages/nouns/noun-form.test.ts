@@ -3,11 +3,13 @@ import { Failure } from "../../../core/failure.ts";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import { KEY_FIELDS } from "./key-noun.ts";
 import { LIMIT_FIELDS, viewModels, WINDOW_FIELD } from "./limit-fields.ts";
+import type { NounContext } from "./noun-context.ts";
 import {
   bodyOf,
   mistakeOf,
   schemaOf,
   typedOf,
+  withIds,
   type NounField,
 } from "./noun-fields.ts";
 
@@ -90,4 +92,24 @@ test("current values fill the form, including models and windows that are no lon
       timeZone: "UTC",
     }),
   ).toContainEqual(["36h", "36h"]);
+});
+
+test("a typed name becomes an id; a name that did not change keeps its id", async () => {
+  const field: NounField = {
+    name: "team_id",
+    label: "Team",
+    named: {
+      nameIn: ({ team_alias }) => String(team_alias),
+      idOf: async (_context, name) => `id of ${name}`,
+    },
+  };
+  const context = {} as NounContext;
+  const row = { team_id: "t-1", team_alias: "Kitchen" };
+  expect(typedOf(row, [field])["team_id"]).toBe("Kitchen");
+  const ids = (typed: string | undefined, before: typeof row | null) =>
+    withIds(context, [field], before, { team_id: typed });
+  expect(await ids("Kitchen", row)).toEqual({ team_id: "t-1" });
+  expect(await ids("Garage", row)).toEqual({ team_id: "id of Garage" });
+  expect(await ids("Kitchen", null)).toEqual({ team_id: "id of Kitchen" });
+  expect(await ids(undefined, row)).toEqual({ team_id: undefined });
 });

@@ -17,6 +17,7 @@ import {
   schemaOf,
   typedOf,
   viewFields,
+  withIds,
   type FieldContext,
   type FieldValues,
   type Filled,
@@ -63,8 +64,9 @@ export function registerNounForms<Row, Item extends NounItem>(
   server.get(address.route("edit"), (request, reply) =>
     showingFailures(request, reply, address.list, async () => {
       const item = await noun.find(context, address.idIn(request));
-      return showForm(request, reply, context, editPage(noun, item), {
-        typed: typedOf(item.row),
+      const page = editPage(noun, item);
+      return showForm(request, reply, context, page, {
+        typed: typedOf(item.row, page.fields),
         mistakes: {},
       });
     }),
@@ -118,7 +120,7 @@ async function create<Row, Item extends NounItem>(
   const { path, body, finish } = form.create;
   const fields = fieldsFor(form.fields, true);
   const answer = await context.api.ask("POST", path, {
-    ...bodyOf(fields, values),
+    ...bodyOf(fields, await withIds(context, fields, null, values)),
     ...body,
   });
   return finish(request, reply, context, answer, values);
@@ -132,8 +134,9 @@ async function update<Row, Item extends NounItem>(
   values: FieldValues,
 ): Promise<FastifyReply> {
   const { path, idName, titleAfter } = form.edit;
+  const fields = fieldsFor(form.fields, false);
   await context.api.ask("POST", path, {
-    ...bodyOf(fieldsFor(form.fields, false), values),
+    ...bodyOf(fields, await withIds(context, fields, item.row, values)),
     [idName]: item.id,
   });
   return redirectWithMessage(

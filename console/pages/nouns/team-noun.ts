@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { teamName } from "../../../supervisor/gateway/owners.ts";
 import {
   teamInfo,
   teamPage,
@@ -24,7 +25,7 @@ import type { NounContext } from "./noun-context.ts";
 import type { NounField } from "./noun-fields.ts";
 import { countedPage } from "./noun-list.ts";
 import { readOwnedKeys } from "./owned-keys.ts";
-import { TEAM_ADDRESS, teamTitle } from "./team-address.ts";
+import { TEAM_ADDRESS } from "./team-address.ts";
 
 export interface Team extends NounItem {
   readonly row: TeamRow;
@@ -35,7 +36,7 @@ const COLUMNS: readonly NounColumn<TeamRow>[] = [
   nameColumn(
     (team) => ({
       href: TEAM_ADDRESS.href(team.team_id),
-      text: teamTitle(team),
+      text: teamName(team),
       note: team.team_alias === null ? "" : team.team_id,
     }),
     "Name",
@@ -156,7 +157,7 @@ export async function findTeam(
   const { team_info: row, team_memberships: members } = teamInfo.parse(
     await api.ask("GET", withQuery("/team/info", { team_id: id })),
   );
-  return { id, title: teamTitle(row), row, members };
+  return { id, title: teamName(row), row, members };
 }
 
 async function viewTeam(context: NounContext, team: Team, query: unknown) {

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { teamName, userName } from "../../../supervisor/gateway/owners.ts";
 import {
   userInfo,
   userPage,
@@ -22,7 +23,7 @@ import type { NounContext } from "./noun-context.ts";
 import type { Choice, NounField } from "./noun-fields.ts";
 import { countedPage } from "./noun-list.ts";
 import { readOwnedKeys } from "./owned-keys.ts";
-import { TEAM_ADDRESS, teamTitle } from "./team-address.ts";
+import { TEAM_ADDRESS } from "./team-address.ts";
 
 interface User extends NounItem {
   readonly row: z.infer<typeof userInfo>["user_info"];
@@ -43,8 +44,10 @@ const COLUMNS: readonly NounColumn<ListedUser>[] = [
   nameColumn(
     (user) => ({
       href: ADDRESS.href(user.user_id),
-      text: readable(user.user_id),
-      note: present([user.user_alias, user.user_email]).join(", "),
+      text: userName(user),
+      note: present([user.user_id, user.user_email])
+        .filter((text) => text !== userName(user))
+        .join(", "),
     }),
     "Name",
     "user_id",
@@ -146,7 +149,7 @@ async function findUser({ api }: NounContext, id: string): Promise<User> {
   const { user_info: row, teams } = userInfo.parse(
     await api.ask("GET", withQuery("/user/info", { user_id: id })),
   );
-  return { id, title: readable(id), row, teams };
+  return { id, title: userName(row), row, teams };
 }
 
 async function viewUser(context: NounContext, { id, title, row, teams }: User) {
@@ -156,11 +159,13 @@ async function viewUser(context: NounContext, { id, title, row, teams }: User) {
     look: stateOfBudget(row).look,
     budget,
     keys: await readOwnedKeys(context, "user", id),
-    facts: present([row.user_alias, row.user_email, row.user_role]),
+    facts: present([id, row.user_email, row.user_role]).filter(
+      (fact) => fact !== title,
+    ),
     limits: limitFigures(row),
     teams: teams.map((team) => ({
       href: TEAM_ADDRESS.href(team.team_id),
-      name: teamTitle(team),
+      name: teamName(team),
     })),
   };
 }

@@ -34,6 +34,7 @@ const KEY_FIELDS = {
   team_id: settable("text", name, SORTABLE_AND_SEARCHABLE),
   organization_id: settable("text", name),
   models: settable("list", models),
+  access_group_ids: settable("list", names),
   ...LIMITS,
   temp_budget_increase: settable("dollars", z.number().min(0)),
   temp_budget_expiry: settable("moment", moment),
@@ -47,6 +48,7 @@ const KEY_FIELDS = {
     output: z.record(out.text, out.count),
   }),
   tags: settable("list", names),
+  guardrails: settable("list", names),
   aliases: settable("json", texts, { output: z.record(out.text, out.text) }),
   permissions: settable("json", object),
   allowed_routes: settable("list", z.array(name)),
@@ -106,6 +108,9 @@ export const usedKeyRow = z
     ...IN_FORCE,
     state: z.enum(KEY_STATES),
     last_used_at: out.moment.nullable(),
+    user_email: out.text.nullable(),
+    user_alias: out.text.nullable(),
+    team_alias: out.text.nullable(),
   })
   .meta({ id: "KeyInUse" });
 

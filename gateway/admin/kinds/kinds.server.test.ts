@@ -4,6 +4,7 @@ import {
   type AdminFixture,
 } from "../../../test/servers/admin.ts";
 import { query } from "../../database/pool.ts";
+import { ACCESS_GROUP } from "./access-group.ts";
 import { BUDGET } from "./budget.ts";
 import { END_USER } from "./customer.ts";
 import { KEY } from "./key.ts";
@@ -22,6 +23,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.stop());
 
 test.each([
+  ACCESS_GROUP,
   BUDGET,
   END_USER,
   KEY,

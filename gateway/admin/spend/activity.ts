@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { RouteName } from "../../access/policy.ts";
-import { query } from "../../database/pool.ts";
 import type { Route } from "../../http/route.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
 import { tokenOf } from "../key-tokens.ts";
@@ -10,37 +9,20 @@ import type { Conditions } from "../paging.ts";
 import { findOne } from "../payers.ts";
 import { reachableTeam } from "../team-access.ts";
 import { denyUser, requireUser } from "../user-access.ts";
-import { activity } from "./activity-answer.ts";
-import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
+import { activity, pageOfActivity, wholeActivity } from "./activity-answer.ts";
 import {
-  DAY,
-  dayRange,
-  METRIC_NAMES,
-  METRICS,
-  onDays,
-  type DayRange,
-  type Metrics,
-} from "./days.ts";
+  readActivity,
+  type ActivityRow,
+  type ActivitySource,
+} from "./activity-rows.ts";
+import { dayRange, onDays, type DayRange } from "./days.ts";
 import { keepReachableSpend, ofKey } from "./former-keys.ts";
-import { MAX_NAMES, mostExpensiveOfEachDay } from "./most-expensive.ts";
+import { MAX_NAMES } from "./most-expensive.ts";
 
-const BREAKDOWN = ["models", "providers", "api_keys"] as const;
-
-type Breakdown = (typeof BREAKDOWN)[number];
-
-interface ActivityRow extends Metrics {
-  readonly date: string;
-  /** The breakdown of the row; null: the whole day. */
-  readonly part: Breakdown | null;
-  readonly name: string | null;
-  readonly key_alias: string | null;
-}
-
-interface Subject {
-  readonly route: RouteName;
-  readonly summary: string;
-  /** The column of `daily_spend` that names the payer; null: a tag, whose days are in their own table. */
-  readonly column: PayerColumn | null;
+interface Subject extends ActivitySource {
+  readonly route: ActivityRoute;
+  readonly plural: string;
+  readonly alsoAt?: string;
   readonly params: readonly string[];
   /** Throws 403 for an id out of reach. */
   readonly requireReach: (admin: Admin, id: string) => Promise<unknown>;
@@ -51,8 +33,9 @@ interface Subject {
 const SUBJECTS: readonly Subject[] = [
   {
     route: "GET /user/daily/activity",
-    summary: "Get the activity of users by day.",
+    plural: "users",
     column: "user_id",
+    aliases: ["users", "user_id", "user_alias"],
     params: ["user_id", "user_ids"],
     requireReach: async (admin, user_id) =>
       admin.actor.userId === user_id ||
@@ -61,16 +44,18 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /team/daily/activity",
-    summary: "Get the activity of teams by day.",
+    plural: "teams",
     column: "team_id",
+    aliases: ["teams", "team_id", "team_alias"],
     params: ["team_id", "team_ids"],
     requireReach: (admin, team) => reachableTeam(admin, admin.pool, team),
     own: ({ teams }) => teams,
   },
   {
     route: "GET /organization/daily/activity",
-    summary: "Get the activity of organizations by day.",
+    plural: "organizations",
     column: "organization_id",
+    aliases: ["organizations", "organization_id", "organization_alias"],
     params: ["organization_id", "organization_ids"],
     requireReach: async (admin, organizationId) => {
       await findOne(admin.pool, ORGANIZATION, {
@@ -87,62 +72,114 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /tag/daily/activity",
-    summary: "Get the activity of tags by day.",
+    plural: "tags",
     column: null,
+    aliases: null,
     params: ["tag", "tags"],
+    requireReach: async () => undefined,
+    own: () => [],
+  },
+  {
+    route: "GET /customer/daily/activity",
+    plural: "end users",
+    alsoAt: "/end_user/daily/activity",
+    column: "end_user",
+    aliases: ["end_users", "user_id", "alias"],
+    params: ["end_user_id", "end_user_ids"],
     requireReach: async () => undefined,
     own: () => [],
   },
 ];
 
-function activityRoute(subject: Subject): Route {
-  const ids = Object.fromEntries(
-    subject.params.map((param) => [param, queryNames.optional()]),
+/** Also at `/aggregated`. */
+type ActivityRoute = Extract<RouteName, `GET /${string}/daily/activity`>;
+
+/** The same days, page by page and all at once. */
+function activityRoutes(subject: Subject): readonly Route[] {
+  const { route, plural, alsoAt } = subject;
+  const filters = z.object({
+    ...dayRange,
+    ...Object.fromEntries(
+      subject.params.map((param) => [param, queryNames.optional()]),
+    ),
+    api_key: name.optional(),
+    model: name.optional(),
+  });
+  return [
+    adminRoute(
+      route,
+      {
+        summary: `Get the activity of ${plural} by day.`,
+        input: filters.extend({
+          page: queryNumber(1, 10_000, 1),
+          page_size: queryNumber(1, 1_000, 100),
+        }),
+        answer: activity,
+      },
+      async (admin, input) =>
+        pageOfActivity(
+          await readSubject(admin, subject, input, MAX_NAMES),
+          input.page,
+          input.page_size,
+        ),
+      alsoAt === undefined ? [] : [alsoAt],
+    ),
+    adminRoute(
+      `${route}/aggregated`,
+      {
+        summary: `Get the activity of ${plural} by day, all days at once.`,
+        input: filters.extend({ api_key_limit: queryNumber(1, 1_000, 100) }),
+        answer: activity,
+      },
+      async (admin, input) =>
+        wholeActivity(
+          await readSubject(admin, subject, input, input.api_key_limit),
+          input.api_key_limit,
+        ),
+      alsoAt === undefined ? [] : [`${alsoAt}/aggregated`],
+    ),
+  ];
+}
+
+interface ActivityInput extends DayRange {
+  readonly api_key?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+async function readSubject(
+  admin: Admin,
+  subject: Subject,
+  input: ActivityInput,
+  keys: number,
+): Promise<readonly ActivityRow[]> {
+  const filter = onDays(admin, input);
+  // A team's admin sees only that team's part of a user in several teams.
+  if (subject.column === "user_id") {
+    await keepReachableSpend(admin, filter);
+  }
+  const given = input as Readonly<Record<string, unknown>>;
+  const named = subject.params.flatMap((param) =>
+    ((given[param] ?? []) as readonly string[]).slice(),
   );
-  return adminRoute(
-    subject.route,
-    {
-      summary: subject.summary,
-      input: z.object({
-        ...dayRange,
-        ...ids,
-        api_key: name.optional(),
-        model: name.optional(),
-        page: queryNumber(1, 10_000, 1),
-        page_size: queryNumber(1, 1_000, 100),
-      }),
-      answer: activity,
-    },
-    async (admin, input) => {
-      const filter = onDays(admin, input);
-      // A team's admin sees only that team's part of a user in several teams.
-      if (subject.column === "user_id") {
-        await keepReachableSpend(admin, filter);
-      }
-      const given: Readonly<Record<string, unknown>> = input;
-      const named = subject.params.flatMap((param) =>
-        ((given[param] ?? []) as readonly string[]).slice(),
-      );
-      for (const id of named) {
-        await subject.requireReach(admin, id);
-      }
-      const chosenKey =
-        input.api_key === undefined ? null : tokenOf(input.api_key);
-      const ownKey = restrictTo(admin, subject, filter, named);
-      for (const token of [ownKey, chosenKey]) {
-        if (token !== null) {
-          await ofKey(admin.pool, filter, "api_key", token);
-        }
-      }
-      if (input.model !== undefined) {
-        filter.and("(model = ? OR model_group = ?)", input.model);
-      }
-      const rows = await readActivity(admin, subject, input, filter, {
-        byKey: ownKey !== null || chosenKey !== null,
-      });
-      return paged(rows, input.page, input.page_size);
-    },
-  );
+  for (const id of named) {
+    await subject.requireReach(admin, id);
+  }
+  const chosenKey = input.api_key === undefined ? null : tokenOf(input.api_key);
+  const ownKey = restrictTo(admin, subject, filter, named);
+  for (const token of [ownKey, chosenKey]) {
+    if (token !== null) {
+      await ofKey(admin.pool, filter, "api_key", token);
+    }
+  }
+  if (input.model !== undefined) {
+    filter.and("(model = ? OR model_group = ?)", input.model);
+  }
+  return readActivity(admin, subject, {
+    range: input,
+    filter,
+    byKey: ownKey !== null || chosenKey !== null,
+    keys,
+  });
 }
 
 /** Keeps the rows of the named ids, else of the visible ones; returns the caller's key where only its rows are left. */
@@ -166,95 +203,4 @@ function restrictTo(
   return null;
 }
 
-async function readActivity(
-  admin: Admin,
-  { column }: Subject,
-  range: DayRange,
-  filter: Conditions,
-  { byKey }: { readonly byKey: boolean },
-): Promise<readonly ActivityRow[]> {
-  const where = filter.where();
-  const table = column === null ? "daily_tag_spend" : "daily_spend";
-  // There are many keys and few models: the sums of models are read from rows without keys where possible.
-  const modelRows =
-    column === null
-      ? table
-      : dailyRowsWith(byKey ? [column, "api_key"] : [column]);
-  const keys = mostExpensiveOfEachDay(admin, range, {
-    from: table,
-    filter,
-    column: "api_key",
-    limit: MAX_NAMES,
-    sums: METRICS,
-  });
-  return query<ActivityRow>(
-    admin.pool,
-    `WITH by_model AS (SELECT day, model, provider, ${METRICS} FROM ${modelRows} ${where} GROUP BY day, model, provider),
-      sums AS (
-        SELECT day, CASE WHEN grouping(model) = 0 THEN 'models' WHEN grouping(provider) = 0 THEN 'providers' END AS part,
-            coalesce(model, provider) AS name, ${METRIC_NAMES.map((metric) => `sum(${metric}) AS ${metric}`).join(", ")}
-          FROM by_model GROUP BY GROUPING SETS ((day), (day, model), (day, provider))
-        UNION ALL
-        SELECT day, 'api_keys', name, ${METRIC_NAMES.join(", ")} FROM (${keys}) keys),
-      ranked AS (SELECT *, row_number() OVER (PARTITION BY day, part ORDER BY spend DESC, name) AS place FROM sums)
-      SELECT ${DAY} AS date, part, name, k.key_alias, ${METRIC_NAMES.map((metric) => `r.${metric}`).join(", ")}
-        FROM ranked r LEFT JOIN keys k ON r.part = 'api_keys' AND k.token = r.name
-        WHERE place <= ${MAX_NAMES} AND (part IS NULL OR name <> '') ORDER BY day DESC, place`,
-    filter.values,
-  );
-}
-
-/** A page of days with their breakdowns, and the sums of all days. */
-function paged(
-  rows: readonly ActivityRow[],
-  page: number,
-  size: number,
-): unknown {
-  const days = Map.groupBy(rows, (row) => row.date);
-  const shown = [...days].slice((page - 1) * size, page * size);
-  const whole = rows.filter((row) => row.part === null);
-  const totals = Object.fromEntries(
-    METRIC_NAMES.map((metric) => [
-      `total_${metric.replace(/^total_/, "")}`,
-      whole.reduce((sum, row) => sum + row[metric], 0),
-    ]),
-  );
-  const pages = Math.ceil(days.size / size);
-  return {
-    results: shown.map(([date, ofDay]) => dayOfActivity(date, ofDay)),
-    metadata: { ...totals, page, total_pages: pages, has_more: page < pages },
-  };
-}
-
-function dayOfActivity(date: string, rows: readonly ActivityRow[]) {
-  const whole = rows.find((row) => row.part === null);
-  return {
-    date,
-    metrics: whole === undefined ? null : metricsOf(whole),
-    breakdown: Object.fromEntries(
-      BREAKDOWN.map((part) => [
-        part,
-        Object.fromEntries(
-          rows
-            .filter((row) => row.part === part)
-            .map((row) => [
-              row.name,
-              {
-                metrics: metricsOf(row),
-                metadata:
-                  part === "api_keys" ? { key_alias: row.key_alias } : {},
-              },
-            ]),
-        ),
-      ]),
-    ),
-  };
-}
-
-function metricsOf(row: ActivityRow): Metrics {
-  return Object.fromEntries(
-    METRIC_NAMES.map((metric) => [metric, row[metric]]),
-  ) as Metrics;
-}
-
-export const ACTIVITY: readonly Route[] = SUBJECTS.map(activityRoute);
+export const ACTIVITY: readonly Route[] = SUBJECTS.flatMap(activityRoutes);

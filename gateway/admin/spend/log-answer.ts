@@ -13,6 +13,7 @@ export const spendLogRow = z
     startTime: out.moment,
     endTime: out.moment,
     completionStartTime: out.moment.nullable(),
+    request_duration_ms: out.count,
     model: out.text.nullable(),
     model_id: out.text.nullable(),
     model_group: out.text.nullable(),
@@ -34,12 +35,6 @@ export const spendLogRow = z
     cached_tokens: out.count,
     cache_write_tokens: out.count,
     unpriced: z.boolean(),
-    messages: z.unknown().meta({
-      description: "The request, with `store_prompts_in_spend_logs`.",
-    }),
-    response: z
-      .unknown()
-      .meta({ description: "The answer, with `store_prompts_in_spend_logs`." }),
     metadata: z.looseObject({
       user_api_key: out.text.nullable(),
       user_api_key_alias: out.text.nullable(),
@@ -51,6 +46,17 @@ export const spendLogRow = z
     }),
   })
   .meta({ id: "SpendLog" });
+
+export const spendLogWithPrompts = spendLogRow
+  .extend({
+    messages: z.unknown().meta({
+      description: "The request, with `store_prompts_in_spend_logs`.",
+    }),
+    response: z
+      .unknown()
+      .meta({ description: "The answer, with `store_prompts_in_spend_logs`." }),
+  })
+  .meta({ id: "SpendLogWithPrompts" });
 
 /** The rows of a day, summarized. */
 export const summedDay = z.object({

@@ -3,6 +3,7 @@ import {
   startAdminFixture,
   type AdminFixture,
 } from "../../../test/servers/admin.ts";
+import type { Json } from "../../../test/servers/gateway.ts";
 import { hashKey } from "../../access/keys.ts";
 import { query } from "../../database/pool.ts";
 
@@ -204,6 +205,41 @@ test.each([
   expect(activity["metadata"]).toMatchObject({ page: 1, has_more: false });
 });
 
+test.each([
+  ["user", "user_id=alice", "alice", { user_alias: null }],
+  ["team", "team_ids=crew", "crew", { team_alias: "The Crew" }],
+  ["tag", "tags=red", "red", {}],
+  ["customer", "end_user_ids=customer-1", "customer-1", { alias: null }],
+])(
+  "/%s/daily/activity/aggregated shows all days at once, by alias and payer too",
+  async (of, params, id, alias) => {
+    const aggregated = await fixture.get(
+      `/${of}/daily/activity/aggregated?${params}&api_key_limit=5`,
+    );
+    const paged = await fixture.get(`/${of}/daily/activity?${params}`);
+    expect(aggregated["results"]).toEqual(paged["results"]);
+    expect(aggregated["metadata"]).toEqual({
+      ...paged["metadata"],
+      page: 1,
+      total_pages: 1,
+      has_more: false,
+      api_key_limit: 5,
+    });
+    const days = aggregated["results"] as unknown as readonly Json[];
+    expect(days.length).toBe(of === "user" || of === "team" ? 2 : 1);
+    const [{ metrics, breakdown } = {} as Json] = days;
+    expect(breakdown?.["entities"]).toEqual({
+      [id]: { metrics, metadata: alias },
+    });
+    expect(breakdown?.["model_groups"]).toHaveProperty("mock");
+    expect(breakdown).toMatchObject({ mcp_servers: {}, endpoints: {} });
+    expect(breakdown?.["api_keys"]?.[token]?.["metadata"]).toEqual({
+      key_alias: "alice-key",
+      team_id: "crew",
+    });
+  },
+);
+
 test("a caller sees its own activity", async () => {
   const own = await fixture.get("/user/daily/activity", key);
   expect(own["metadata"]).toMatchObject({ total_spend: 0.75 });
@@ -288,4 +324,19 @@ test("the views for reports agree and contain no secret", async () => {
     "SELECT table_name FROM information_schema.role_table_grants WHERE grantee = 'hearth_reports' AND table_name NOT LIKE 'report\\_%'",
   );
   expect(granted).toEqual([]);
+});
+
+test("the keys of a day are limited to the most expensive, its sums are not", async () => {
+  const other = hashKey(await fixture.createKey({ user_id: "carol" }));
+  await fixture.spend(
+    { api_key: other, user_id: "carol", spend: 0.001, tags: ["wide"] },
+    { api_key: token, user_id: "carol", spend: 0.002, tags: ["wide"] },
+  );
+  const { results, metadata } = await fixture.get(
+    "/tag/daily/activity/aggregated?tags=wide&api_key_limit=1",
+  );
+  expect(Object.keys(results?.[0]?.["breakdown"]?.["api_keys"] ?? {})).toEqual([
+    token,
+  ]);
+  expect(metadata?.["total_spend"]).toBe(0.003);
 });

@@ -81,6 +81,7 @@ test("users answer as documented", async () => {
   await post("/user/bulk_update", {
     users: [{ user_id: "u1", max_budget: 3 }, { user_id: "nobody-at-all" }],
   });
+  await get("/v2/user/info?user_id=u1");
   await get("/user/list?search=u");
   await get("/user/available_roles");
   await post("/user/delete", { user_ids: ["u2"] });
@@ -95,9 +96,19 @@ test("teams answer as documented", async () => {
     member: [{ user_id: "m1" }, { user_email: "m2@example.org" }],
     max_budget_in_team: 2,
   });
+  await post("/team/bulk_member_add", {
+    team_id,
+    members: [{ user_id: "m3", role: "admin" }, { user_id: "m1" }],
+  });
+  await post(`/team/${team_id}/member/m1/reset_spend`, { reset_to: 0 });
   await post("/team/member_accept", { team_id, user_id: "m1" });
   await post("/team/member_update", { team_id, user_id: "m1", role: "admin" });
   await testbed.gateway.createKey({ team_id, user_id: "m1" });
+  await post("/team/key/bulk_update", {
+    team_id,
+    all_keys_in_team: true,
+    update_fields: { max_budget: 5 },
+  });
   await get(`/team/info?team_id=${team_id}`);
   await get("/team/list");
   await get("/v2/team/list?search=docu&sort_by=budget_used");
@@ -189,6 +200,16 @@ test("calls answer as documented, and spend with them", async () => {
   await post("/v1/moderations", { model: "mock", input: ["hello"] }, key);
   const picture = { model: "mock", prompt: "a hearth", n: 2 };
   await post("/v1/images/generations", picture, key);
+  const form = (path: string, file: string, fields: object = {}) =>
+    post(`/v1/${path}`, formOf({ model: "mock", ...fields }, file), key);
+  await form("images/edits", "image", { prompt: "a hearth" });
+  await form("images/variations", "image");
+  await form("audio/transcriptions", "file");
+  await form("audio/translations", "file");
+  const spoken = { model: "mock", voice: "alloy", response_format: "mp3" };
+  await post("/v1/audio/speech", { ...spoken, input: "hello" }, key);
+  const ranked = { model: "mock", query: "hello", documents: ["a", "b"] };
+  await post("/v1/rerank", { ...ranked, return_documents: true }, key);
   await get("/v1/models", key);
   await get("/v1/models/mock", key);
   // Rejected, in both shapes of errors.
@@ -206,6 +227,8 @@ test("calls answer as documented, and spend with them", async () => {
   await get("/refusals");
   await get("/spend/logs");
   await get("/spend/logs?summarize=true");
+  const now = "start_date=2020-01-01&end_date=2099-01-01";
+  await get(`/spend/logs/v2?${now}&page_size=1`);
   await get("/spend/keys");
   await get("/spend/users");
   await get("/spend/users?user_id=spender");
@@ -231,9 +254,12 @@ test("calls answer as documented, and spend with them", async () => {
   for (const by of ["team", "customer", "user", "api_key", "model"]) {
     await get(`/global/spend/report?group_by=${by}`);
   }
-  for (const of of ["user", "team", "tag", "organization"]) {
+  for (const of of ["user", "team", "tag", "organization", "customer"]) {
     await get(`/${of}/daily/activity`);
+    await get(`/${of}/daily/activity/aggregated`);
   }
+  await post("/utils/token_counter", { model: "mock", messages: prompt });
+  await get("/utils/supported_openai_params?model=mock");
 });
 
 test("health, cache and configuration answer as documented", async () => {
@@ -241,6 +267,8 @@ test("health, cache and configuration answer as documented", async () => {
     await get(`/health/${path}`, "");
   }
   await get("/health");
+  await testbed.refused("GET", "/health/services?service=otel");
+  await post("/health/test_connection", { litellm_params: { model: "mock" } });
   await get("/metrics");
   await get("/cache/ping");
   // Where no redis-server is installed it is rejected, as documented.
@@ -283,8 +311,48 @@ test("models answer as documented", async () => {
   const { id } = made["model_info"] as { id: Json };
   await get("/model/info");
   await get("/model_group/info");
+  await get("/v2/model/info?include_team_models=true&sortBy=created_at");
   await post("/model/update", { model_id: id, model_name: "renamed" });
+  await testbed.ask("PATCH", `/model/${String(id)}/update`, {
+    litellm_params: { rpm: 10 },
+  });
+  const access_group = "documented-models";
+  await post("/access_group/new", { access_group, model_ids: [id] });
+  await get("/access_group/list");
+  await get(`/access_group/${access_group}/info`);
+  const members = { model_names: ["renamed"] };
+  await testbed.ask("PUT", `/access_group/${access_group}/update`, members);
+  await testbed.ask("DELETE", `/access_group/${access_group}/delete`);
+  await post("/credentials", {
+    credential_name: "documented",
+    model_id: id,
+    credential_info: { description: "Of the tests." },
+  });
+  await get("/credentials");
+  await get("/credentials/by_name/documented");
+  await get(`/credentials/by_model/${String(id)}`);
+  await testbed.ask("PATCH", "/credentials/documented", {
+    credential_values: { api_key: "another-secret-key" },
+  });
+  await testbed.ask("DELETE", "/credentials/documented");
   await post("/model/delete", { id });
+});
+
+test("access groups answer as documented", async () => {
+  await post("/team/new", { team_id: "grouped", team_alias: "Grouped" });
+  const key = await testbed.gateway.createKey({ key_alias: "in-group" });
+  const { access_group_id: id } = await post("/v1/access_group", {
+    access_group_name: "documented",
+    access_model_names: ["mock"],
+    assigned_team_ids: ["grouped"],
+    assigned_key_ids: [key],
+  });
+  await get("/v1/access_group");
+  const path = `/v1/access_group/${String(id)}`;
+  await get(path);
+  await testbed.ask("PUT", path, { description: "Of the tests." });
+  await testbed.ask("DELETE", path);
+  expect(await testbed.refused("GET", path)).toBe(404);
 });
 
 test("every route and every operation of the document was answered above", () => {
@@ -302,3 +370,12 @@ test("every route and every operation of the document was answered above", () =>
       : [],
   );
 });
+
+function formOf(fields: object, file: string): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    form.append(name, String(value));
+  }
+  form.append(file, new File(["bytes"], "a.bin"));
+  return form;
+}

@@ -25,7 +25,7 @@ export interface Operation {
     readonly content: Content;
   };
   readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content: Content }>
+    Record<string, { readonly description: string; readonly content?: Content }>
   >;
 }
 
@@ -187,6 +187,7 @@ function operationOf(route: Route, input: Schema, answers: Schemas): Placed {
       answers[
         route.errorBody === undefined ? "errorAnswer" : "anthropicError"
       ] ?? {},
+      route.status,
     ),
   };
   return { method, path, operation };
@@ -204,7 +205,7 @@ function headOf(method: string, path: string, summary: string) {
 export function groupOf(path: string): string {
   const [first = "", second = ""] = path.slice(1).split("/");
   if (first === "v1") {
-    return second === "models" ? "models" : "calls";
+    return ["models", "access_group"].includes(second) ? second : "calls";
   }
   return first === "v2" ? second : first;
 }
@@ -228,7 +229,11 @@ function bodyOf(
   };
   return {
     required: required.length > 0,
-    content: { "application/json": { schema } },
+    content: {
+      [route.takesFiles ? "multipart/form-data" : "application/json"]: {
+        schema,
+      },
+    },
   };
 }
 
@@ -259,13 +264,18 @@ function litellmProperties(
   );
 }
 
-function responsesOf(answers: Schemas, error: Schema): Operation["responses"] {
+function responsesOf(
+  answers: Schemas,
+  error: Schema,
+  status: number = 200,
+): Operation["responses"] {
+  const content = Object.fromEntries(
+    Object.entries(answers).map(([type, schema]) => [type, { schema }]),
+  );
   return {
-    "200": {
+    [status]: {
       description: "Success.",
-      content: Object.fromEntries(
-        Object.entries(answers).map(([type, schema]) => [type, { schema }]),
-      ),
+      ...(status === 204 ? {} : { content }),
     },
     default: {
       description: "Error: the message says what to do next.",

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   INPUT_PRICE,
   modelYaml,
@@ -9,8 +11,52 @@ import {
 import { query } from "../../database/pool.ts";
 
 let testbed: Testbed;
+let racers: Racers;
+
+/** A provider whose `/slow` never answers, and whose `/fast` answers once that has received a whole call. */
+interface Racers {
+  readonly url: string;
+  /** The connection of a slow call was closed by the gateway. */
+  cancelled: number;
+  close(): Promise<void>;
+}
+
+async function startRacers(): Promise<Racers> {
+  const waiting: ServerResponse[] = [];
+  const slow = Promise.withResolvers<void>();
+  const answer = {
+    id: "chatcmpl-fast",
+    object: "chat.completion",
+    choices: [{ index: 0, message: { role: "assistant", content: "first" } }],
+    usage: { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14 },
+  };
+  const server: Server = createServer((request, response) => {
+    request.resume().once("end", () => {
+      if (request.url?.startsWith("/slow") === true) {
+        waiting.push(response.once("close", () => racers.cancelled++));
+        slow.resolve();
+        return;
+      }
+      void slow.promise.then(() => {
+        response.setHeader("content-type", "application/json");
+        response.end(JSON.stringify(answer));
+      });
+    });
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cancelled: 0,
+    close: () =>
+      new Promise((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  };
+}
 
 beforeAll(async () => {
+  racers = await startRacers();
   testbed = await startTestbed(
     (url) =>
       `${modelYaml(
@@ -18,6 +64,10 @@ beforeAll(async () => {
         `
   - model_name: other
     provider_params: { model: openai/other, api_base: ${url}, api_key: x }
+  - model_name: slow
+    provider_params: { model: openai/slow, api_base: "${racers.url}/slow", api_key: x, input_cost_per_token: 0.001 }
+  - model_name: fast
+    provider_params: { model: openai/fast, api_base: "${racers.url}/fast", api_key: x, input_cost_per_token: 0.0001 }
   - model_name: one, two
     provider_params: { model: openai/pair, api_base: ${url}, api_key: x }
 `,
@@ -25,7 +75,10 @@ beforeAll(async () => {
   );
 });
 
-afterAll(() => testbed?.stop());
+afterAll(async () => {
+  await testbed?.stop();
+  await racers?.close();
+});
 
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 
@@ -79,7 +132,7 @@ test("an error takes the place of the answer of its model, and is the answer if 
 
 test.each([
   [{ model: "mock,other", stream: true }, "stream"],
-  [{ model: "mock,other", fastest_response: true }, "fastest_response"],
+  [{ model: "mock,other", stream: true, fastest_response: true }, "stream"],
   [{ model: "mock," }, "model"],
   [{ model: Array(11).fill("mock").join() }, "model"],
 ])("%j is rejected and names %s", async (fields, param) => {
@@ -90,6 +143,79 @@ test.each([
   expect(rejected.status).toBe(400);
   expect(rejected.json["error"]).toMatchObject({ param });
   expect(provider.requests.length).toBe(before);
+});
+
+/** Rows of a model's calls, oldest first. */
+function rowsOf(model: string) {
+  return query<Record<string, unknown>>(
+    testbed.gateway.running.gateway.pool,
+    "SELECT request_id, status, spend, metadata FROM spend_log WHERE model_group = $1 ORDER BY started_at",
+    [model],
+  );
+}
+
+test("the fastest of several models answers; the other is cancelled and billed for what it received", async () => {
+  const { gateway } = testbed;
+  const key = await gateway.createKey({ max_budget: 1 });
+  const answer = await gateway.chat(key, "hello", {
+    model: "slow,fast",
+    fastest_response: true,
+  });
+  expect(answer.status).toBe(200);
+  expect(answer.json).toMatchObject({
+    object: "chat.completion",
+    choices: [{ message: { content: "first" } }],
+  });
+  await vi.waitFor(async () => {
+    await gateway.running.gateway.ledger.flush();
+    expect(await rowsOf("slow")).toHaveLength(1);
+    expect(racers.cancelled).toBe(1);
+  });
+  const [winner] = await rowsOf("fast");
+  expect(winner).toMatchObject({ status: "success" });
+  expect(answer.headers.get("x-hearth-call-id")).toBe(winner?.["request_id"]);
+  expect(answer.headers.get("x-litellm-model-group")).toBe("fast");
+  const [cancelled] = await rowsOf("slow");
+  expect(cancelled).toMatchObject({
+    status: "failure",
+    metadata: { error_information: { error_code: "499" } },
+  });
+  // Its provider had the whole prompt, and may charge for it.
+  expect(cancelled?.["spend"]).toBeGreaterThan(0);
+  const spent = Number(winner?.["spend"]) + Number(cancelled?.["spend"]);
+  const { json } = await gateway.request("GET", "/key/info", undefined, key);
+  expect(json["info"]?.["spend"]).toBeCloseTo(spent, 9);
+  const health = await gateway.request("GET", "/health?model=slow");
+  expect(health.text).toContain('"recent_failures":0');
+});
+
+test("a model that fails does not win, and the first error is the answer if all fail", async () => {
+  const { gateway } = testbed;
+  const key = await gateway.createKey({ models: ["mock"] });
+  const won = await gateway.chat(key, "hello", {
+    model: "other,mock",
+    fastest_response: true,
+  });
+  expect(won.status).toBe(200);
+  expect(won.json).toMatchObject({ object: "chat.completion" });
+  const lost = await gateway.chat(key, "hello", {
+    model: "other,none",
+    fastest_response: true,
+  });
+  expect(lost.status).toBe(403);
+  expect(lost.json["error"]).toMatchObject({
+    type: "key_model_access_denied",
+  });
+});
+
+test("a caller cannot name a race", async () => {
+  const { gateway } = testbed;
+  const key = await gateway.createKey();
+  const body = { model: "mock", messages: [{ role: "user", content: "hi" }] };
+  const headers = { "x-hearth-race": "any" };
+  const path = "/v1/chat/completions";
+  const answer = await gateway.request("POST", path, body, key, headers);
+  expect(answer.status).toBe(200);
 });
 
 test("an alias with a comma in its name is one model", async () => {

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { teamOf } from "../../access/models.ts";
+import { startRace } from "../../calls/race.ts";
 import type { Gateway } from "../../gateway.ts";
 import { CallError } from "../errors.ts";
 
@@ -25,6 +26,7 @@ export function modelsOf(
 /**
  * Asks several models at once and answers the list of their answers, in order; an error's body takes the place of an
  * answer that failed, and is the whole answer if all failed. Each is a call like any other, with its own id, limits and row.
+ * With `fastest_response` the first answer is the whole answer, and the other calls are cancelled.
  */
 export async function askSeveral(
   request: FastifyRequest,
@@ -32,7 +34,18 @@ export async function askSeveral(
   models: readonly string[],
 ): Promise<FastifyReply> {
   authorizeRoute(callerOf(request), "POST /v1/chat/completions");
-  rejectUnfit(request.body as Readonly<Record<string, unknown>>, models);
+  const body = request.body as Readonly<Record<string, unknown>>;
+  rejectUnfit(body, models);
+  return body["fastest_response"] === true
+    ? answerFirst(request, reply, models)
+    : answerAll(request, reply, models);
+}
+
+async function answerAll(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  models: readonly string[],
+): Promise<FastifyReply> {
   const answers = await Promise.all(
     models.map((model) => askOne(request, model)),
   );
@@ -57,25 +70,76 @@ function rejectUnfit(
       { param: "model" },
     );
   }
-  for (const field of ["stream", "fastest_response"]) {
-    if (body[field] === true) {
-      throw new CallError(
-        "invalid_request",
-        `\`${field}\` cannot be combined with several models in \`model\`: leave it out, or send a call for each model.`,
-        { param: field },
-      );
-    }
+  if (body["stream"] === true) {
+    throw new CallError(
+      "invalid_request",
+      "`stream` cannot be combined with several models in `model`: leave it out, or send a call for each model.",
+      { param: "stream" },
+    );
   }
 }
 
+/** The first answer; if all failed, the error of the model named first. */
+async function answerFirst(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  models: readonly string[],
+): Promise<FastifyReply> {
+  const race = startRace();
+  const asked = models.map((model) => askOne(request, model, race.headers));
+  try {
+    const first = await Promise.any(asked.map(orReject));
+    return sendOne(reply, first);
+  } catch (error) {
+    if (!(error instanceof AggregateError)) {
+      throw error;
+    }
+    const [failed] = await Promise.all(asked);
+    return failed === undefined ? reply : sendOne(reply, failed);
+  } finally {
+    race.end();
+  }
+}
+
+type Answer = Awaited<ReturnType<typeof askOne>>;
+
+async function orReject(asked: Promise<Answer>): Promise<Answer> {
+  const answer = await asked;
+  if (answer.statusCode !== 200) {
+    throw new Error(answer.payload);
+  }
+  return answer;
+}
+
+/** Of one connection, which is another one. */
+const OF_CONNECTION =
+  /^(connection|content-length|date|keep-alive|transfer-encoding)$/;
+
+function sendOne(
+  reply: FastifyReply,
+  { statusCode, headers, payload }: Answer,
+): FastifyReply {
+  const passed = Object.entries(headers).filter(
+    ([name]) => !OF_CONNECTION.test(name),
+  );
+  return reply
+    .code(statusCode)
+    .headers(Object.fromEntries(passed))
+    .send(payload);
+}
+
 /** Through all steps of a request, in this process. */
-function askOne(request: FastifyRequest, model: string) {
+function askOne(
+  request: FastifyRequest,
+  model: string,
+  more: Readonly<Record<string, string>> = {},
+) {
   const { "content-length": _, ...headers } = request.headers;
   const body = JSON.stringify({ ...(request.body as object), model });
   return request.server.inject({
     method: "POST",
     url: "/v1/chat/completions",
-    headers,
+    headers: { ...headers, ...more },
     payload: Readable.from([Buffer.from(body)]),
     remoteAddress: request.raw.socket.remoteAddress ?? "",
   });

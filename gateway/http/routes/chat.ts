@@ -3,17 +3,24 @@ import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
-import { lookupAndAdmit } from "../../calls/admit.ts";
+import { lookupAndAdmit, type Admitted } from "../../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../../calls/answer.ts";
 import type { CallBody } from "../../calls/body.ts";
 import { startCall, type CallKind } from "../../calls/call.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { askOnce } from "../../calls/flight.ts";
+import { guardPrompt } from "../../calls/guard-prompt.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
-import { callProvider, chooseDeployment } from "../../calls/provider.ts";
+import { passBytes } from "../../calls/pass-bytes.ts";
+import {
+  callProvider,
+  chooseDeployment,
+  type Upstream,
+} from "../../calls/provider.ts";
 import { recordRejection } from "../../calls/record-refusal.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { streamAnswer } from "../../calls/stream.ts";
+import { traceRejection } from "../../calls/trace.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
@@ -63,6 +70,9 @@ export async function carryOut(
   authorizeRoute(caller, kind.route);
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(kind.schema, request.body);
+  if (kind.prepare !== undefined) {
+    await kind.prepare(body);
+  }
   const call = await startCall(gateway, request, caller, group, body, kind);
   const admitted = await lookupAndAdmit(gateway, call);
   request.admitted = admitted;
@@ -72,14 +82,29 @@ export async function carryOut(
       return cached;
     }
     return askOnce(gateway, call, admitted, reply, async () => {
-      const route = await chooseDeployment(gateway, call);
-      await journalIntent(gateway, call, route.first.deployment);
-      const upstream = await callProvider(gateway, call, route, reply.raw);
-      return upstream.kind === "stream"
-        ? streamAnswer(gateway, upstream.call, admitted, upstream, reply)
-        : sendAnswer(gateway, upstream.call, admitted, upstream, reply);
+      const guarded = await guardPrompt(gateway, call);
+      const route = await chooseDeployment(gateway, guarded);
+      await journalIntent(gateway, guarded, route.first.deployment);
+      const upstream = await callProvider(gateway, guarded, route, reply.raw);
+      return sendUpstream(gateway, admitted, upstream, reply);
     });
   });
+}
+
+function sendUpstream(
+  gateway: Gateway,
+  admitted: Admitted,
+  upstream: Upstream,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  switch (upstream.kind) {
+    case "whole":
+      return sendAnswer(gateway, upstream.call, admitted, upstream, reply);
+    case "stream":
+      return streamAnswer(gateway, upstream.call, admitted, upstream, reply);
+    case "bytes":
+      return passBytes(gateway, upstream.call, admitted, upstream, reply);
+  }
 }
 
 /** POST /v1/chat/completions */
@@ -99,31 +124,37 @@ export const chatCompletions = callRoute(
   },
 );
 
-type CallOptions = Pick<RouteSchema, "summary" | "answer"> &
+type CallOptions = Pick<RouteSchema, "summary" | "answer" | "contentType"> &
   Pick<Route, "errorBody"> & {
     /** Also at the path of Azure-style clients, which has the alias. */
     readonly azure?: true;
+    /** Further paths. */
+    readonly alsoAt?: readonly string[];
   };
 
 /** The route of one kind of call, also without `/v1`; `flow` carries its calls out. */
 export function callRoute(
   kind: CallKind,
-  { summary, answer, azure, ...options }: CallOptions,
+  { summary, answer, contentType, azure, alsoAt = [], ...options }: CallOptions,
   flow = carryOut,
 ): Route {
-  const { route: name, schema: input, streams } = kind;
+  const { route: name, schema: input, streams, takesFiles = false } = kind;
   const path = name.slice(name.indexOf("/v1") + "/v1".length);
-  const alsoAt =
-    azure === true ? [path, `/openai/deployments/:deployment${path}`] : [path];
+  const paths = [
+    path,
+    ...alsoAt,
+    ...(azure === true ? [`/openai/deployments/:deployment${path}`] : []),
+  ];
   return route(
     name,
-    { summary, input, answer },
+    { summary, input, answer, ...(contentType && { contentType }) },
     (gateway, request, reply) =>
       flow(gateway, request, reply, kind).catch((error: unknown) => {
-        recordRejection(gateway, request, error);
+        recordRejection(gateway, request, error, name);
+        traceRejection(request.call, error);
         throw error;
       }),
-    { ...options, streams, alsoAt },
+    { ...options, streams, takesFiles, alsoAt: paths },
   );
 }
 

@@ -13,6 +13,7 @@ import {
   sendEmbeddings,
 } from "../../calls/embeddings.ts";
 import { askOnce } from "../../calls/flight.ts";
+import { guardPrompt } from "../../calls/guard-prompt.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { journalIntent } from "../../calls/record.ts";
@@ -89,13 +90,14 @@ async function carryOutItems(
       return cached;
     }
     return askOnce(gateway, call, admitted, reply, async () => {
-      const route = await chooseDeployment(gateway, reduced);
-      await journalIntent(gateway, reduced, route.first.deployment);
-      const upstream = await callProvider(gateway, reduced, route, null);
-      if (upstream.kind === "stream") {
+      const guarded = await guardPrompt(gateway, reduced);
+      const route = await chooseDeployment(gateway, guarded);
+      await journalIntent(gateway, guarded, route.first.deployment);
+      const upstream = await callProvider(gateway, guarded, route, null);
+      if (upstream.kind !== "whole") {
         throw new Error("embeddings are never streamed");
       }
-      return sendEmbeddings(gateway, reduced, admitted, upstream, kept, reply);
+      return sendEmbeddings(gateway, guarded, admitted, upstream, kept, reply);
     });
   });
 }

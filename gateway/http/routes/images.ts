@@ -7,7 +7,7 @@ const IMAGE: CallKind = {
   route: "POST /v1/images/generations",
   callType: "aimage_generation",
   endpoint: "images",
-  streams: false,
+  streams: true,
   shape: null,
   schema: z.looseObject({
     model: z.string(),
@@ -22,9 +22,13 @@ const IMAGE: CallKind = {
   countImages: (body) => numberOf(body, "n") ?? 1,
 };
 
+export const imagesAnswer = z.looseObject({
+  data: z.array(z.looseObject({})),
+});
+
 /** POST /v1/images/generations; forwarded as sent, priced by image where the price card has such a price. */
 export const images = callRoute(IMAGE, {
   summary: "Generate images (OpenAI's API).",
-  answer: z.looseObject({ data: z.array(z.looseObject({})) }),
+  answer: imagesAnswer,
   azure: true,
 });

@@ -68,6 +68,8 @@ const DIALECTS = [
   { path: "/v1/embeddings", body: { input: "hello" } },
   { path: "/v1/images/generations", body: { prompt: "hello" } },
   { path: "/v1/moderations", body: { input: "hello" } },
+  { path: "/v1/audio/speech", body: { input: "hello", voice: "alloy" } },
+  { path: "/v1/rerank", body: { query: "hello", documents: ["hello"] } },
 ];
 
 async function ledgerRow(callId: string | null) {

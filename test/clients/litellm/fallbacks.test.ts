@@ -35,6 +35,7 @@ router_settings:
   cooldown_time: 1
   allowed_fails: 1000
   context_window_fallbacks: [{ first: [long] }]
+  content_policy_fallbacks: [{ first: [second, third] }]
 `,
   });
   key = await gateway.createKey();
@@ -198,6 +199,55 @@ test("mock_testing_context_fallbacks leads to the context window's fallbacks", a
   const answer = await ask({ mock_testing_context_fallbacks: true }, tester);
   expect(answer.status).toBe(200);
   expect(sentFor(answer)?.["model"]).toBe("long-model");
+});
+
+test("mock_testing_content_policy_fallbacks leads to the content policy's fallbacks", async () => {
+  const answer = await ask(
+    { mock_testing_content_policy_fallbacks: true },
+    tester,
+  );
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("x-litellm-attempted-fallbacks")).toBe("1");
+  expect(sentFor(answer)?.["model"]).toBe("second-model");
+});
+
+/** A prompt that the mock provider rejects for its content. */
+const rejected = () => [
+  {
+    role: "user",
+    content: `${++prompts} [mock]{"status":400,"error":{"code":"content_filter","message":"The response was filtered due to our content management policy."}}`,
+  },
+];
+
+test("content that a provider rejects goes along the content policy's fallbacks, without retries", async () => {
+  const before = provider.requests.length;
+  // The mock rejects it for each model: all were asked, each once, and the last error is the answer.
+  const answer = await ask({ messages: rejected() });
+  expect(answer.status).toBe(400);
+  expect(answer.headers.get("x-litellm-attempted-fallbacks")).toBe("2");
+  expect(
+    provider.requests.slice(before).map(({ body }) => body["model"]),
+  ).toEqual(["first-model", "second-model", "third-model"]);
+  const own = { role: "user", content: "harmless" };
+  const accepted = await ask({
+    messages: rejected(),
+    fallbacks: [{ model: "third", messages: [own] }],
+  });
+  expect(sentFor(accepted)?.["messages"]).toEqual([own]);
+  const spared = await gateway.createKey({ models: ["first", "third"] });
+  const narrow = await ask({ messages: rejected() }, spared);
+  expect(narrow.headers.get("x-litellm-attempted-fallbacks")).toBe("1");
+});
+
+test("content that is rejected for a model without such fallbacks is not sent elsewhere", async () => {
+  const before = provider.requests.length;
+  const answer = await ask({
+    model: "long",
+    messages: rejected(),
+    fallbacks: ["second"],
+  });
+  expect(answer.status).toBe(400);
+  expect(provider.requests.length).toBe(before + 1);
 });
 
 test("mock_timeout fails with the time limit in the headers", async () => {

@@ -1,0 +1,83 @@
+import { keyPage, teamPage, userPage } from "../supervisor/gateway/rows.ts";
+import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
+import { teamName, userName } from "../supervisor/gateway/owners.ts";
+import type { Budgeted } from "../console/pages/nouns/budget.ts";
+import { keyTitle } from "../console/pages/nouns/key-list.ts";
+import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { printTable } from "./job-run.ts";
+import { print } from "./terminal.ts";
+import { defineVerb } from "./verb.ts";
+
+interface NamedBudget extends Budgeted {
+  readonly of: "key" | "user" | "team";
+  readonly name: string;
+}
+
+/** Budgets of each kind, the most used first. */
+const SHOWN = 100;
+
+export const budgets = defineVerb({
+  name: "budgets",
+  description:
+    "List the budgets of keys, users and teams, the most used first; exit code 1 if one is exhausted.",
+  example: "hearth budgets",
+  args: {
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...gatewayArg,
+  },
+  run: async ({ json, url }) => {
+    const found = await readBudgets(findGateway(url));
+    if (json === true) {
+      print(JSON.stringify({ budgets: found }, null, 2));
+    } else if (found.length === 0) {
+      print(
+        "No budgets. Set one, for example with `hearth keys update anna-laptop --budget 5 --per 1mo`.",
+      );
+    } else {
+      printTable(
+        ["budget of", "name", ...BUDGET_HEADINGS],
+        found.map((each) => [
+          { text: each.of, tone: "soft" },
+          { text: each.name, tone: "strong" },
+          ...budgetCells(each),
+        ]),
+      );
+    }
+    return found.some((each) => usedShare(each) >= 1) ? 1 : 0;
+  },
+});
+
+async function readBudgets(gateway: AdminApi): Promise<readonly NamedBudget[]> {
+  const most = "sort_by=budget_used&sort_order=desc";
+  const [keys, users, teams] = await Promise.all([
+    gateway.ask(
+      "GET",
+      `/key/list?return_full_object=true&size=${SHOWN}&${most}`,
+    ),
+    gateway.ask("GET", `/user/list?page_size=${SHOWN}&${most}`),
+    gateway.ask("GET", `/v2/team/list?page_size=${SHOWN}&${most}`),
+  ]);
+  const named = (of: NamedBudget["of"], name: string, row: Budgeted) => ({
+    of,
+    name,
+    spend: row.spend,
+    budget_in_force: row.budget_in_force,
+    budget_reset_at: row.budget_reset_at,
+  });
+  return [
+    ...keyPage.parse(keys).keys.map((key) => named("key", keyTitle(key), key)),
+    ...userPage
+      .parse(users)
+      .users.map((user) => named("user", userName(user), user)),
+    ...teamPage
+      .parse(teams)
+      .teams.map((team) => named("team", teamName(team), team)),
+  ]
+    .filter(({ budget_in_force: budget }) => budget !== null)
+    .toSorted((a, b) => usedShare(b) - usedShare(a));
+}
+
+function usedShare({ spend, budget_in_force: budget }: Budgeted): number {
+  return budget === null || budget === 0 ? 1 : spend / budget;
+}

@@ -1,0 +1,159 @@
+import { keyRow, newKeyRow } from "../supervisor/gateway/rows.ts";
+import { keyTitle } from "../console/pages/nouns/key-list.ts";
+import { findTeamId, findUserId } from "../supervisor/gateway/owners.ts";
+import { askForName, yesArg } from "./ask-for-name.ts";
+import { findKey, keyArg } from "./find-key.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { describeSecret } from "./keys-new.ts";
+import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
+import { print } from "./terminal.ts";
+import { defineVerb } from "./verb.ts";
+
+const json = { type: "boolean", description: "Print it as JSON" } as const;
+
+export const update = defineVerb({
+  name: "keys update",
+  description: "Change a key's name, owner or limits.",
+  example: "hearth keys update anna-laptop --budget 10 --per 1mo",
+  args: {
+    ...keyArg,
+    alias: { type: "string", description: "New name", valueHint: "name" },
+    user: { type: "string", description: "New owner", valueHint: "name" },
+    team: {
+      type: "string",
+      description: "Team that is billed from now on",
+      valueHint: "name",
+    },
+    ...limitArgs,
+    expires: {
+      type: "string",
+      description: "Expires after this time from now",
+      valueHint: "30d",
+    },
+    json,
+    ...gatewayArg,
+  },
+  run: async (args) => {
+    const gateway = findGateway(args.url);
+    const { user, team } = args;
+    const changes = {
+      key_alias: args.alias,
+      user_id:
+        user === undefined
+          ? undefined
+          : ((await findUserId(gateway, user)) ?? user),
+      team_id: team === undefined ? undefined : await findTeamId(gateway, team),
+      ...limitsIn(args),
+      duration: args.expires,
+    };
+    needChange(changes, update.example);
+    const { token } = await findKey(gateway, args.key);
+    const changed = keyRow.parse(
+      await gateway.ask("POST", "/key/update", { key: token, ...changes }),
+    );
+    print(
+      args.json === true
+        ? JSON.stringify(changed, null, 2)
+        : `Key "${keyTitle(changed)}" updated. Changes take effect within a second.`,
+    );
+    return 0;
+  },
+});
+
+export const rotate = defineVerb({
+  name: "keys rotate",
+  description:
+    "Give a key a new secret, which is shown only once; limits, budget and history stay.",
+  example: "hearth keys rotate anna-laptop --grace 24h",
+  args: {
+    ...keyArg,
+    grace: {
+      type: "string",
+      description: "How long the old secret stays valid (default: not at all)",
+      valueHint: "24h",
+    },
+    json,
+    ...gatewayArg,
+  },
+  run: async ({ key, grace, json: asJson, url }) => {
+    const gateway = findGateway(url);
+    const { token } = await findKey(gateway, key);
+    const rotated = newKeyRow.parse(
+      await gateway.ask("POST", "/key/regenerate", {
+        key: token,
+        grace_period: grace,
+      }),
+    );
+    if (asJson === true) {
+      print(JSON.stringify(rotated, null, 2));
+      return 0;
+    }
+    print((await describeSecret(gateway, rotated.key)).join("\n"));
+    print(
+      grace === undefined
+        ? "The old secret is no longer valid."
+        : `The old secret stays valid for ${grace} and shares the key's budget.`,
+    );
+    return 0;
+  },
+});
+
+export const remove = defineVerb({
+  name: "keys delete",
+  description: "Delete a key; its spend stays in the ledger.",
+  example: "hearth keys delete anna-laptop",
+  args: { ...keyArg, ...yesArg, json, ...gatewayArg },
+  run: async ({ key: named, yes, json: asJson, url }) => {
+    const gateway = findGateway(url);
+    const key = await findKey(gateway, named);
+    const name = keyTitle(key);
+    if (yes !== true) {
+      await askForName(
+        `key "${name}"`,
+        name,
+        "All its calls are denied from now on. This cannot be undone.",
+      );
+    }
+    const answer = await gateway.ask("POST", "/key/delete", {
+      keys: [key.token],
+    });
+    print(
+      asJson === true
+        ? JSON.stringify(answer, null, 2)
+        : `Key "${name}" deleted. Its spend stays in the ledger.`,
+    );
+    return 0;
+  },
+});
+
+export const block = setBlocked("block");
+export const unblock = setBlocked("unblock");
+
+function setBlocked(verb: "block" | "unblock") {
+  return defineVerb({
+    name: `keys ${verb}`,
+    description:
+      verb === "block"
+        ? "Deny a key's calls on every gateway."
+        : "Unblock a key.",
+    example: `hearth keys ${verb} anna-laptop`,
+    args: { ...keyArg, json, ...gatewayArg },
+    run: async ({ key: named, json: asJson, url }) => {
+      const gateway = findGateway(url);
+      const { token } = await findKey(gateway, named);
+      const changed = keyRow.parse(
+        await gateway.ask("POST", `/key/${verb}`, { key: token }),
+      );
+      if (asJson === true) {
+        print(JSON.stringify(changed, null, 2));
+      } else {
+        print(
+          verb === "block"
+            ? `Key "${named}" blocked; calls are denied within a second. Undo with \`hearth keys unblock ${named}\`.`
+            : `Key "${named}" unblocked.`,
+        );
+      }
+      return 0;
+    },
+  });
+}

@@ -1,0 +1,99 @@
+import {
+  publicAddress,
+  type AdminApi,
+} from "../supervisor/gateway/admin-api.ts";
+import {
+  chatCommand,
+  listModels,
+  modelToTry,
+} from "../supervisor/gateway/first-call.ts";
+import { findTeamId, findUserId } from "../supervisor/gateway/owners.ts";
+import { newKeyRow } from "../supervisor/gateway/rows.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { limitArgs, limitsIn } from "./limit-options.ts";
+import { print } from "./terminal.ts";
+import { defineVerb, UsageError } from "./verb.ts";
+
+export const create = defineVerb({
+  name: "keys new",
+  description: "Create a virtual key; it is shown only once.",
+  example: "hearth keys new --user anna --models gpt-mini --budget 5 --per 1mo",
+  args: {
+    alias: {
+      type: "string",
+      description: "A name for the key",
+      valueHint: "name",
+    },
+    user: {
+      type: "string",
+      description: "Owner; created if it does not exist",
+      valueHint: "name",
+    },
+    team: {
+      type: "string",
+      description: "Team that is billed",
+      valueHint: "name",
+    },
+    ...limitArgs,
+    expires: {
+      type: "string",
+      description: "Expires after (default: never)",
+      valueHint: "30d",
+    },
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...gatewayArg,
+  },
+  run: async (args) => {
+    if (args.per !== undefined && args.budget === undefined) {
+      throw new UsageError(
+        "--per requires --budget, for example --budget 5 --per 1mo.",
+      );
+    }
+    const gateway = findGateway(args.url);
+    const { user, team } = args;
+    const created = newKeyRow.parse(
+      await gateway.ask("POST", "/key/generate", {
+        key_alias: args.alias,
+        user_id:
+          user === undefined
+            ? undefined
+            : ((await findUserId(gateway, user)) ?? user),
+        team_id:
+          team === undefined ? undefined : await findTeamId(gateway, team),
+        ...limitsIn(args),
+        duration: args.expires,
+      }),
+    );
+    if (args.json === true) {
+      print(JSON.stringify(created, null, 2));
+    } else {
+      print((await describeSecret(gateway, created.key)).join("\n"));
+    }
+    return 0;
+  },
+});
+
+/** A new key with a call that tries it; the only place that prints one. */
+export async function describeSecret(
+  gateway: AdminApi,
+  key: string,
+): Promise<readonly string[]> {
+  const address = publicAddress(process.env, gateway.address);
+  const model = modelToTry(await listModels(gateway.as(key)));
+  return [
+    key,
+    "",
+    ...(model === undefined
+      ? [
+          "The key is shown only once. No model that it may call is available yet: run `hearth models discover` to find local ones.",
+        ]
+      : [
+          "The key is shown only once. Try it:",
+          "",
+          "  export KEY=…",
+          ...chatCommand(address, "$KEY", model).map((line) => `  ${line}`),
+        ]),
+    "",
+    `Spend and remaining budget for the key's owner: ${address}/me`,
+  ];
+}

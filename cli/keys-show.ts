@@ -1,0 +1,98 @@
+import { viewKey, type KeyView } from "../console/pages/nouns/key-view.ts";
+import {
+  readKeyFacts,
+  type KeyFacts,
+} from "../console/pages/nouns/key-facts.ts";
+import { zoneHere } from "./budget-cells.ts";
+import { findKey, keyArg } from "./find-key.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { alignColumns, paint, print, type Cell } from "./terminal.ts";
+import { defineVerb } from "./verb.ts";
+
+export const show = defineVerb({
+  name: "keys show",
+  description: "Show a key: budgets, limits, latest calls and rejections.",
+  example: "hearth keys show anna-laptop",
+  args: {
+    ...keyArg,
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...gatewayArg,
+  },
+  run: async ({ key: named, json, url }) => {
+    const gateway = findGateway(url);
+    const facts = await readKeyFacts(
+      gateway,
+      await findKey(gateway, named),
+      zoneHere(),
+    );
+    print(
+      json === true
+        ? JSON.stringify(asJson(facts), null, 2)
+        : describe(viewKey(facts)).join("\n"),
+    );
+    return 0;
+  },
+});
+
+function asJson({ key, usage, calls, refusals }: KeyFacts) {
+  return { key, usage, calls, refusals };
+}
+
+function describe(view: KeyView): readonly string[] {
+  return [
+    paint("strong", view.title),
+    paint("soft", view.facts.join(" · ")),
+    "",
+    view.everyModel
+      ? "Models: all"
+      : `Models: ${view.models.map(({ id, pending }) => (pending ? `${id} (pending)` : id)).join(", ")}`,
+    ...table(
+      "Budgets",
+      view.budgets.map(({ of, name, left, budget }) => [
+        { text: `${of} ${name}`, tone: "strong" },
+        { text: budget.spent, right: true },
+        { text: budget.against },
+        { text: `${left} left` },
+      ]),
+    ),
+    ...table(
+      "Limits",
+      view.limits.map(({ of, what, allowed, left }) => [
+        { text: of, tone: "strong" },
+        { text: `${allowed} ${what}` },
+        { text: `${left} left` },
+      ]),
+    ),
+    ...table(
+      "Latest calls",
+      view.calls.map(({ at, model, tokens, spend, look, word }) => [
+        { text: at, tone: "soft" },
+        { text: model, tone: "strong" },
+        {
+          text: word,
+          tone: look === "rest" || look === "none" ? "soft" : look,
+        },
+        { text: `${tokens} tokens`, right: true },
+        { text: spend, right: true },
+      ]),
+    ),
+    "",
+    view.refused,
+    ...alignColumns(
+      view.refusals.map(({ at, why, message }) => [
+        { text: at, tone: "soft" },
+        { text: why, tone: "strong" },
+        { text: message },
+      ]),
+    ),
+  ];
+}
+
+function table(
+  heading: string,
+  rows: readonly (readonly Cell[])[],
+): readonly string[] {
+  return rows.length === 0
+    ? []
+    : ["", paint("soft", heading), ...alignColumns(rows)];
+}

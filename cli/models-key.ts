@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { unknownName } from "../core/config/problem.ts";
+import { Failure } from "../core/failure.ts";
+import { Refusal, type AdminApi } from "../supervisor/gateway/admin-api.ts";
+import { askForSecret } from "./ask-for-secret.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { readInput } from "./read-input.ts";
+import { print } from "./terminal.ts";
+import { defineVerb, UsageError } from "./verb.ts";
+
+const modelList = z.object({
+  data: z.array(
+    z.looseObject({
+      model_name: z.string(),
+      model_info: z.looseObject({
+        litellm_provider: z.string(),
+        waits_for: z.string().nullable(),
+      }),
+    }),
+  ),
+});
+
+export const key = defineVerb({
+  name: "models key",
+  description:
+    "Store a provider key, encrypted, for the models that wait for it; asks for it, or reads it from a pipe.",
+  example: "hearth models key openai",
+  args: {
+    provider: {
+      type: "positional",
+      required: true,
+      description: "Provider, or variable such as OPENAI_API_KEY",
+    },
+    json: {
+      type: "boolean",
+      description: "Print the models it is for as JSON",
+    },
+    ...gatewayArg,
+  },
+  run: async ({ provider, json, url }) => {
+    const gateway = findGateway(url);
+    const variable = await variableOf(gateway, provider);
+    const value = process.stdin.isTTY
+      ? await askForSecret(`Key for ${variable}`)
+      : await readInput(process.stdin);
+    if (value.trim() === "") {
+      throw new UsageError("no key was given; nothing was stored.");
+    }
+    const waiting = await modelsThatWaitFor(gateway, variable);
+    await store(gateway, variable, value.trim());
+    const left = await modelsThatWaitFor(gateway, variable);
+    const ready = waiting.filter((model) => !left.includes(model));
+    print(
+      json === true
+        ? JSON.stringify({ variable, ready }, null, 2)
+        : `${variable} stored, encrypted. ${ready.length === 0 ? "No model waited for it." : `Ready: ${ready.join(", ")}. Try one with \`hearth models test ${ready[0]}\`.`}`,
+    );
+    return 0;
+  },
+});
+
+/** The variable that a provider's models use; a variable stands for itself. */
+async function variableOf(gateway: AdminApi, named: string): Promise<string> {
+  if (/^[A-Z][A-Z0-9_]*$/.test(named)) {
+    return named;
+  }
+  const { data } = modelList.parse(await gateway.ask("GET", "/model/info"));
+  const pending = data.filter(
+    ({ model_info: info }) => info.waits_for !== null,
+  );
+  const found = pending.find(
+    ({ model_info: { litellm_provider: provider } }) => provider === named,
+  );
+  if (found?.model_info.waits_for != null) {
+    return found.model_info.waits_for;
+  }
+  const providers = [
+    ...new Set(pending.map(({ model_info: info }) => info.litellm_provider)),
+  ];
+  throw new Failure(
+    providers.length === 0
+      ? "no model waits for a key. To replace a stored one, name its variable, for example `hearth models key OPENAI_API_KEY`."
+      : `${unknownName("provider", named, providers)}: no model of it waits for a key. Run \`hearth models list\` for all models.`,
+  );
+}
+
+async function modelsThatWaitFor(
+  gateway: AdminApi,
+  variable: string,
+): Promise<readonly string[]> {
+  const { data } = modelList.parse(await gateway.ask("GET", "/model/info"));
+  const names = data
+    .filter(({ model_info: info }) => info.waits_for === variable)
+    .map(({ model_name: name }) => name);
+  return [...new Set(names)];
+}
+
+/** A stored key is replaced. */
+async function store(
+  gateway: AdminApi,
+  variable: string,
+  value: string,
+): Promise<void> {
+  const credential_values = { api_key: value };
+  try {
+    await gateway.ask("POST", "/credentials", {
+      credential_name: variable,
+      credential_values,
+    });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.param !== "credential_name") {
+      throw error;
+    }
+    await gateway.ask("PATCH", `/credentials/${encodeURIComponent(variable)}`, {
+      credential_values,
+    });
+  }
+}

@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { unknownName } from "../core/config/problem.ts";
+import { Failure } from "../core/failure.ts";
+import { listModels } from "../supervisor/gateway/first-call.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { alignColumns, print, type Cell } from "./terminal.ts";
+import { defineVerb } from "./verb.ts";
+
+const endpoint = z.looseObject({
+  model: z.string(),
+  api_base: z.string().nullish(),
+  error: z.string().optional(),
+  waits_for: z.string().optional(),
+});
+
+const report = z.looseObject({
+  healthy_endpoints: z.array(endpoint),
+  unhealthy_endpoints: z.array(endpoint),
+  pending_endpoints: z.array(endpoint),
+});
+
+type Endpoint = z.infer<typeof endpoint>;
+
+export const test = defineVerb({
+  name: "models test",
+  description:
+    "Call each deployment of an alias for one token, or of all; exit code 1 if one fails.",
+  example: "hearth models test gpt-mini",
+  args: {
+    model: {
+      type: "positional",
+      required: false,
+      description: "Alias (default: all)",
+    },
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...gatewayArg,
+  },
+  run: async ({ model, json, url }) => {
+    const gateway = findGateway(url);
+    if (model !== undefined) {
+      const known = (await listModels(gateway)).map(({ id }) => id);
+      if (!known.includes(model)) {
+        throw new Failure(
+          `${unknownName("model", model, known)}. Run \`hearth models list\` for all models.`,
+        );
+      }
+    }
+    const query = new URLSearchParams({
+      deep: "true",
+      ...(model === undefined ? {} : { model }),
+    });
+    const found = report.parse(await gateway.ask("GET", `/health?${query}`));
+    const {
+      healthy_endpoints: healthy,
+      unhealthy_endpoints: unhealthy,
+      pending_endpoints: pending,
+    } = found;
+    if (json === true) {
+      print(JSON.stringify(found, null, 2));
+    } else {
+      const rows = [
+        ...healthy.map((each) =>
+          rowOf(each, { text: "● answers", tone: "ok" }),
+        ),
+        ...unhealthy.map((each) =>
+          rowOf(each, { text: "✕ fails", tone: "bad" }),
+        ),
+        ...pending.map((each) =>
+          rowOf(each, { text: "○ pending", tone: "soft" }),
+        ),
+      ];
+      alignColumns(rows).forEach(print);
+    }
+    return unhealthy.length > 0 ? 1 : 0;
+  },
+});
+
+function rowOf(
+  { model, error, waits_for: variable }: Endpoint,
+  state: Cell,
+): readonly Cell[] {
+  return [
+    state,
+    { text: model, tone: "strong" },
+    { text: error ?? (variable === undefined ? "" : `set ${variable}`) },
+  ];
+}

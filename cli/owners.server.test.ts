@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { startAdminFixture, type AdminFixture } from "../test/servers/admin.ts";
+import { MASTER_KEY } from "../test/servers/gateway.ts";
+import { startHearth } from "../test/supervisor/hearth-command.ts";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
+
+// Each command is a separate process that loads its sources again.
+vi.setConfig({ testTimeout: 180_000 });
+
+let fixture: AdminFixture;
+let place: ReturnType<typeof temporaryHome>;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+  place = temporaryHome();
+});
+
+afterAll(async () => {
+  place?.remove();
+  await fixture?.stop();
+});
+
+/** Runs the CLI against the gateway of this test. */
+const hearth = (...words: readonly string[]) =>
+  startHearth(words, {
+    HEARTH_HOME: place.home.root,
+    GATEWAY_URL: fixture.url,
+    PROXY_MASTER_KEY: MASTER_KEY,
+  }).ended;
+
+test("users and teams are created, named, changed and deleted", async () => {
+  await hearth(
+    "users",
+    "new",
+    "u1",
+    "--full-name",
+    "Anna Berg",
+    "--budget",
+    "20",
+  );
+  const created = await hearth("teams", "new", "Kitchen", "--json");
+  const { team_id: id } = JSON.parse(created.out) as { team_id: string };
+  expect((await hearth("teams", "add", "kitchen", "anna berg")).out).toContain(
+    'is now a member of team "kitchen"',
+  );
+  await hearth(
+    "keys",
+    "new",
+    "--alias",
+    "stove",
+    "--user",
+    "Anna Berg",
+    "--team",
+    "Kitchen",
+  );
+
+  const keys = await hearth("keys", "list", "--team", "KITCHEN");
+  expect(keys.out).toMatch(/stove .*Anna Berg, team Kitchen/);
+  expect(keys.out).not.toContain(id);
+  const mistyped = await hearth("keys", "new", "--team", "Kitchn");
+  expect(mistyped.code).toBe(1);
+  expect(mistyped.error).toContain(
+    'No team is named "Kitchn" (did you mean "Kitchen"?). Create it with `hearth teams new`',
+  );
+
+  expect((await hearth("users", "list", "--search", "berg")).out).toMatch(
+    /Anna Berg +u1 +1 +\$ 0\.00 of \$ 20\.00/,
+  );
+  const user = await hearth("users", "show", "anna berg");
+  expect(user.out).toContain("Keys: stove");
+  expect(user.out).toContain("Teams: Kitchen");
+  await hearth("users", "update", "u1", "--budget", "none");
+  expect((await hearth("users", "show", "u1")).out).not.toContain("of $ 20.00");
+  expect((await hearth("users", "show", "Ana Berg")).error).toContain(
+    'No user is named "Ana Berg" (did you mean "Anna Berg"?)',
+  );
+
+  await hearth(
+    "teams",
+    "update",
+    "Kitchen",
+    "--name",
+    "Galley",
+    "--budget",
+    "7",
+  );
+  expect((await hearth("teams", "list")).out).toMatch(/Galley .*of \$ 7\.00/);
+  expect((await hearth("teams", "show", "galley")).out).toMatch(/u1 +member/);
+  expect((await hearth("budgets")).out).toMatch(/team +Galley/);
+  expect((await hearth("teams", "delete", "Galley", "--yes")).out).toContain(
+    'Team "Galley" and its keys deleted.',
+  );
+  expect((await hearth("keys", "list", "--json")).out).not.toContain("stove");
+});
+
+test("a budget that is used up is listed first and sets the exit code", async () => {
+  const key = await fixture.createKey({
+    key_alias: "spent",
+    max_budget: 0.000001,
+  });
+  await fixture.chat(key, "a first call that costs more than the budget");
+  await expect
+    .poll(async () => (await fixture.chat(key, "another")).status, {
+      timeout: 20_000,
+    })
+    .toBe(400);
+  const listed = await hearth("budgets", "--json");
+  expect(listed.code).toBe(1);
+  expect(JSON.parse(listed.out)).toMatchObject({
+    budgets: [{ of: "key", name: "spent" }],
+  });
+});
+
+test("models are listed and tried, and a conversation shows its cost", async () => {
+  expect((await hearth("models", "list")).out).toMatch(/mock +ready/);
+  expect(await hearth("models", "test", "mock")).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("● answers"),
+  });
+  expect((await hearth("models", "test", "mokc")).error).toContain(
+    'unknown model "mokc" (did you mean "mock"?)',
+  );
+  const answered = await hearth("chat", "mock", "Hello");
+  expect(answered).toMatchObject({ code: 0, error: "" });
+  expect(answered.out).toMatch(/\n\d+ tokens, \$ [\d.]+\n$/);
+  const whole = JSON.parse(
+    (await hearth("chat", "mock", "Hello", "--json")).out,
+  );
+  expect(whole).toMatchObject({ model: "mock", cost: expect.any(Number) });
+  expect((await hearth("chat", "mokc", "Hello")).code).toBe(1);
+});
+
+test("shells complete commands, options and names", async () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { code, out } = await hearth("completion", shell);
+    expect(code).toBe(0);
+    expect(out).toContain("hearth complete --");
+  }
+  expect((await hearth("completion", "bsh")).error).toContain(
+    'unknown shell "bsh" (did you mean "bash"?)',
+  );
+  await fixture.createKey({ key_alias: "for-completion" });
+  const completed = async (...words: readonly string[]) =>
+    (await hearth("complete", "--", ...words)).out
+      .split("\n")
+      .map((line) => line.split("\t")[0]);
+  expect(await completed("mod")).toContain("models");
+  expect(await completed("keys", "")).toContain("rotate");
+  expect(await completed("keys", "rotate", "--gr")).toContain("--grace");
+  expect(await completed("keys", "show", "for-")).toContain("for-completion");
+});

@@ -1,0 +1,304 @@
+import { z } from "zod";
+import { grouped } from "../core/words.ts";
+import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
+import {
+  findTeamId,
+  findUserId,
+  teamName,
+} from "../supervisor/gateway/owners.ts";
+import {
+  teamInfo,
+  teamPage,
+  type Member,
+  type TeamRow,
+} from "../supervisor/gateway/rows.ts";
+import { askForName, yesArg } from "./ask-for-name.ts";
+import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { printTable } from "./job-run.ts";
+import {
+  countOf,
+  limitArgs,
+  limitsIn,
+  needChange,
+  numberOf,
+} from "./limit-options.ts";
+import { moreRows, mostArg, PAGE_SIZE, readPages } from "./read-pages.ts";
+import { paint, print, type Cell } from "./terminal.ts";
+import { defineVerb, type Verb } from "./verb.ts";
+
+const json = { type: "boolean", description: "Print it as JSON" } as const;
+
+const teamArg = {
+  team: { type: "positional", required: true, description: "Name or id" },
+} as const;
+
+const memberArgs = {
+  ...teamArg,
+  user: {
+    type: "positional",
+    required: true,
+    description: "Name, email address or id of the user",
+  },
+} as const;
+
+const detailArgs = {
+  "member-budget": {
+    type: "string",
+    description: "Budget of each member without an own one",
+    valueHint: "dollars",
+  },
+  ...limitArgs,
+} as const;
+
+const list = defineVerb({
+  name: "teams list",
+  description: "List teams with their members, spend and budgets.",
+  example: "hearth teams list",
+  args: { ...mostArg, json, ...gatewayArg },
+  run: async ({ most, json: asJson, url }) => {
+    const gateway = findGateway(url);
+    const { rows: teams, total } = await readPages(
+      countOf("--most", most),
+      async (page) => {
+        const answer = teamPage.parse(
+          await gateway.ask(
+            "GET",
+            `/v2/team/list?page=${page}&page_size=${PAGE_SIZE}`,
+          ),
+        );
+        return {
+          rows: answer.teams,
+          total: answer.total,
+          pages: answer.total_pages,
+        };
+      },
+    );
+    if (asJson === true) {
+      print(JSON.stringify({ teams, total }, null, 2));
+    } else if (teams.length === 0) {
+      print(
+        "No teams found. Create one, for example with `hearth teams new kitchen --budget 20 --per 1mo`.",
+      );
+    } else {
+      printTable(
+        ["name", "id", "members", ...BUDGET_HEADINGS],
+        teams.map(rowOf),
+      );
+      moreRows(teams.length, total).forEach(print);
+    }
+    return 0;
+  },
+});
+
+function rowOf(team: TeamRow): readonly Cell[] {
+  return [
+    { text: teamName(team), tone: "strong" },
+    { text: team.team_id, tone: "soft" },
+    { text: grouped(team.members_with_roles.length), right: true },
+    ...budgetCells(team),
+  ];
+}
+
+const create = defineVerb({
+  name: "teams new",
+  description: "Create a team: users who share a budget.",
+  example: "hearth teams new kitchen --budget 20 --per 1mo",
+  args: {
+    team: {
+      type: "positional",
+      required: true,
+      description: "Name of the team",
+    },
+    ...detailArgs,
+    json,
+    ...gatewayArg,
+  },
+  run: async (args) => {
+    const created = z.looseObject({ team_id: z.string() }).parse(
+      await findGateway(args.url).ask("POST", "/team/new", {
+        team_alias: args.team,
+        ...detailsIn(args),
+      }),
+    );
+    print(
+      args.json === true
+        ? JSON.stringify(created, null, 2)
+        : `Team "${args.team}" created. Add members with \`hearth teams add ${args.team} USER\`.`,
+    );
+    return 0;
+  },
+});
+
+function detailsIn(
+  args: Parameters<typeof limitsIn>[0] & {
+    readonly "member-budget"?: string | undefined;
+  },
+): Readonly<Record<string, unknown>> {
+  const budget = args["member-budget"];
+  return {
+    team_member_budget:
+      budget === undefined ? undefined : numberOf("--member-budget", budget),
+    ...limitsIn(args),
+  };
+}
+
+const show = defineVerb({
+  name: "teams show",
+  description: "Show a team: budget and members.",
+  example: "hearth teams show kitchen",
+  args: { ...teamArg, json, ...gatewayArg },
+  run: async ({ team, json: asJson, url }) => {
+    const gateway = findGateway(url);
+    const id = await findTeamId(gateway, team);
+    const found = teamInfo.parse(
+      await gateway.ask("GET", `/team/info?team_id=${encodeURIComponent(id)}`),
+    );
+    if (asJson === true) {
+      print(JSON.stringify(found, null, 2));
+      return 0;
+    }
+    const { team_info: row, team_memberships: members } = found;
+    print(
+      paint("strong", `${teamName(row)}${row.blocked ? " (blocked)" : ""}`),
+    );
+    print(paint("soft", row.team_id));
+    print("");
+    printTable(BUDGET_HEADINGS, [budgetCells(row)]);
+    print("");
+    if (members.length === 0) {
+      print(
+        `No members. Add one with \`hearth teams add ${teamName(row)} USER\`.`,
+      );
+    } else {
+      printTable(["member", "role", ...BUDGET_HEADINGS], members.map(memberOf));
+    }
+    return 0;
+  },
+});
+
+function memberOf(member: Member): readonly Cell[] {
+  return [
+    { text: member.user_id, tone: "strong" },
+    { text: member.role === "admin" ? "team admin" : "member" },
+    ...budgetCells(member),
+  ];
+}
+
+const update = defineVerb({
+  name: "teams update",
+  description: "Change a team's name or limits.",
+  example: "hearth teams update kitchen --budget 30 --per 1mo",
+  args: {
+    ...teamArg,
+    name: { type: "string", description: "New name", valueHint: "name" },
+    ...detailArgs,
+    json,
+    ...gatewayArg,
+  },
+  run: async (args) => {
+    const gateway = findGateway(args.url);
+    const changes = { team_alias: args.name, ...detailsIn(args) };
+    needChange(changes, update.example);
+    return change(gateway, args, "/team/update", {
+      team_id: await findTeamId(gateway, args.team),
+      ...changes,
+      done: `Team "${args.team}" updated. Changes take effect within a second.`,
+    });
+  },
+});
+
+const remove = defineVerb({
+  name: "teams delete",
+  description: "Delete a team and its keys; their spend stays in the ledger.",
+  example: "hearth teams delete kitchen",
+  args: { ...teamArg, ...yesArg, json, ...gatewayArg },
+  run: async (args) => {
+    const gateway = findGateway(args.url);
+    const id = await findTeamId(gateway, args.team);
+    if (args.yes !== true) {
+      await askForName(
+        `team "${args.team}"`,
+        args.team,
+        "This deletes the team and all of its keys.",
+      );
+    }
+    return change(gateway, args, "/team/delete", {
+      team_ids: [id],
+      done: `Team "${args.team}" and its keys deleted. The spend stays in the ledger.`,
+    });
+  },
+});
+
+const add = defineVerb({
+  name: "teams add",
+  description: "Add a user to a team.",
+  example: "hearth teams add kitchen anna --budget 5",
+  args: {
+    ...memberArgs,
+    admin: {
+      type: "boolean",
+      description: "As team admin: manages members, keys and models",
+    },
+    budget: limitArgs.budget,
+    json,
+    ...gatewayArg,
+  },
+  run: async (args) => {
+    const gateway = findGateway(args.url);
+    return change(gateway, args, "/team/member_add", {
+      team_id: await findTeamId(gateway, args.team),
+      member: {
+        user_id: (await findUserId(gateway, args.user)) ?? args.user,
+        role: args.admin === true ? "admin" : "user",
+      },
+      max_budget_in_team: limitsIn(args)["max_budget"],
+      done: `"${args.user}" is now a member of team "${args.team}".`,
+    });
+  },
+});
+
+const removeMember = defineVerb({
+  name: "teams remove",
+  description: "Remove a user from a team; deletes their keys of the team.",
+  example: "hearth teams remove kitchen anna",
+  args: { ...memberArgs, json, ...gatewayArg },
+  run: async (args) => {
+    const gateway = findGateway(args.url);
+    return change(gateway, args, "/team/member_delete", {
+      team_id: await findTeamId(gateway, args.team),
+      user_id: (await findUserId(gateway, args.user)) ?? args.user,
+      done: `"${args.user}" removed from team "${args.team}"; their keys of the team are deleted.`,
+    });
+  },
+});
+
+/** Sends a change and prints the answer, or what was done. */
+async function change(
+  gateway: AdminApi,
+  { json: asJson }: { readonly json?: boolean | undefined },
+  path: string,
+  {
+    done,
+    ...body
+  }: Readonly<Record<string, unknown>> & { readonly done: string },
+): Promise<0> {
+  const answer = await gateway.ask("POST", path, body);
+  print(asJson === true ? JSON.stringify(answer, null, 2) : done);
+  return 0;
+}
+
+export const teams: Verb = {
+  name: "teams",
+  description: "Teams: users who share a budget.",
+  example: "hearth teams new --help",
+  verbs: {
+    list: async () => list,
+    new: async () => create,
+    show: async () => show,
+    update: async () => update,
+    delete: async () => remove,
+    add: async () => add,
+    remove: async () => removeMember,
+  },
+};

@@ -1,0 +1,268 @@
+import { z } from "zod";
+import { grouped } from "../core/words.ts";
+import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
+import {
+  findUserId,
+  listUserNames,
+  teamName,
+  unknownOwner,
+  userName,
+} from "../supervisor/gateway/owners.ts";
+import {
+  userInfo,
+  userPage,
+  type ListedUser,
+} from "../supervisor/gateway/rows.ts";
+import { keyTitle } from "../console/pages/nouns/key-list.ts";
+import { askForName, yesArg } from "./ask-for-name.ts";
+import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { printTable } from "./job-run.ts";
+import { countOf, limitArgs, limitsIn, needChange } from "./limit-options.ts";
+import { moreRows, mostArg, PAGE_SIZE, readPages } from "./read-pages.ts";
+import { paint, print, type Cell } from "./terminal.ts";
+import { defineVerb, type Verb } from "./verb.ts";
+
+const json = { type: "boolean", description: "Print it as JSON" } as const;
+
+const userArg = {
+  user: {
+    type: "positional",
+    required: true,
+    description: "Name, email address or id",
+  },
+} as const;
+
+const detailArgs = {
+  "full-name": {
+    type: "string",
+    description: "Full name, shown instead of the short one",
+    valueHint: "name",
+  },
+  email: { type: "string", description: "Email address", valueHint: "address" },
+  role: {
+    type: "string",
+    description:
+      "internal_user, internal_user_viewer, proxy_admin_viewer or proxy_admin",
+    valueHint: "role",
+  },
+  ...limitArgs,
+} as const;
+
+const list = defineVerb({
+  name: "users list",
+  description: "List users with their keys, spend and budgets.",
+  example: "hearth users list --search anna",
+  args: {
+    search: {
+      type: "string",
+      description: "Only users with this in their name or email address",
+      valueHint: "text",
+    },
+    ...mostArg,
+    json,
+    ...gatewayArg,
+  },
+  run: async ({ search, most, json: asJson, url }) => {
+    const gateway = findGateway(url);
+    const { rows: users, total } = await readPages(
+      countOf("--most", most),
+      async (page) => {
+        const query = new URLSearchParams({
+          page: String(page),
+          page_size: String(PAGE_SIZE),
+          ...(search === undefined ? {} : { search }),
+        });
+        const answer = userPage.parse(
+          await gateway.ask("GET", `/user/list?${query}`),
+        );
+        return {
+          rows: answer.users,
+          total: answer.total,
+          pages: answer.total_pages,
+        };
+      },
+    );
+    if (asJson === true) {
+      print(JSON.stringify({ users, total }, null, 2));
+    } else if (users.length === 0) {
+      print(
+        "No users found. Create one, for example with `hearth users new anna --budget 20 --per 1mo`.",
+      );
+    } else {
+      printTable(
+        ["name", "id", "keys", ...BUDGET_HEADINGS, "role"],
+        users.map(rowOf),
+      );
+      moreRows(users.length, total).forEach(print);
+    }
+    return 0;
+  },
+});
+
+function rowOf(user: ListedUser): readonly Cell[] {
+  return [
+    { text: userName(user), tone: "strong" },
+    { text: user.user_id, tone: "soft" },
+    { text: grouped(user.key_count), right: true },
+    ...budgetCells(user),
+    { text: user.user_role, tone: "soft" },
+  ];
+}
+
+const create = defineVerb({
+  name: "users new",
+  description: "Create a user, whose budget applies to all of their keys.",
+  example: "hearth users new anna --budget 20 --per 1mo",
+  args: {
+    user: {
+      type: "positional",
+      required: true,
+      description: "Short, permanent name, such as anna",
+    },
+    ...detailArgs,
+    json,
+    ...gatewayArg,
+  },
+  run: async (args) => {
+    const created = z.looseObject({ user_id: z.string() }).parse(
+      await findGateway(args.url).ask("POST", "/user/new", {
+        user_id: args.user,
+        ...detailsIn(args),
+        auto_create_key: false,
+      }),
+    );
+    print(
+      args.json === true
+        ? JSON.stringify(created, null, 2)
+        : `User "${args.user}" created. Create a key with \`hearth keys new --user ${args.user}\`.`,
+    );
+    return 0;
+  },
+});
+
+function detailsIn(
+  args: Parameters<typeof limitsIn>[0] & {
+    readonly "full-name"?: string | undefined;
+    readonly email?: string | undefined;
+    readonly role?: string | undefined;
+  },
+): Readonly<Record<string, unknown>> {
+  return {
+    user_alias: args["full-name"],
+    user_email: args.email,
+    user_role: args.role,
+    ...limitsIn(args),
+  };
+}
+
+const show = defineVerb({
+  name: "users show",
+  description: "Show a user: budget, keys and teams.",
+  example: "hearth users show anna",
+  args: { ...userArg, json, ...gatewayArg },
+  run: async ({ user, json: asJson, url }) => {
+    const gateway = findGateway(url);
+    const found = userInfo.parse(
+      await gateway.ask(
+        "GET",
+        `/user/info?user_id=${encodeURIComponent(await knownUserId(gateway, user))}`,
+      ),
+    );
+    if (asJson === true) {
+      print(JSON.stringify(found, null, 2));
+      return 0;
+    }
+    const { user_info: row, keys, teams } = found;
+    print(paint("strong", userName(row)));
+    print(
+      paint(
+        "soft",
+        [row.user_id, row.user_email, row.user_role]
+          .filter((fact) => fact !== null && fact !== userName(row))
+          .join(" · "),
+      ),
+    );
+    print("");
+    printTable(BUDGET_HEADINGS, [budgetCells(row)]);
+    print("");
+    print(
+      `Keys: ${keys.length === 0 ? "none" : keys.map(keyTitle).join(", ")}`,
+    );
+    print(
+      `Teams: ${teams.length === 0 ? "none" : teams.map(teamName).join(", ")}`,
+    );
+    return 0;
+  },
+});
+
+const update = defineVerb({
+  name: "users update",
+  description: "Change a user's name, role or limits.",
+  example: "hearth users update anna --budget 30 --per 1mo",
+  args: { ...userArg, ...detailArgs, json, ...gatewayArg },
+  run: async (args) => {
+    const gateway = findGateway(args.url);
+    const changes = detailsIn(args);
+    needChange(changes, update.example);
+    const answer = await gateway.ask("POST", "/user/update", {
+      user_id: await knownUserId(gateway, args.user),
+      ...changes,
+    });
+    print(
+      args.json === true
+        ? JSON.stringify(answer, null, 2)
+        : `User "${args.user}" updated. Changes take effect within a second.`,
+    );
+    return 0;
+  },
+});
+
+const remove = defineVerb({
+  name: "users delete",
+  description: "Delete a user and their keys; their spend stays in the ledger.",
+  example: "hearth users delete anna",
+  args: { ...userArg, ...yesArg, json, ...gatewayArg },
+  run: async ({ user, yes, json: asJson, url }) => {
+    const gateway = findGateway(url);
+    const id = await knownUserId(gateway, user);
+    if (yes !== true) {
+      await askForName(
+        `user "${user}"`,
+        user,
+        "This deletes the user and all of their keys.",
+      );
+    }
+    const answer = await gateway.ask("POST", "/user/delete", {
+      user_ids: [id],
+    });
+    print(
+      asJson === true
+        ? JSON.stringify(answer, null, 2)
+        : `User "${user}" and their keys deleted. The spend stays in the ledger.`,
+    );
+    return 0;
+  },
+});
+
+/** Throws a Refusal that suggests a similar name. */
+async function knownUserId(gateway: AdminApi, name: string): Promise<string> {
+  const id = await findUserId(gateway, name);
+  if (id === undefined) {
+    throw unknownOwner("user", name, await listUserNames(gateway));
+  }
+  return id;
+}
+
+export const users: Verb = {
+  name: "users",
+  description: "Users, whose budgets apply to all of their keys.",
+  example: "hearth users new --help",
+  verbs: {
+    list: async () => list,
+    new: async () => create,
+    show: async () => show,
+    update: async () => update,
+    delete: async () => remove,
+  },
+};

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import type { Conditions } from "../paging.ts";
+import { queryDay } from "../kinds/values.ts";
+import { endOfDay, startOfDay } from "./log-filters.ts";
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const SECOND = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,6})?Z?$/;
+
+/** A day of a query, or a time in UTC: `2026-11-21 12:00:00`. */
+export const queryMoment = z
+  .string()
+  .transform((text) => text.trim())
+  .refine(
+    isMoment,
+    "must be a day such as 2026-11-21, or a time in UTC such as 2026-11-21 12:00:00",
+  );
+
+function isMoment(text: string): boolean {
+  const day = DAY.test(text) ? text : SECOND.exec(text)?.[1];
+  return (
+    day !== undefined &&
+    queryDay.safeParse(day).success &&
+    (day === text || !Number.isNaN(timeOf(text)))
+  );
+}
+
+/**
+ * Keeps the rows of `spend_log l` that started in a range, whose end is included to its last second, or to the end of a day
+ * in the time zone. (LiteLLM ends a range at the first moment of its last day.)
+ */
+export function keepRange(
+  filter: Conditions,
+  range: {
+    readonly start_date?: string | undefined;
+    readonly end_date?: string | undefined;
+  },
+  timeZone: string,
+): void {
+  const { start_date: start, end_date: end } = range;
+  if (start !== undefined) {
+    filter.and(
+      "l.started_at >= ?",
+      DAY.test(start) ? startOfDay(start, timeZone) : iso(timeOf(start)),
+    );
+  }
+  if (end !== undefined) {
+    filter.and(
+      "l.started_at < ?",
+      DAY.test(end) ? endOfDay(end, timeZone) : iso(secondAfter(timeOf(end))),
+    );
+  }
+}
+
+function timeOf(text: string): number {
+  return Date.parse(`${text.replace(" ", "T").replace(/Z$/, "")}Z`);
+}
+
+function secondAfter(at: number): number {
+  return Math.floor(at / 1_000) * 1_000 + 1_000;
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

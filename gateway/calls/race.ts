@@ -1,0 +1,34 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+/** Names a race in the requests of its calls, which this process sends itself. */
+const HEADER = "x-hearth-race";
+
+/** Signals by unguessable name: a client cannot join a race. */
+const races = new Map<string, AbortSignal>();
+
+/** Calls of which one answer is needed. */
+export interface Race {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Cancels the calls that have not answered; their outcome is recorded as usual. */
+  end(): void;
+}
+
+export function startRace(): Race {
+  const name = randomUUID();
+  const aborter = new AbortController();
+  races.set(name, aborter.signal);
+  return {
+    headers: { [HEADER]: name },
+    end() {
+      aborter.abort();
+      races.delete(name);
+    },
+  };
+}
+
+/** Aborted when another call of the same race has answered; null: the call is not part of one. */
+export function raceOf(headers: IncomingHttpHeaders): AbortSignal | null {
+  const name = headers[HEADER];
+  return typeof name === "string" ? (races.get(name) ?? null) : null;
+}

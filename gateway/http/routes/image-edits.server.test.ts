@@ -1,0 +1,88 @@
+import { toFile } from "openai";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  PER_IMAGE,
+  startMediaFixture,
+  type MediaFixture,
+} from "./media-fixture.ts";
+
+let media: MediaFixture;
+
+beforeAll(async () => {
+  media = await startMediaFixture();
+});
+afterAll(() => media?.stop());
+
+describe("images", () => {
+  const picture = () => new File(["png"], "a.png", { type: "image/png" });
+
+  test("an edit of several images is priced by image", async () => {
+    const key = await media.gateway.createKey();
+    const answer = await media
+      .client(key)
+      .images.edit({
+        model: "painter",
+        image: [picture(), await toFile(Buffer.from("other"), "b.png")],
+        prompt: "a hearth",
+        n: 2,
+      })
+      .withResponse();
+    expect(answer.data.data).toHaveLength(2);
+    const [sent] = media.sentFor(answer.response);
+    expect(sent?.body).toMatchObject({ model: "painter", n: "2" });
+    expect(sent?.body["image[]"]).toMatchObject([
+      { name: "a.png", type: "image/png" },
+      { name: "b.png" },
+    ]);
+    const row = await media.rowOf(answer.response);
+    expect(row["call_type"]).toBe("aimage_edit");
+    expect(Number(row["spend"])).toBeCloseTo(2 * PER_IMAGE, 12);
+  });
+
+  test("streamed images are priced, too", async () => {
+    const key = await media.gateway.createKey();
+    const stream = await media.client(key).images.edit({
+      model: "painter",
+      image: picture(),
+      prompt: "a hearth",
+      n: 2,
+      stream: true,
+    });
+    const types: string[] = [];
+    for await (const event of stream) {
+      types.push(event.type);
+    }
+    expect(types).toEqual(["image_edit.completed", "image_edit.completed"]);
+    expect(await media.spendOf(key)).toBeCloseTo(2 * PER_IMAGE, 12);
+  });
+
+  test("streamed generations are priced by image, their last one once it is recorded", async () => {
+    const key = await media.gateway.createKey();
+    const stream = await media.client(key).images.generate({
+      model: "painter",
+      prompt: "a hearth",
+      n: 2,
+      stream: true,
+    });
+    const types: string[] = [];
+    for await (const event of stream) {
+      types.push(event.type);
+    }
+    expect(types).toEqual([
+      "image_generation.completed",
+      "image_generation.completed",
+    ]);
+    expect(await media.spendOf(key)).toBeCloseTo(2 * PER_IMAGE, 12);
+  });
+
+  test("a variation is priced by image", async () => {
+    const key = await media.gateway.createKey();
+    const answer = await media
+      .client(key)
+      .images.createVariation({ model: "painter", image: picture() })
+      .withResponse();
+    const row = await media.rowOf(answer.response);
+    expect(row["call_type"]).toBe("aimage_variation");
+    expect(Number(row["spend"])).toBeCloseTo(PER_IMAGE, 12);
+  });
+});

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  instruct,
+  PER_SECOND,
+  recording,
+  startMediaFixture,
+  type MediaFixture,
+} from "./media-fixture.ts";
+
+let media: MediaFixture;
+
+beforeAll(async () => {
+  media = await startMediaFixture();
+});
+afterAll(() => media?.stop());
+
+describe("budgets", () => {
+  test.each([
+    [
+      "audio",
+      (key: string) =>
+        media.postForm(
+          "/v1/audio/transcriptions",
+          { model: "by-second", file: recording(2) },
+          key,
+        ),
+    ],
+    [
+      "speech",
+      (key: string) =>
+        media.gateway.request(
+          "POST",
+          "/v1/audio/speech",
+          { model: "voice", voice: "x", input: "x".repeat(20) },
+          key,
+        ),
+    ],
+    [
+      "rankings",
+      (key: string) =>
+        media.gateway.request(
+          "POST",
+          "/v1/rerank",
+          { model: "cohere-rank", query: "q", documents: ["a"] },
+          key,
+        ),
+    ],
+    [
+      "edits",
+      (key: string) =>
+        media.postForm(
+          "/v1/images/edits",
+          { model: "painter", prompt: "p", image: new File(["x"], "a.png") },
+          key,
+        ),
+    ],
+  ] as const)(
+    "%s: no call is sent once the budget is spent, and its overshoot is one call at most",
+    async (_what, ask) => {
+      const key = await media.gateway.createKey({ max_budget: 0.0003 });
+      const statuses: number[] = [];
+      for (let calls = 0; calls < 3; calls++) {
+        statuses.push((await ask(key)).status);
+      }
+      const all = await Promise.all(
+        Array.from({ length: 5 }, async () => (await ask(key)).status),
+      );
+      expect(statuses[0]).toBe(200);
+      expect(all).toEqual([400, 400, 400, 400, 400]);
+    },
+  );
+
+  test("calls in flight reserve their seconds: of parallel ones only those that fit are sent", async () => {
+    const key = await media.gateway.createKey({
+      max_budget: 2.5 * 100 * PER_SECOND,
+    });
+    const before = media.provider.requests.length;
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () =>
+        media.postForm(
+          "/v1/audio/transcriptions",
+          {
+            model: "by-second",
+            file: recording(100),
+            prompt: instruct({
+              delayMs: 300,
+              usage: { type: "duration", seconds: 100 },
+            }),
+          },
+          key,
+        ),
+      ),
+    );
+    const admitted = answers.filter(({ status }) => status === 200).length;
+    expect(admitted).toBe(3);
+    expect(media.provider.requests.length - before).toBe(admitted);
+    expect(await media.spendOf(key)).toBeCloseTo(3 * 100 * PER_SECOND, 9);
+  });
+});

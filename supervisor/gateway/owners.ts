@@ -1,0 +1,151 @@
+import { nearest } from "../../core/nearest.ts";
+import { readable } from "../../core/words.ts";
+import { Refusal, type AdminApi } from "./admin-api.ts";
+import {
+  teamPage,
+  userPage,
+  type ListedUser,
+  type TeamRow,
+  type UsedKeyRow,
+} from "./rows.ts";
+
+/** Owners of keys by name: people read and type names, the gateway identifies users and teams by ids. */
+
+type NamedUser = Pick<ListedUser, "user_id" | "user_alias" | "user_email">;
+type NamedTeam = Pick<TeamRow, "team_id" | "team_alias">;
+
+export function userName(user: NamedUser): string {
+  return readable(user.user_alias ?? user.user_email ?? user.user_id);
+}
+
+export function teamName(team: NamedTeam): string {
+  return readable(team.team_alias ?? team.team_id);
+}
+
+/** "Anna, team Kitchen"; "none" for a key without an owner. */
+export function ownerNames(
+  key: Pick<UsedKeyRow, "user_id" | "team_id"> &
+    Partial<Pick<UsedKeyRow, "user_alias" | "user_email" | "team_alias">>,
+): string {
+  const { user_id, team_id, user_alias, user_email, team_alias } = key;
+  const owners = [
+    ...(user_id === null
+      ? []
+      : [
+          userName({
+            user_id,
+            user_alias: user_alias ?? null,
+            user_email: user_email ?? null,
+          }),
+        ]),
+    ...(team_id === null
+      ? []
+      : [`team ${teamName({ team_id, team_alias: team_alias ?? null })}`]),
+  ];
+  return owners.length === 0 ? "none" : owners.join(", ");
+}
+
+/** Number of names that are suggested, and compared with a mistyped one. */
+const MAX_SUGGESTIONS = 100;
+
+export async function listUserNames(api: AdminApi): Promise<readonly string[]> {
+  return (await usersLike(api, "")).map(userName);
+}
+
+export async function listTeamNames(api: AdminApi): Promise<readonly string[]> {
+  return (await teamsLike(api, "")).map(teamName);
+}
+
+/** The id of the user with this id, e-mail address or full name; undefined if there is none. Throws a Refusal if there are several. */
+export async function findUserId(
+  api: AdminApi,
+  name: string,
+): Promise<string | undefined> {
+  const users = await usersLike(api, name);
+  return onlyOne(
+    "user",
+    name,
+    users.find(({ user_id }) => user_id === name)?.user_id,
+    users
+      .filter(
+        ({ user_alias, user_email }) =>
+          isSame(user_alias, name) || isSame(user_email, name),
+      )
+      .map(({ user_id }) => user_id),
+  );
+}
+
+/** The id of the team with this id or name. Throws a Refusal that names a similar one and the command that creates it. */
+export async function findTeamId(api: AdminApi, name: string): Promise<string> {
+  const teams = await teamsLike(api, name);
+  const id = onlyOne(
+    "team",
+    name,
+    teams.find(({ team_id }) => team_id === name)?.team_id,
+    teams
+      .filter(({ team_alias }) => isSame(team_alias, name))
+      .map(({ team_id }) => team_id),
+  );
+  if (id !== undefined) {
+    return id;
+  }
+  throw unknownOwner("team", name, await listTeamNames(api));
+}
+
+/** A Refusal for an unknown user or team, with a similar name and the command that creates it. */
+export function unknownOwner(
+  noun: "user" | "team",
+  name: string,
+  known: readonly string[],
+): Refusal {
+  const similar = nearest(name, known);
+  const meant = similar === undefined ? "" : ` (did you mean "${similar}"?)`;
+  return new Refusal(
+    `No ${noun} is named "${readable(name)}"${meant}. Create it with \`hearth ${noun}s new\`, or on the page of ${noun}s.`,
+    404,
+    `${noun}_id`,
+  );
+}
+
+function onlyOne(
+  noun: string,
+  name: string,
+  withId: string | undefined,
+  withName: readonly string[],
+): string | undefined {
+  if (withId === undefined && withName.length > 1) {
+    throw new Refusal(
+      `${withName.length} ${noun}s are named "${readable(name)}": use the id of one, ${withName.map(readable).join(" or ")}.`,
+      400,
+      `${noun}_id`,
+    );
+  }
+  return withId ?? withName[0];
+}
+
+function isSame(known: string | null, name: string): boolean {
+  return known?.toLowerCase() === name.toLowerCase();
+}
+
+async function usersLike(
+  api: AdminApi,
+  search: string,
+): Promise<readonly ListedUser[]> {
+  const path = `/user/list?${searchFor(search)}`;
+  return userPage.parse(await api.ask("GET", path)).users;
+}
+
+async function teamsLike(
+  api: AdminApi,
+  search: string,
+): Promise<readonly TeamRow[]> {
+  const path = `/v2/team/list?${searchFor(search)}`;
+  return teamPage.parse(await api.ask("GET", path)).teams;
+}
+
+function searchFor(search: string): string {
+  return new URLSearchParams({
+    page_size: String(MAX_SUGGESTIONS),
+    ...(search === "" ? {} : { search }),
+  }).toString();
+}
