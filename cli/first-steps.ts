@@ -162,7 +162,7 @@ function modelLines(
     .filter(({ fresh }) => fresh.length > 0);
   const pending = models.filter((model) => model.pending).length;
   return [
-    `Available models: ${usable.length === 0 ? "none yet" : usable.join(", ")}${pending === 0 ? "" : paint("soft", `; ${pending} ${pending === 1 ? "model needs" : "models need"} an API key or address (see config/gateway.yaml)`)}`,
+    `Available models: ${usable.length === 0 ? "none yet" : usable.join(", ")}${pending === 0 ? "" : paint("soft", `; ${pending} ${pending === 1 ? "model needs" : "models need"} an API key or address: \`npx hearth models list\` names them, \`npx hearth models key openai\` stores a key`)}`,
     ...unknown.map(
       ({ runner, fresh }) =>
         `Found ${runner.name} at ${runner.address} with ${fresh.length} new ${fresh.length === 1 ? "model" : "models"} (${fresh.slice(0, 3).join(", ")}${fresh.length > 3 ? ", …" : ""}): run ${paint("strong", "npx hearth models discover")} to add ${fresh.length === 1 ? "it" : "them"}`,

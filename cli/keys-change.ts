@@ -1,11 +1,12 @@
 import { keyRow, newKeyRow } from "../supervisor/gateway/rows.ts";
 import { keyTitle } from "../console/pages/nouns/key-list.ts";
-import { findTeamId, findUserId } from "../supervisor/gateway/owners.ts";
 import { askForName, yesArg } from "./ask-for-name.ts";
 import { findKey, keyArg } from "./find-key.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { describeSecret } from "./keys-new.ts";
 import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
+import { ownersIn } from "./owner-options.ts";
+import { sendChange } from "./send-change.ts";
 import { print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
@@ -35,14 +36,9 @@ export const update = defineVerb({
   },
   run: async (args) => {
     const gateway = findGateway(args.url);
-    const { user, team } = args;
     const changes = {
       key_alias: args.alias,
-      user_id:
-        user === undefined
-          ? undefined
-          : ((await findUserId(gateway, user)) ?? user),
-      team_id: team === undefined ? undefined : await findTeamId(gateway, team),
+      ...(await ownersIn(gateway, args)),
       ...limitsIn(args),
       duration: args.expires,
     };
@@ -103,26 +99,24 @@ export const remove = defineVerb({
   description: "Delete a key; its spend stays in the ledger.",
   example: "hearth keys delete anna-laptop",
   args: { ...keyArg, ...yesArg, json, ...gatewayArg },
-  run: async ({ key: named, yes, json: asJson, url }) => {
-    const gateway = findGateway(url);
-    const key = await findKey(gateway, named);
+  run: async (args) => {
+    const gateway = findGateway(args.url);
+    const key = await findKey(gateway, args.key);
     const name = keyTitle(key);
-    if (yes !== true) {
+    if (args.yes !== true) {
       await askForName(
         `key "${name}"`,
         name,
         "All its calls are denied from now on. This cannot be undone.",
       );
     }
-    const answer = await gateway.ask("POST", "/key/delete", {
-      keys: [key.token],
-    });
-    print(
-      asJson === true
-        ? JSON.stringify(answer, null, 2)
-        : `Key "${name}" deleted. Its spend stays in the ledger.`,
+    return sendChange(
+      gateway,
+      args,
+      "/key/delete",
+      { keys: [key.token] },
+      `Key "${name}" deleted. Its spend stays in the ledger.`,
     );
-    return 0;
   },
 });
 

@@ -7,10 +7,10 @@ import {
   listModels,
   modelToTry,
 } from "../supervisor/gateway/first-call.ts";
-import { findTeamId, findUserId } from "../supervisor/gateway/owners.ts";
 import { newKeyRow } from "../supervisor/gateway/rows.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { limitArgs, limitsIn } from "./limit-options.ts";
+import { ownersIn } from "./owner-options.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
@@ -50,16 +50,10 @@ export const create = defineVerb({
       );
     }
     const gateway = findGateway(args.url);
-    const { user, team } = args;
     const created = newKeyRow.parse(
       await gateway.ask("POST", "/key/generate", {
         key_alias: args.alias,
-        user_id:
-          user === undefined
-            ? undefined
-            : ((await findUserId(gateway, user)) ?? user),
-        team_id:
-          team === undefined ? undefined : await findTeamId(gateway, team),
+        ...(await ownersIn(gateway, args)),
         ...limitsIn(args),
         duration: args.expires,
       }),

@@ -1,24 +1,12 @@
-import { z } from "zod";
 import { unknownName } from "../core/config/problem.ts";
 import { Failure } from "../core/failure.ts";
 import { Refusal, type AdminApi } from "../supervisor/gateway/admin-api.ts";
+import { listDeployments } from "../supervisor/gateway/deployments.ts";
 import { askForSecret } from "./ask-for-secret.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
-
-const modelList = z.object({
-  data: z.array(
-    z.looseObject({
-      model_name: z.string(),
-      model_info: z.looseObject({
-        litellm_provider: z.string(),
-        waits_for: z.string().nullable(),
-      }),
-    }),
-  ),
-});
 
 export const key = defineVerb({
   name: "models key",
@@ -53,20 +41,34 @@ export const key = defineVerb({
     print(
       json === true
         ? JSON.stringify({ variable, ready }, null, 2)
-        : `${variable} stored, encrypted. ${ready.length === 0 ? "No model waited for it." : `Ready: ${ready.join(", ")}. Try one with \`hearth models test ${ready[0]}\`.`}`,
+        : `${variable} stored, encrypted. ${effectOn(waiting, ready)}`,
     );
     return 0;
   },
 });
+
+function effectOn(
+  waiting: readonly string[],
+  ready: readonly string[],
+): string {
+  const [first] = ready;
+  if (first !== undefined) {
+    return `Ready: ${ready.join(", ")}. Try one with \`hearth models test ${first}\`.`;
+  }
+  return waiting.length === 0
+    ? "No model waited for it."
+    : `Still pending: ${waiting.join(", ")}. Run \`hearth models list\` for what they need.`;
+}
 
 /** The variable that a provider's models use; a variable stands for itself. */
 async function variableOf(gateway: AdminApi, named: string): Promise<string> {
   if (/^[A-Z][A-Z0-9_]*$/.test(named)) {
     return named;
   }
-  const { data } = modelList.parse(await gateway.ask("GET", "/model/info"));
-  const pending = data.filter(
-    ({ model_info: info }) => info.waits_for !== null,
+  const data = await listDeployments(gateway);
+  // Models of local runners wait for an address.
+  const pending = data.filter(({ model_info: info }) =>
+    info.waits_for?.endsWith("_KEY"),
   );
   const found = pending.find(
     ({ model_info: { litellm_provider: provider } }) => provider === named,
@@ -88,7 +90,7 @@ async function modelsThatWaitFor(
   gateway: AdminApi,
   variable: string,
 ): Promise<readonly string[]> {
-  const { data } = modelList.parse(await gateway.ask("GET", "/model/info"));
+  const data = await listDeployments(gateway);
   const names = data
     .filter(({ model_info: info }) => info.waits_for === variable)
     .map(({ model_name: name }) => name);

@@ -1,4 +1,7 @@
-import { z } from "zod";
+import {
+  listDeployments,
+  type DeploymentRow,
+} from "../supervisor/gateway/deployments.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
 import { discover } from "./models-discover.ts";
@@ -6,26 +9,6 @@ import { key } from "./models-key.ts";
 import { test } from "./models-test.ts";
 import { print, type Cell } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
-
-const modelList = z.object({
-  data: z.array(
-    z.looseObject({
-      model_name: z.string(),
-      model_info: z.looseObject({
-        litellm_provider: z.string(),
-        mode: z.string(),
-        waits_for: z.string().nullable(),
-        /** Dollars per token. */
-        input_cost_per_token: z.number().nullable(),
-        output_cost_per_token: z.number().nullable(),
-        max_input_tokens: z.number().nullable(),
-      }),
-      provider_params: z.looseObject({ model: z.string() }),
-    }),
-  ),
-});
-
-type Deployment = z.infer<typeof modelList>["data"][number];
 
 const list = defineVerb({
   name: "models list",
@@ -37,9 +20,7 @@ const list = defineVerb({
     ...gatewayArg,
   },
   run: async ({ json, url }) => {
-    const { data } = modelList.parse(
-      await findGateway(url).ask("GET", "/model/info"),
-    );
+    const data = await listDeployments(findGateway(url));
     if (json === true) {
       print(JSON.stringify({ models: data }, null, 2));
     } else if (data.length === 0) {
@@ -51,6 +32,14 @@ const list = defineVerb({
         ["alias", "state", "deployment", "$ per M in", "out", "context"],
         data.map(rowOf),
       );
+      const waiting = data.find(({ model_info: info }) =>
+        info.waits_for?.endsWith("_KEY"),
+      );
+      if (waiting !== undefined) {
+        print(
+          `\nStore the key of a provider with \`hearth models key ${waiting.model_info.litellm_provider}\`.`,
+        );
+      }
     }
     return 0;
   },
@@ -60,7 +49,7 @@ function rowOf({
   model_name,
   model_info: info,
   provider_params: params,
-}: Deployment): readonly Cell[] {
+}: DeploymentRow): readonly Cell[] {
   return [
     { text: model_name, tone: "strong" },
     info.waits_for === null

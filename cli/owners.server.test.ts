@@ -104,6 +104,8 @@ test("a budget that is used up is listed first and sets the exit code", async ()
       timeout: 20_000,
     })
     .toBe(400);
+  // Lists show what is in the ledger, which follows the calls after a moment.
+  await fixture.running.gateway.ledger.flush();
   const listed = await hearth("budgets", "--json");
   expect(listed.code).toBe(1);
   expect(JSON.parse(listed.out)).toMatchObject({

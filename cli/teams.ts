@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { grouped } from "../core/words.ts";
-import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import {
   findTeamId,
   findUserId,
@@ -16,14 +15,9 @@ import { askForName, yesArg } from "./ask-for-name.ts";
 import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
-import {
-  countOf,
-  limitArgs,
-  limitsIn,
-  needChange,
-  numberOf,
-} from "./limit-options.ts";
-import { moreRows, mostArg, PAGE_SIZE, readPages } from "./read-pages.ts";
+import { limitArgs, limitsIn, needChange, numberOf } from "./limit-options.ts";
+import { printRows, rowListArgs } from "./row-list.ts";
+import { sendChange } from "./send-change.ts";
 import { paint, print, type Cell } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
@@ -55,39 +49,22 @@ const list = defineVerb({
   name: "teams list",
   description: "List teams with their members, spend and budgets.",
   example: "hearth teams list",
-  args: { ...mostArg, json, ...gatewayArg },
-  run: async ({ most, json: asJson, url }) => {
+  args: { ...rowListArgs, ...gatewayArg },
+  run: async ({ url, ...shown }) => {
     const gateway = findGateway(url);
-    const { rows: teams, total } = await readPages(
-      countOf("--most", most),
-      async (page) => {
-        const answer = teamPage.parse(
-          await gateway.ask(
-            "GET",
-            `/v2/team/list?page=${page}&page_size=${PAGE_SIZE}`,
-          ),
-        );
-        return {
-          rows: answer.teams,
-          total: answer.total,
-          pages: answer.total_pages,
-        };
-      },
-    );
-    if (asJson === true) {
-      print(JSON.stringify({ teams, total }, null, 2));
-    } else if (teams.length === 0) {
-      print(
+    return printRows(shown, {
+      name: "teams",
+      empty:
         "No teams found. Create one, for example with `hearth teams new kitchen --budget 20 --per 1mo`.",
-      );
-    } else {
-      printTable(
-        ["name", "id", "members", ...BUDGET_HEADINGS],
-        teams.map(rowOf),
-      );
-      moreRows(teams.length, total).forEach(print);
-    }
-    return 0;
+      headings: ["name", "id", "members", ...BUDGET_HEADINGS],
+      rowOf,
+      read: async (page, size) => {
+        const path = `/v2/team/list?page=${page}&page_size=${size}`;
+        const answer = teamPage.parse(await gateway.ask("GET", path));
+        const { teams: rows, total, total_pages: pages } = answer;
+        return { rows, total, pages };
+      },
+    });
   },
 });
 
@@ -200,11 +177,16 @@ const update = defineVerb({
     const gateway = findGateway(args.url);
     const changes = { team_alias: args.name, ...detailsIn(args) };
     needChange(changes, update.example);
-    return change(gateway, args, "/team/update", {
-      team_id: await findTeamId(gateway, args.team),
-      ...changes,
-      done: `Team "${args.team}" updated. Changes take effect within a second.`,
-    });
+    return sendChange(
+      gateway,
+      args,
+      "/team/update",
+      {
+        team_id: await findTeamId(gateway, args.team),
+        ...changes,
+      },
+      `Team "${args.team}" updated. Changes take effect within a second.`,
+    );
   },
 });
 
@@ -223,10 +205,15 @@ const remove = defineVerb({
         "This deletes the team and all of its keys.",
       );
     }
-    return change(gateway, args, "/team/delete", {
-      team_ids: [id],
-      done: `Team "${args.team}" and its keys deleted. The spend stays in the ledger.`,
-    });
+    return sendChange(
+      gateway,
+      args,
+      "/team/delete",
+      {
+        team_ids: [id],
+      },
+      `Team "${args.team}" and its keys deleted. The spend stays in the ledger.`,
+    );
   },
 });
 
@@ -246,15 +233,20 @@ const add = defineVerb({
   },
   run: async (args) => {
     const gateway = findGateway(args.url);
-    return change(gateway, args, "/team/member_add", {
-      team_id: await findTeamId(gateway, args.team),
-      member: {
-        user_id: (await findUserId(gateway, args.user)) ?? args.user,
-        role: args.admin === true ? "admin" : "user",
+    return sendChange(
+      gateway,
+      args,
+      "/team/member_add",
+      {
+        team_id: await findTeamId(gateway, args.team),
+        member: {
+          user_id: (await findUserId(gateway, args.user)) ?? args.user,
+          role: args.admin === true ? "admin" : "user",
+        },
+        max_budget_in_team: limitsIn(args)["max_budget"],
       },
-      max_budget_in_team: limitsIn(args)["max_budget"],
-      done: `"${args.user}" is now a member of team "${args.team}".`,
-    });
+      `"${args.user}" is now a member of team "${args.team}".`,
+    );
   },
 });
 
@@ -265,28 +257,18 @@ const removeMember = defineVerb({
   args: { ...memberArgs, json, ...gatewayArg },
   run: async (args) => {
     const gateway = findGateway(args.url);
-    return change(gateway, args, "/team/member_delete", {
-      team_id: await findTeamId(gateway, args.team),
-      user_id: (await findUserId(gateway, args.user)) ?? args.user,
-      done: `"${args.user}" removed from team "${args.team}"; their keys of the team are deleted.`,
-    });
+    return sendChange(
+      gateway,
+      args,
+      "/team/member_delete",
+      {
+        team_id: await findTeamId(gateway, args.team),
+        user_id: (await findUserId(gateway, args.user)) ?? args.user,
+      },
+      `"${args.user}" removed from team "${args.team}"; their keys of the team are deleted.`,
+    );
   },
 });
-
-/** Sends a change and prints the answer, or what was done. */
-async function change(
-  gateway: AdminApi,
-  { json: asJson }: { readonly json?: boolean | undefined },
-  path: string,
-  {
-    done,
-    ...body
-  }: Readonly<Record<string, unknown>> & { readonly done: string },
-): Promise<0> {
-  const answer = await gateway.ask("POST", path, body);
-  print(asJson === true ? JSON.stringify(answer, null, 2) : done);
-  return 0;
-}
 
 export const teams: Verb = {
   name: "teams",

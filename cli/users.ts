@@ -18,8 +18,9 @@ import { askForName, yesArg } from "./ask-for-name.ts";
 import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
-import { countOf, limitArgs, limitsIn, needChange } from "./limit-options.ts";
-import { moreRows, mostArg, PAGE_SIZE, readPages } from "./read-pages.ts";
+import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
+import { printRows, rowListArgs } from "./row-list.ts";
+import { sendChange } from "./send-change.ts";
 import { paint, print, type Cell } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
@@ -59,44 +60,30 @@ const list = defineVerb({
       description: "Only users with this in their name or email address",
       valueHint: "text",
     },
-    ...mostArg,
-    json,
+    ...rowListArgs,
     ...gatewayArg,
   },
-  run: async ({ search, most, json: asJson, url }) => {
+  run: async ({ search, url, ...shown }) => {
     const gateway = findGateway(url);
-    const { rows: users, total } = await readPages(
-      countOf("--most", most),
-      async (page) => {
+    return printRows(shown, {
+      name: "users",
+      empty:
+        "No users found. Create one, for example with `hearth users new anna --budget 20 --per 1mo`.",
+      headings: ["name", "id", "keys", ...BUDGET_HEADINGS, "role"],
+      rowOf,
+      read: async (page, size) => {
         const query = new URLSearchParams({
           page: String(page),
-          page_size: String(PAGE_SIZE),
+          page_size: String(size),
           ...(search === undefined ? {} : { search }),
         });
         const answer = userPage.parse(
           await gateway.ask("GET", `/user/list?${query}`),
         );
-        return {
-          rows: answer.users,
-          total: answer.total,
-          pages: answer.total_pages,
-        };
+        const { users: rows, total, total_pages: pages } = answer;
+        return { rows, total, pages };
       },
-    );
-    if (asJson === true) {
-      print(JSON.stringify({ users, total }, null, 2));
-    } else if (users.length === 0) {
-      print(
-        "No users found. Create one, for example with `hearth users new anna --budget 20 --per 1mo`.",
-      );
-    } else {
-      printTable(
-        ["name", "id", "keys", ...BUDGET_HEADINGS, "role"],
-        users.map(rowOf),
-      );
-      moreRows(users.length, total).forEach(print);
-    }
-    return 0;
+    });
   },
 });
 
@@ -205,16 +192,13 @@ const update = defineVerb({
     const gateway = findGateway(args.url);
     const changes = detailsIn(args);
     needChange(changes, update.example);
-    const answer = await gateway.ask("POST", "/user/update", {
-      user_id: await knownUserId(gateway, args.user),
-      ...changes,
-    });
-    print(
-      args.json === true
-        ? JSON.stringify(answer, null, 2)
-        : `User "${args.user}" updated. Changes take effect within a second.`,
+    return sendChange(
+      gateway,
+      args,
+      "/user/update",
+      { user_id: await knownUserId(gateway, args.user), ...changes },
+      `User "${args.user}" updated. Changes take effect within a second.`,
     );
-    return 0;
   },
 });
 
@@ -223,25 +207,24 @@ const remove = defineVerb({
   description: "Delete a user and their keys; their spend stays in the ledger.",
   example: "hearth users delete anna",
   args: { ...userArg, ...yesArg, json, ...gatewayArg },
-  run: async ({ user, yes, json: asJson, url }) => {
-    const gateway = findGateway(url);
+  run: async (args) => {
+    const { user } = args;
+    const gateway = findGateway(args.url);
     const id = await knownUserId(gateway, user);
-    if (yes !== true) {
+    if (args.yes !== true) {
       await askForName(
         `user "${user}"`,
         user,
         "This deletes the user and all of their keys.",
       );
     }
-    const answer = await gateway.ask("POST", "/user/delete", {
-      user_ids: [id],
-    });
-    print(
-      asJson === true
-        ? JSON.stringify(answer, null, 2)
-        : `User "${user}" and their keys deleted. The spend stays in the ledger.`,
+    return sendChange(
+      gateway,
+      args,
+      "/user/delete",
+      { user_ids: [id] },
+      `User "${user}" and their keys deleted. The spend stays in the ledger.`,
     );
-    return 0;
   },
 });
 

@@ -38,6 +38,7 @@ test("all benchmarks and campaigns are covered", () => {
     "bench:sealing",
     "bench:supervisor",
     "bench:pages",
+    "bench:tracing",
     "bench:profile",
     "bench:notes",
     "bench:soak",

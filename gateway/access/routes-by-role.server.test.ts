@@ -36,6 +36,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "POST /v1/audio/speech",
       "POST /v1/audio/transcriptions",
       "POST /v1/audio/translations",
+      "POST /guardrails/apply_guardrail",
       "POST /key/generate",
       "POST /key/update",
       "POST /key/delete",
@@ -49,6 +50,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
     [
       "GET /v1/models",
       "GET /v1/models/*",
+      "GET /guardrails/list",
       "POST /utils/token_counter",
       "GET /utils/supported_openai_params",
       "GET /model/info",

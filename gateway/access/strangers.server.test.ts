@@ -106,6 +106,7 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   "POST /key/:key/reset_spend": () => ({ reset_to: 0 }),
   "POST /user/new": () => ({ organizations: [`${MARK}-org`] }),
   "GET /user/info": () => ({ ...user }),
+  "GET /v2/user/info": () => ({ ...user }),
   "POST /user/update": () => ({ ...user, user_alias: "x" }),
   "POST /user/delete": () => ({ user_ids: [MARK] }),
   "GET /user/daily/activity": () => ({ ...user }),
@@ -117,6 +118,16 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   "POST /team/member_accept": () => ({ ...team, ...user }),
   "POST /team/member_update": () => ({ ...team, ...user, role: "admin" }),
   "POST /team/member_delete": () => ({ ...team, ...user }),
+  "POST /team/bulk_member_add": () => ({
+    ...team,
+    members: [{ user_id: "x" }],
+  }),
+  "POST /team/:team_id/member/:user_id/reset_spend": () => ({ reset_to: 0 }),
+  "POST /team/key/bulk_update": () => ({
+    ...team,
+    all_keys_in_team: true,
+    update_fields: { rpm_limit: 1 },
+  }),
   "POST /team/delete": () => ({ team_ids: [`${MARK}-team`] }),
   "POST /team/block": () => ({ ...team }),
   "POST /team/unblock": () => ({ ...team }),
@@ -148,6 +159,7 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
     model_info: { ...team },
   }),
   "POST /model/update": () => ({ model_info: { id: strangeModel } }),
+  "PATCH /model/:model_id/update": () => ({ model_name: "x" }),
   "POST /model/delete": () => ({ id: strangeModel }),
   "POST /health/test_connection": () => ({ model_info: { id: strangeModel } }),
 };
@@ -181,6 +193,7 @@ const LISTS: Partial<Record<RouteName, () => readonly Params[]>> = {
     })),
   "GET /refusals": () => [{}, { api_key: strangeKey }],
   "GET /model/info": () => [{}, { model_id: strangeModel }],
+  "GET /v2/model/info": () => [{}, { modelId: strangeModel }],
 };
 
 /** Routes that show no owner's objects. */
@@ -204,7 +217,11 @@ const OPEN = ADMIN_ROUTES.map(({ name }) => name).filter((name) => {
 
 async function ask(name: RouteName, who: string, given: Params) {
   const [method = "", pattern = ""] = name.split(" ");
-  const path = pattern.replace(":key", strangeKey);
+  const path = pattern
+    .replace(":key", strangeKey)
+    .replace(":model_id", strangeModel)
+    .replace(":team_id", team.team_id)
+    .replace(":user_id", MARK);
   if (method !== "GET") {
     return fixture.request(method, path, given, keys.get(who));
   }

@@ -370,7 +370,6 @@ test("parameters that have no effect here are rejected by name, empty ones accep
     ["region_name", "eu"],
     ["aws_secret_access_key", "secret-value"],
     ["guardrails", ["pii"]],
-    ["tag_regex", ["^User-Agent"]],
     ["rmp", 5],
   ] as const) {
     const { status, error } = await fixture.rejected(

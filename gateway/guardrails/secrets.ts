@@ -2,7 +2,7 @@ import type { GuardrailAction } from "../config/types.ts";
 import type { Checking, Finding } from "./guard.ts";
 
 const REPLACEMENT = "[REDACTED]";
-/** Lets a comment in the text switch the detectors off: not for whoever writes the text. */
+/** The rule by which a comment in the text switches detectors off: left out, since callers write the text. */
 const COMMENT_RULE = "@secretlint/secretlint-rule-filter-comments";
 const OPTIONS: Readonly<Record<string, object>> = {
   // Ids of access keys too, not only the secrets.

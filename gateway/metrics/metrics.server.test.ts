@@ -26,6 +26,9 @@ const MORE = `
 proxy_settings: { cache: true, fallbacks: [{ backed: [mock] }] }
 router_settings: { allowed_fails: 0, cooldown_minimum_calls: 1 }
 general_settings: { metrics_key: the-key-of-prometheus, metrics_label_values: 3 }
+guardrails:
+  - guardrail_name: no-secrets
+    litellm_params: { guardrail: hide-secrets, mode: pre_call }
 `;
 
 beforeAll(async () => {
@@ -293,6 +296,10 @@ test("metrics and health are served from the start, even before the database was
 });
 
 test("every metric that the example dashboard and the alert rules name exists, with its labels", async () => {
+  const checked = await testbed.gateway.chat(MASTER_KEY, "checked", {
+    guardrails: ["no-secrets"],
+  });
+  expect(checked.status).toBe(200);
   const text = await collected();
   const known = new Map(
     [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [

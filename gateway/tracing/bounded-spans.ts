@@ -123,7 +123,7 @@ class CountedExporter implements SpanExporter {
       this.#settled(spans, result);
       resolve(result);
     };
-    // The exporter's own limit is for silence: an answer that never ends would be awaited for ever.
+    // The exporter limits only silence: an answer that never ends would be awaited indefinitely.
     const deadline = setTimeout(
       () =>
         settle({

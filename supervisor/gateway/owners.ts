@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { nearest } from "../../core/nearest.ts";
 import { readable } from "../../core/words.ts";
 import { Refusal, type AdminApi } from "./admin-api.ts";
@@ -14,8 +15,18 @@ import {
 type NamedUser = Pick<ListedUser, "user_id" | "user_alias" | "user_email">;
 type NamedTeam = Pick<TeamRow, "team_id" | "team_alias">;
 
-export function userName(user: NamedUser): string {
-  return readable(user.user_alias ?? user.user_email ?? user.user_id);
+/** The full name, else the id, else, where the id was generated, the email address. */
+export function userName({
+  user_id: id,
+  user_alias: alias,
+  user_email: email,
+}: NamedUser): string {
+  return readable(alias ?? (isGenerated(id) ? (email ?? id) : id));
+}
+
+/** Whether an id was generated, as for users of LiteLLM's clients. */
+function isGenerated(id: string): boolean {
+  return z.uuid().safeParse(id).success;
 }
 
 export function teamName(team: NamedTeam): string {

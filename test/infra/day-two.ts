@@ -126,6 +126,8 @@ export async function ask(
     headers: {
       authorization: `Bearer ${bearer}`,
       "content-type": "application/json",
+      // A kept connection may lead to a gateway that no longer exists.
+      connection: "close",
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });

@@ -240,7 +240,7 @@ test("the gateway's rejections are shown at their fields, and typed values are k
   await field("mock").check();
   await send();
   expect(await page.locator("#f-team_id-mistake").innerText()).toContain(
-    "The team unknown does not exist.",
+    'No team is named "unknown".',
   );
   await page.context().close();
 });

@@ -184,7 +184,7 @@ test("hostile names run nothing, fit every screen and can be reached", async () 
   expect(await page.getByLabel(`${hostile}-model`).isChecked()).toBe(true);
   await page.getByRole("button", { name: "Save changes" }).click();
   await expectMessage(page, "updated");
-  await confirm(page, "Delete", `u ${hostile}`);
+  await confirm(page, "Delete", hostile);
   await expectMessage(page, "deleted");
   await page.context().close();
 });

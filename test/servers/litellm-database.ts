@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
+import { query, type Pool } from "../../gateway/database/pool.ts";
 
 /** The tables of a LiteLLM proxy that an import reads, as Prisma creates them from LiteLLM's public schema. */
 const SCHEMA = `
@@ -139,3 +140,32 @@ INSERT INTO "LiteLLM_VerificationToken" (token, key_name, key_alias, spend, user
     CASE WHEN n = 500 THEN '2020-01-01 00:00:00'::timestamp END, n = 600
   FROM generate_series(1, 1000) n;
 `;
+
+/** Number and digest of the rows of each table of ours that an import could change, to be compared. */
+export async function importedRows(
+  pool: Pool,
+): Promise<Readonly<Record<string, unknown>>> {
+  const tables = [
+    "keys",
+    "users",
+    "teams",
+    "team_members",
+    "organizations",
+    "organization_members",
+    "budgets",
+    "end_users",
+    "tags",
+    "rotated_keys",
+    "spend_totals",
+    "spend_log",
+    "audit_log",
+  ];
+  const counts: Record<string, unknown> = {};
+  for (const table of tables) {
+    [counts[table]] = await query(
+      pool,
+      `SELECT count(*), md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) AS digest FROM ${table} t`,
+    );
+  }
+  return counts;
+}

@@ -91,9 +91,11 @@ async function addMember(
     row: null,
   };
   return submitForm(request, reply, context, page, async (values) => {
-    const { user_id, role, ...budget } = bodyOf(
+    const { user_id, role, ...budget } = await withIds(
+      context,
       page.fields,
-      await withIds(context, page.fields, null, values),
+      null,
+      bodyOf(page.fields, values),
     );
     await context.api.ask("POST", "/team/member_add", {
       team_id: team.id,

@@ -122,16 +122,16 @@ export function bodyOf(
   );
 }
 
-/** The values with ids in place of typed names. A name that did not change keeps its id. Throws a Refusal for an unknown one. */
+/** The body with ids in place of typed names. A name that did not change keeps its id. Throws a Refusal for an unknown one. */
 export async function withIds(
   context: NounContext,
   fields: readonly NounField[],
   row: FieldContext["row"],
-  values: FieldValues,
+  body: FieldValues,
 ): Promise<FieldValues> {
   const ids: Record<string, unknown> = {};
   for (const { name, named } of fields) {
-    const typed = values[name];
+    const typed = body[name];
     if (named !== undefined && typeof typed === "string" && typed !== "") {
       ids[name] =
         row !== null && named.nameIn(row) === typed
@@ -139,7 +139,7 @@ export async function withIds(
           : await named.idOf(context, typed);
     }
   }
-  return { ...values, ...ids };
+  return { ...body, ...ids };
 }
 
 function valueOf(field: NounField, values: FieldValues): unknown {

@@ -120,7 +120,7 @@ async function create<Row, Item extends NounItem>(
   const { path, body, finish } = form.create;
   const fields = fieldsFor(form.fields, true);
   const answer = await context.api.ask("POST", path, {
-    ...bodyOf(fields, await withIds(context, fields, null, values)),
+    ...(await withIds(context, fields, null, bodyOf(fields, values))),
     ...body,
   });
   return finish(request, reply, context, answer, values);
@@ -136,7 +136,7 @@ async function update<Row, Item extends NounItem>(
   const { path, idName, titleAfter } = form.edit;
   const fields = fieldsFor(form.fields, false);
   await context.api.ask("POST", path, {
-    ...bodyOf(fields, await withIds(context, fields, item.row, values)),
+    ...(await withIds(context, fields, item.row, bodyOf(fields, values))),
     [idName]: item.id,
   });
   return redirectWithMessage(

@@ -124,7 +124,11 @@ export class DocumentFixture {
 export async function startDocumentFixture(): Promise<DocumentFixture> {
   const redis = hasRedisServer() ? await startRedis() : null;
   const gateway = await startAdminFixture(
-    "proxy_settings: { cache: true, cache_params: { type: redis } }\n",
+    `proxy_settings: { cache: true, cache_params: { type: redis }, callbacks: [prometheus] }
+guardrails:
+  - guardrail_name: no-secrets
+    litellm_params: { guardrail: hide-secrets, mode: pre_call }
+`,
     redis === null
       ? {}
       : { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },

@@ -262,12 +262,20 @@ test("calls answer as documented, and spend with them", async () => {
   await get("/utils/supported_openai_params?model=mock");
 });
 
+test("guardrails answer as documented", async () => {
+  await get("/guardrails/list");
+  await post("/guardrails/apply_guardrail", {
+    guardrail_name: "no-secrets",
+    text: "nothing secret",
+  });
+});
+
 test("health, cache and configuration answer as documented", async () => {
   for (const path of ["liveliness", "liveness", "readiness"]) {
     await get(`/health/${path}`, "");
   }
   await get("/health");
-  await testbed.refused("GET", "/health/services?service=otel");
+  await get("/health/services?service=prometheus");
   await post("/health/test_connection", { litellm_params: { model: "mock" } });
   await get("/metrics");
   await get("/cache/ping");

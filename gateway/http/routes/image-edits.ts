@@ -31,17 +31,21 @@ const EDIT: CallKind = {
     .looseObject({
       ...COMMON_FIELDS,
       image: files.optional(),
-      "image[]": files.optional(),
       mask: file.optional(),
       prompt: text.min(1),
       n: count(MAX_IMAGES).optional(),
       stream: flag.optional(),
       user: text.optional(),
     })
-    .refine((body) => (body.image ?? body["image[]"]) !== undefined, {
-      path: ["image"],
-      error: "is required and must be a file, in multipart/form-data",
-    }),
+    // OpenAI's clients name several `image[]`; documented once, since generated clients have one name for both.
+    .refine(
+      (body) =>
+        body.image !== undefined || files.safeParse(body["image[]"]).success,
+      {
+        path: ["image"],
+        error: "is required and must be a file, in multipart/form-data",
+      },
+    ),
   countInput: (gateway, body, model) =>
     gateway.tokens.countText(String(body["prompt"]), model),
 };

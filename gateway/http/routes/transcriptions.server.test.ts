@@ -240,7 +240,7 @@ describe("forms that are rejected, before a provider is called", () => {
       "guardrails",
       { model: "by-second", file: recording(1), "guardrails[]": "pii" },
       400,
-      "`guardrails` is not supported",
+      "`guardrails` names an unknown guardrail",
     ],
     [
       "a file for the gateway",

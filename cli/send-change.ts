@@ -1,0 +1,15 @@
+import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
+import { print } from "./terminal.ts";
+
+/** Sends a change to the gateway and prints the answer, or what was done. */
+export async function sendChange(
+  gateway: AdminApi,
+  { json }: { readonly json?: boolean | undefined },
+  path: string,
+  body: Readonly<Record<string, unknown>>,
+  done: string,
+): Promise<0> {
+  const answer = await gateway.ask("POST", path, body);
+  print(json === true ? JSON.stringify(answer, null, 2) : done);
+  return 0;
+}

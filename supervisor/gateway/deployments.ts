@@ -1,0 +1,29 @@
+import { z } from "zod";
+import type { AdminApi } from "./admin-api.ts";
+
+/** GET /model/info, as far as displayed. Dollars per token. */
+const deploymentList = z.object({
+  data: z.array(
+    z.looseObject({
+      model_name: z.string(),
+      model_info: z.looseObject({
+        litellm_provider: z.string(),
+        /** The variable without which it cannot be called. */
+        waits_for: z.string().nullable(),
+        input_cost_per_token: z.number().nullable(),
+        output_cost_per_token: z.number().nullable(),
+        max_input_tokens: z.number().nullable(),
+      }),
+      provider_params: z.looseObject({ model: z.string() }),
+    }),
+  ),
+});
+
+export type DeploymentRow = z.infer<typeof deploymentList>["data"][number];
+
+/** The deployments of all aliases. */
+export async function listDeployments(
+  api: AdminApi,
+): Promise<readonly DeploymentRow[]> {
+  return deploymentList.parse(await api.ask("GET", "/model/info")).data;
+}

@@ -1,0 +1,5 @@
+from prisma import Prisma  # noqa: F401
+
+
+class TransactionManager:
+    pass
