@@ -1,13 +1,6 @@
 import { execFile } from "node:child_process";
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../../infra/config/config-schema.ts";
@@ -15,11 +8,11 @@ import { imageContext } from "../../infra/images/image-context.ts";
 import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { openStack } from "../../infra/deploy/deploy-stack.ts";
-import { engineDirectory } from "../../infra/deploy/pulumi-engine.ts";
 import { modelYaml } from "../servers/gateway.ts";
 import { startProviderProcess } from "../servers/provider-process.ts";
 import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
 import { openFiles } from "./open-files.ts";
+import { linkTo, preparePulumi } from "./pulumi-directory.ts";
 import { validConfig } from "./stack-config.ts";
 import { supervisorConfig } from "./supervisors.ts";
 import {
@@ -178,7 +171,7 @@ function prepareDirectory(
   urls: { readonly provider: string; readonly webhook: string },
   pulumiRoot: string | undefined,
 ): Readonly<Record<string, string>> {
-  mkdirSync(join(directory, "state"), { recursive: true });
+  const env = preparePulumi(directory, pulumiRoot);
   writeFileSync(join(directory, "gateway.yaml"), modelYaml(urls.provider));
   writeFileSync(
     join(directory, "supervisor.yaml"),
@@ -187,33 +180,7 @@ function prepareDirectory(
   copyFileSync(inProject("Pulumi.yaml"), join(directory, "Pulumi.yaml"));
   // The engine requires `main` to exist, even for an inline program.
   linkTo(inProject("infra"), join(directory, "infra"));
-  const home = join(directory, "home");
-  const prepared = process.env["PULUMI_HOME"];
-  if (pulumiRoot !== undefined) {
-    // Where deploy expects the engine that the npm package downloads.
-    const engine = engineDirectory(home);
-    mkdirSync(dirname(engine), { recursive: true });
-    linkTo(pulumiRoot, engine);
-  } else if (prepared !== undefined) {
-    // Only the engine and plugins are shared; the selected stack is separate for each testbed.
-    mkdirSync(home, { recursive: true });
-    for (const part of ["versions", "plugins"]) {
-      linkTo(resolve(prepared, part), join(home, part));
-    }
-  }
-  return {
-    PULUMI_BACKEND_URL: `file://${join(directory, "state")}?metadata=skip`,
-    PULUMI_CONFIG_PASSPHRASE: "only for this test",
-    PULUMI_HOME: home,
-    ...(pulumiRoot === undefined && prepared === undefined
-      ? {}
-      : { PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true" }),
-    ...(pulumiRoot === undefined
-      ? {}
-      : {
-          PATH: `${installDoubles(join(directory, "plugins"))}:${process.env["PATH"] ?? ""}`,
-        }),
-  };
+  return env;
 }
 
 /** The stack's settings, except the paths of its configuration files. */
@@ -243,27 +210,4 @@ function settingsFor(engines: TwoEngines): Readonly<Record<string, string>> {
     notesOpenFiles: String(openFiles),
     memory: JSON.stringify({ postgres: 256, redis: 128, gateway: 512 }),
   };
-}
-
-function linkTo(target: string, path: string): void {
-  rmSync(path, { force: true });
-  symlinkSync(target, path);
-}
-
-/** Creates programs with the names of the engine's plugins on the PATH; they run with the project's Node. */
-function installDoubles(directory: string): string {
-  mkdirSync(directory, { recursive: true });
-  for (const [kind, name] of [
-    ["resource", "docker"],
-    ["resource", "postgresql"],
-    ["language", "nodejs"],
-  ] as const) {
-    const file = join(directory, `pulumi-${kind}-${name}`);
-    writeFileSync(
-      file,
-      `#!/bin/bash\nexec -a "$0" '${process.execPath}' '${inProject(`test/infra/doubles/${name}/main.ts`)}' "$@"\n`,
-    );
-    chmodSync(file, 0o755);
-  }
-  return directory;
 }

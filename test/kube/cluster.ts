@@ -23,6 +23,8 @@ export function clusterEnv(): Readonly<Record<string, string>> {
     KUBECONFIG: join(machine(), "kubeconfig"),
     KUBECACHEDIR: join(machine(), "kubectl"),
     HELM_CACHE_HOME: join(machine(), "helm"),
+    // `npm run deploy` asks kubectl.
+    PATH: `${process.env["PATH"] ?? ""}:${TOOLCHAIN}`,
   };
 }
 

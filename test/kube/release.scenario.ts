@@ -1,4 +1,3 @@
-import { connect } from "node:net";
 import {
   afterAll,
   beforeAll,
@@ -14,10 +13,6 @@ import {
   MAX_WAIT_MS,
   type LoadReport,
 } from "../infra/callers.ts";
-import {
-  isUndrained,
-  type GatewayInstance,
-} from "../../supervisor/gateway/instances.ts";
 import { call, endsOf, startLoad } from "../faults/calls.ts";
 import { entityOfKey } from "../faults/accounts.ts";
 import { BUDGET_CALLS, CALL_COST, CROWD, CROWD_CALL } from "../faults/crowd.ts";
@@ -25,10 +20,8 @@ import { createRandom } from "../faults/random.ts";
 import { ask, say, timed } from "../infra/day-two.ts";
 import { kubectl, power } from "./cluster.ts";
 import {
-  askGateway,
   claimsOf,
   createKey,
-  deploy,
   expectWholeLedger,
   helmTest,
   isReady,
@@ -38,12 +31,19 @@ import {
   secretOf,
   show,
   sql,
-  uninstall,
   urlOf,
   type Caller,
   type Pod,
   type Release,
 } from "./release.ts";
+import { startStandby } from "./release-standby.ts";
+import {
+  nothingUndrained,
+  scale,
+  untilConnected,
+  untilNode2,
+  untilReady,
+} from "./release-waits.ts";
 
 const PER_SECOND = 50;
 
@@ -51,26 +51,29 @@ let release: Release;
 beforeAll(async () => {
   release = await openRelease("hearth");
 });
-afterAll(() => release.provider.stop());
+afterAll(() => release.close());
 beforeEach(() => onTestFailed(() => show(release)));
 
 describe("a release", () => {
   test("a wrong value is one error, and nothing is installed", async () => {
-    await expect(deploy(release, { gateway: { replicas: 0 } })).rejects.toThrow(
-      "gateway.replicas is 0: set it to at least 1.",
+    const { stack, namespace } = release;
+    await stack.setChartValues({ ingress: { enabled: true } });
+    await expect(stack.deploy("up")).rejects.toThrow(
+      /^invalid values, nothing was changed:\n {2}ingress\.enabled is true without a host name: .*\.$/,
     );
     expect(
       await kubectl([
         "get",
         "all,secrets,persistentvolumeclaims",
-        "--namespace=hearth",
+        `--namespace=${namespace}`,
         "--output=name",
       ]),
     ).toBe("");
+    await stack.setChartValues({});
   });
 
-  test("from nothing to the first call, in a namespace that enforces PodSecurity restricted", async () => {
-    await timed("install", () => deploy(release));
+  test("from `npm run init` to the first call, in a namespace that enforces PodSecurity restricted", async () => {
+    await timed("install", () => release.stack.deploy("up"));
     expect((await podsOf(release)).filter(isReady)).toHaveLength(6);
     const answer = await ask(
       await urlOf(release, "gateway"),
@@ -82,6 +85,12 @@ describe("a release", () => {
     await expectWholeLedger(release);
   });
 
+  test("a second up changes nothing", async () => {
+    const before = (await podsOf(release)).map(uidOf);
+    expect(await release.stack.deploy("up")).toEqual(["3 same"]);
+    expect((await podsOf(release)).map(uidOf)).toEqual(before);
+  });
+
   test("helm test passes", async () => {
     const output = await timed("helm test", () => helmTest(release));
     expect(output).toContain("ready; ");
@@ -90,9 +99,12 @@ describe("a release", () => {
   test("an upgrade of the gateways fails no call, and the ledger has all of them", async () => {
     const before = (await podsOf(release, "gateway")).map(uidOf);
     await withoutFailedCall(() =>
-      timed("upgrade", () =>
-        deploy(release, { gateway: { env: { NEXT_VERSION: "1" } } }),
-      ),
+      timed("upgrade", async () => {
+        await release.stack.setChartValues({
+          gateway: { env: { NEXT_VERSION: "1" } },
+        });
+        await release.stack.deploy("up");
+      }),
     );
     const after = (await podsOf(release, "gateway")).map(uidOf);
     expect(before.filter((uid) => after.includes(uid))).toEqual([]);
@@ -100,7 +112,7 @@ describe("a release", () => {
   });
 
   test("growing from two gateways to six fails no call", async () => {
-    await withoutFailedCall(() => timed("2 → 6", () => scale(6)));
+    await withoutFailedCall(() => timed("2 → 6", () => scale(release, 6)));
     await expectWholeLedger(release);
   });
 
@@ -152,9 +164,9 @@ describe("a release", () => {
   });
 
   test("shrinking from six gateways to two fails and loses no call: removed gateways drain their journals before they stop", async () => {
-    await withoutFailedCall(() => timed("6 → 2", () => scale(2)));
+    await withoutFailedCall(() => timed("6 → 2", () => scale(release, 2)));
     await expectWholeLedger(release);
-    await nothingUndrained();
+    await nothingUndrained(release);
   });
 
   test("a node that vanishes: calls continue, its pods restart elsewhere, and the ledger has all calls", async () => {
@@ -194,7 +206,7 @@ describe("a release", () => {
             `${OUT_OF_SERVICE}=nodeshutdown:NoExecute`,
           ]);
           await withoutFailedCall(
-            () => timed("restarted elsewhere", () => untilReady(6)),
+            () => timed("restarted elsewhere", () => untilReady(release, 6)),
             through,
           );
           await stopped;
@@ -214,18 +226,35 @@ describe("a release", () => {
     await expectWholeLedger(release);
   });
 
-  test("an uninstall keeps volumes and generated secrets, with which a new installation continues", async () => {
+  test("a destroy keeps volumes and generated secrets, with which a new installation continues", async () => {
+    const { stack } = release;
     const key = await createKey(release);
     const secrets = await secretOf(release);
     const claims = await claimsOf(release);
-    await timed("uninstall", () => uninstall(release));
-    await untilReady(0);
+    await timed("destroy", () => stack.deploy("destroy", { yes: true }));
+    await untilReady(release, 0);
     expect(await claimsOf(release)).toEqual(claims);
     expect(await secretOf(release)).toEqual(secrets);
 
-    await timed("install again", () => deploy(release));
+    await timed("install again", () => stack.deploy("up"));
     expect(await secretOf(release)).toEqual(secrets);
     await ask(await urlOf(release, "gateway"), "/v1/models", key);
+    await expectWholeLedger(release);
+  });
+
+  test("a failover of Postgres to a standby without the last calls: none fails, and the ledger has all of them", async () => {
+    const standby = await timed("standby", () => startStandby(release));
+    await withoutFailedCall(async () => {
+      await standby.caughtUp();
+      await standby.cutStream();
+      await expect
+        .poll(() => standby.missingRows(), { timeout: 20_000, interval: 500 })
+        .toBeGreaterThan(PER_SECOND);
+      say(`the standby lacks ${await standby.missingRows()} calls`);
+      await timed("failover", () => standby.failOver());
+      // Gateways write again what the standby lacks, and what they took meanwhile.
+      await expectWholeLedger(release, 60_000);
+    });
     await expectWholeLedger(release);
   });
 });
@@ -251,88 +280,6 @@ async function withoutFailedCall(
     report = await load.stop();
   }
   expectNoFailedCall(report, MAX_WAIT_MS.upgrade, say);
-}
-
-/** Asserts that no gateway has stopped with calls in its journal, also with `hearth doctor`. */
-async function nothingUndrained(): Promise<void> {
-  const { instances } = (await askGateway(release, "/instances")) as {
-    readonly instances: readonly GatewayInstance[];
-  };
-  expect(instances.filter(isUndrained)).toEqual([]);
-  const report = await kubectl([
-    "exec",
-    "trial-hearth-supervisor-0",
-    `--namespace=${release.namespace}`,
-    "--",
-    "sh",
-    "-c",
-    // It ends with 1 if it finds anything else.
-    "hearth doctor || true",
-  ]);
-  expect(report).not.toContain("only in its journal");
-}
-
-/** Changes the number of gateways; returns when all are ready and those removed have stopped. */
-async function scale(replicas: number): Promise<void> {
-  await kubectl([
-    "scale",
-    "statefulset/trial-hearth-gateway",
-    `--namespace=${release.namespace}`,
-    `--replicas=${replicas}`,
-  ]);
-  await expect
-    .poll(async () => (await podsOf(release, "gateway")).map(isReady), {
-      timeout: 90_000,
-      interval: 500,
-    })
-    .toEqual(Array.from({ length: replicas }, () => true));
-}
-
-/** Waits until the release has this number of pods, all ready. */
-async function untilReady(pods: number): Promise<void> {
-  await expect
-    .poll(async () => (await podsOf(release)).map(isReady), {
-      timeout: 120_000,
-      interval: 1_000,
-    })
-    .toEqual(Array.from({ length: pods }, () => true));
-}
-
-/** Waits until no new connection to a Service leads to a pod that does not respond. */
-async function untilConnected(url: string): Promise<void> {
-  const { hostname, port } = new URL(url);
-  const connects = () =>
-    new Promise<boolean>((resolve) => {
-      const socket = connect(Number(port), hostname);
-      const end = (connected: boolean) => {
-        socket.destroy();
-        resolve(connected);
-      };
-      socket.setTimeout(1_000, () => end(false));
-      socket.once("connect", () => end(true));
-      socket.once("error", () => end(false));
-    });
-  await expect
-    .poll(() => Promise.all(Array.from({ length: 30 }, connects)), {
-      timeout: 60_000,
-      interval: 500,
-    })
-    .not.toContain(false);
-}
-
-/** Waits until the second node has this status of the condition Ready. */
-async function untilNode2(status: string): Promise<void> {
-  await expect
-    .poll(
-      () =>
-        kubectl([
-          "get",
-          "node/node2",
-          '--output=jsonpath={.status.conditions[?(@.type=="Ready")].status}',
-        ]),
-      { timeout: 60_000, interval: 500 },
-    )
-    .toBe(status);
 }
 
 function uidOf({ metadata }: Pod): string {

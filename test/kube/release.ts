@@ -1,22 +1,21 @@
 import pg from "pg";
 import { expect } from "vitest";
+import { RELEASE_NAME } from "../../infra/grown/release-name.ts";
 import { ask, say } from "../infra/day-two.ts";
-import { modelYaml } from "../servers/gateway.ts";
 import {
   startProviderProcess,
   type ProviderProcess,
 } from "../servers/provider-process.ts";
 import { CONTROL_PLANE, createNamespace, get, kubectl } from "./cluster.ts";
-import { CHART, helm, type ChartValues } from "./helm.ts";
+import { helm } from "./helm.ts";
+import { initStack, type ReleaseStack } from "./release-stack.ts";
 
-const NAME = "trial";
-const FULL_NAME = `${NAME}-hearth`;
-const INSTALLED_WITHIN = "4m";
-
-/** A release of the chart in a namespace of its own, and a provider for its gateways. */
+/** A release of the chart in a namespace of its own, the stack that it belongs to, and a provider for its gateways. */
 export interface Release {
   readonly namespace: string;
+  readonly stack: ReleaseStack;
   readonly provider: ProviderProcess;
+  close(): Promise<void>;
 }
 
 export interface Pod {
@@ -38,76 +37,32 @@ export interface Pod {
 /** Prepares a release: nothing is installed yet. */
 export async function openRelease(namespace: string): Promise<Release> {
   await createNamespace(namespace);
+  const provider = await startProviderProcess({
+    host: CONTROL_PLANE,
+    quiet: true,
+  });
+  const stack = await initStack(namespace, provider.url);
   return {
     namespace,
-    provider: await startProviderProcess({ host: CONTROL_PLANE, quiet: true }),
-  };
-}
-
-/** Values that differ from the chart's: images of this machine, a provider, short pauses, stores on the first node. */
-function valuesFor({ provider }: Release): ChartValues {
-  const image = (name: string) => ({
-    repository: `docker.io/hearth-test/${name}`,
-    tag: "latest",
-  });
-  const nodeSelector = { "kubernetes.io/hostname": "node1" };
-  return {
-    images: {
-      gateway: image("gateway"),
-      supervisor: image("supervisor"),
-      couchdb: image("notes"),
-      postgres: image("postgres"),
-      redis: image("redis"),
+    stack,
+    provider,
+    async close() {
+      stack.remove();
+      await provider.stop();
     },
-    gatewayLocalConfig: modelYaml(provider.url),
-    endpointDelay: "3s",
-    drainNotice: "3s",
-    drainTimeout: "30s",
-    postgres: { bundled: { nodeSelector } },
-    redis: { bundled: { nodeSelector } },
   };
-}
-
-/** `helm upgrade --install` with these values in addition; returns when everything is ready. Throws Helm's error. */
-export async function deploy(
-  release: Release,
-  values: ChartValues = {},
-): Promise<void> {
-  await ofHelm(
-    release,
-    [
-      "upgrade",
-      "--install",
-      NAME,
-      CHART,
-      "--wait",
-      `--timeout=${INSTALLED_WITHIN}`,
-      "--values=-",
-    ],
-    { ...valuesFor(release), ...values },
-  );
-}
-
-export async function uninstall(release: Release): Promise<void> {
-  await ofHelm(release, ["uninstall", NAME, "--wait"]);
 }
 
 /** `helm test`; returns the output with the logs of the tests. */
-export function helmTest(release: Release): Promise<string> {
-  return ofHelm(release, ["test", NAME, "--logs"]);
-}
-
-async function ofHelm(
-  { namespace }: Release,
-  args: readonly string[],
-  values?: ChartValues,
-): Promise<string> {
-  const { ok, stdout, stderr } = await helm(
-    [...args, `--namespace=${namespace}`],
-    values === undefined ? undefined : JSON.stringify(values),
-  );
+export async function helmTest({ namespace }: Release): Promise<string> {
+  const { ok, stdout, stderr } = await helm([
+    "test",
+    RELEASE_NAME,
+    "--logs",
+    `--namespace=${namespace}`,
+  ]);
   if (!ok) {
-    throw new Error(`helm ${args[0]}: ${stderr}${stdout}`);
+    throw new Error(`helm test: ${stderr}${stdout}`);
   }
   return stdout;
 }
@@ -118,7 +73,7 @@ export async function podsOf(
   component?: string,
 ): Promise<readonly Pod[]> {
   const labels = [
-    `app.kubernetes.io/instance=${NAME}`,
+    `app.kubernetes.io/instance=${RELEASE_NAME}`,
     component === undefined
       ? "app.kubernetes.io/component notin (test)"
       : `app.kubernetes.io/component=${component}`,
@@ -165,7 +120,7 @@ export async function urlOf(
       readonly clusterIP: string;
       readonly ports: readonly { readonly port: number }[];
     };
-  }>(`service/${FULL_NAME}-${component}`, `--namespace=${namespace}`);
+  }>(`service/${RELEASE_NAME}-${component}`, `--namespace=${namespace}`);
   return `http://${spec.clusterIP}:${spec.ports[0]?.port}`;
 }
 
@@ -176,7 +131,7 @@ export async function secretOf(
 ): Promise<Readonly<Record<string, string>>> {
   const { data } = await get<{
     readonly data: Readonly<Record<string, string>>;
-  }>(`secret/${FULL_NAME}${part}`, `--namespace=${namespace}`);
+  }>(`secret/${RELEASE_NAME}${part}`, `--namespace=${namespace}`);
   return Object.fromEntries(
     Object.entries(data).map(([name, value]) => [
       name,
@@ -234,14 +189,15 @@ export async function newCaller(release: Release): Promise<Caller> {
 }
 
 /**
- * Waits until each call that the provider finished is in the ledger; asserts that none is there twice, and that the sums of all
+ * Waits until each call that the provider has finished by now is in the ledger; asserts that none is there twice, and that the sums of all
  * payers are those of their rows.
  */
 export async function expectWholeLedger(
   release: Release,
   withinMs = 10_000,
 ): Promise<void> {
-  const finished = release.provider.finished();
+  // Others may continue to call.
+  const finished = new Set(release.provider.finished());
   const rows = () =>
     sql<{ readonly request_id: string }>(
       release,
@@ -269,7 +225,7 @@ export async function show({ namespace }: Release): Promise<void> {
     ["get", "events", "--sort-by=.lastTimestamp"],
     [
       "logs",
-      "--selector=app.kubernetes.io/instance=trial",
+      "--selector=app.kubernetes.io/instance=hearth",
       "--all-containers",
       "--prefix",
       "--tail=15",

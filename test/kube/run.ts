@@ -8,7 +8,14 @@ import { runScript } from "../infra/two-engines.ts";
 
 const MACHINE = "test/infra/machine.sh";
 
-await runScript("scripts/toolchain.sh", "kube", "coredns", "helm", "caddy");
+await runScript(
+  "scripts/toolchain.sh",
+  "kube",
+  "coredns",
+  "helm",
+  "caddy",
+  "pulumi",
+);
 await runScript(MACHINE, "images");
 const images = await runScript(
   MACHINE,

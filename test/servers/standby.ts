@@ -10,7 +10,6 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import pg from "pg";
-import type { PostgresPlace } from "../../embedded/postgres-place.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
 import {
   startPostgres,
@@ -100,8 +99,13 @@ class Replication implements TestReplication {
     await this.#stream?.close();
     const stream = await startRelay(this.#primary.port, postgresWire);
     this.#stream = stream;
+    const { data, url } = this.#primary;
     this.#standby = await startPostgres(KEEP_WAL, (place) =>
-      copyCluster(this.#primary, place, stream.port),
+      copyCluster(
+        { url: url("postgres"), data },
+        place.data,
+        `host=127.0.0.1 port=${stream.port} password=${SUPERUSER_PASSWORD}`,
+      ),
     );
     await this.caughtUp();
   }
@@ -121,43 +125,45 @@ class Replication implements TestReplication {
   }
 }
 
-/** What `pg_basebackup --write-recovery-conf` does, which the packaged Postgres does not have. */
-async function copyCluster(
-  primary: TestPostgres,
-  { data, user }: PostgresPlace,
-  streamPort: number,
+/**
+ * What `pg_basebackup --write-recovery-conf` does, which the packaged Postgres does not have: copies the data directory of the running
+ * server at `url` (as superuser) into one of a standby that follows `conninfo`.
+ */
+export async function copyCluster(
+  { url, data: from }: { readonly url: string; readonly data: string },
+  to: string,
+  conninfo: string,
 ): Promise<void> {
-  const client = new pg.Client({ connectionString: primary.url("postgres") });
+  const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
     await client.query("SELECT pg_backup_start('standby', true)");
-    mkdirSync(dirname(data), { recursive: true, mode: 0o711 });
-    copyWhileWritten(primary.data, data);
+    mkdirSync(dirname(to), { recursive: true, mode: 0o711 });
+    copyWhileWritten(from, to);
     const { rows } = await client.query<{ labelfile: string }>(
       "SELECT labelfile FROM pg_backup_stop(false)",
     );
-    writeFileSync(join(data, "backup_label"), rows[0]?.labelfile ?? "");
+    writeFileSync(join(to, "backup_label"), rows[0]?.labelfile ?? "");
   } finally {
     await client.end();
   }
   for (const file of ["postmaster.pid", "postmaster.opts"]) {
-    rmSync(join(data, file), { force: true });
+    rmSync(join(to, file), { force: true });
   }
-  const wal = join(data, "pg_wal");
+  const wal = join(to, "pg_wal");
   for (const name of readdirSync(wal)) {
     if (statSync(join(wal, name)).isFile()) {
       rmSync(join(wal, name));
     }
   }
-  writeFileSync(join(data, "standby.signal"), "");
+  writeFileSync(join(to, "standby.signal"), "");
   appendFileSync(
-    join(data, "postgresql.auto.conf"),
-    `primary_conninfo = 'host=127.0.0.1 port=${streamPort} user=postgres password=${SUPERUSER_PASSWORD} sslmode=disable gssencmode=disable'\n`,
+    join(to, "postgresql.auto.conf"),
+    `primary_conninfo = '${conninfo} user=postgres sslmode=disable gssencmode=disable'\n`,
   );
-  if (user !== undefined) {
-    for (const file of ["backup_label", "standby.signal"]) {
-      chownSync(join(data, file), user.uid, user.gid);
-    }
+  const { uid, gid } = statSync(from);
+  for (const file of ["backup_label", "standby.signal"]) {
+    chownSync(join(to, file), uid, gid);
   }
 }
 

@@ -30,14 +30,19 @@ export interface ResourceDouble {
   readonly delete: (id: string, state: Values) => Promise<void>;
 }
 
-/** Created but unhealthy: it exists under this id, and the next `up` replaces it. */
+/** Created but unhealthy: it exists under this id, and the next `up` replaces it, or updates it as the engine does by itself. */
 export class CreatedUnhealthy extends Error {
   readonly id: string;
   readonly state: Values;
-  constructor(id: string, state: Values, reason: string) {
+  constructor(
+    id: string,
+    state: Values,
+    reason: string,
+    next: "replace" | "update" = "replace",
+  ) {
     super(reason);
     this.id = id;
-    this.state = state;
+    this.state = next === "replace" ? { ...state, [UNWELL]: true } : state;
   }
 }
 
@@ -230,7 +235,7 @@ function asStatus(
   if (error instanceof CreatedUnhealthy) {
     const details = build(new messages.ErrorResourceInitFailed!(), {
       Id: error.id,
-      Properties: toStruct({ ...error.state, [UNWELL]: true }),
+      Properties: toStruct(error.state),
       ReasonsList: [message],
     });
     const any = new Any();
