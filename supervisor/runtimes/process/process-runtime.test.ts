@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSmallDisk } from "../../../test/servers/small-disk.ts";
 import { answersOk } from "../../checks/http-get.ts";
@@ -186,6 +187,24 @@ test("all large logs are rotated, and one failure does not prevent the others", 
   runtime.rotateLogs();
   expect(sizes()).toEqual([0, 0, 0]);
   expect(sizeOf(join(logs, "echo-calls.jsonl.1"))).toBe(11 * 1024 * 1024);
+});
+
+test("a restart ends, too, when another is requested before the program is up", async () => {
+  const sick = join(place.directory, "sick");
+  const runtime = runtimeOf([await program("one", ["--sick-file", sick])]);
+  await runtime.start();
+  writeFileSync(sick, "");
+  const first = runtime.restart("one", "check one is down", "supervisor");
+  // Also long enough for it to wait for the new process instead of the end of the old one.
+  await expect(Promise.race([first, wait(500, "starting")])).resolves.toBe(
+    "starting",
+  );
+  expect(runtime.inspect("one")?.state).toBe("starting");
+  const second = runtime.restart("one", "requested", "operator");
+  rmSync(sick);
+  await second;
+  await first;
+  expect(runtime.inspect("one")?.state).toBe("running");
 });
 
 test("a service that could not start again is not stopped, whoever requests the restart", async () => {

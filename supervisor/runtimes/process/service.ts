@@ -94,8 +94,10 @@ export class Service {
       );
     }
     this.#restartAsked = true;
+    const earlier = this.#firstUp;
     this.#firstUp = Promise.withResolvers<void>();
-    this.#firstUp.promise.catch(() => {});
+    // An earlier restart that still waits ends with this one.
+    this.#firstUp.promise.then(earlier.resolve, earlier.reject);
     this.#become("stopping", { reason });
     this.#turn.abort();
     await this.#end(withinMs);
