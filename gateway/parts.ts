@@ -41,6 +41,7 @@ import {
 import type { Catalog } from "./routing/catalog.ts";
 import { Cooldowns } from "./routing/cooldowns.ts";
 import { ModelHealth } from "./routing/health.ts";
+import { ProviderBudgets } from "./routing/provider-budgets.ts";
 import type { Router } from "./routing/route.ts";
 import { createObservations } from "./routing/strategies.ts";
 import { createMemoryUsage, createRedisUsage } from "./routing/usage.ts";
@@ -228,6 +229,12 @@ export class GatewayParts implements Gateway {
       }),
       usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
       observations: createObservations(),
+      providerBudgets: new ProviderBudgets({
+        budgets: () => live.config.router.providerBudgets,
+        timeZone: this.startConfig.general.timezone,
+        pool: this.callPool,
+        log: this.log,
+      }),
     };
   }
 

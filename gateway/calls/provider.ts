@@ -555,10 +555,17 @@ function noDeployments(
       }
     }
   }
+  const why = `No deployment of ${group.alias} is available (${errorTextFor(caller, gateway, reason)}).`;
+  if (retryAfterMs === Infinity) {
+    return new CallError(
+      "no_deployments_available",
+      `${why} Its operator can raise the budget (\`provider_budget_config\`).`,
+    );
+  }
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return new CallError(
     "no_deployments_available",
-    `No deployment of ${group.alias} is available (${errorTextFor(caller, gateway, reason)}). Try again in ${seconds} s.`,
+    `${why} Try again in ${seconds} s.`,
     { headers: { "retry-after": String(seconds) } },
   );
 }

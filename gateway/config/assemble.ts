@@ -4,6 +4,7 @@ import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache } from "./cache.ts";
 import { readCallWebhook } from "./call-webhook.ts";
 import { readCallbacks } from "./callbacks.ts";
+import { readProviderBudgets } from "./provider-budgets.ts";
 import { readLitellmMetrics } from "./litellm-metrics.ts";
 import { numberVariable, readNumber } from "./numbers.ts";
 import { readRedis } from "./redis.ts";
@@ -38,7 +39,7 @@ export function assemble(
     files: parts.files,
     models: parts.models,
     guardrails: parts.guardrails,
-    router: readRouter(parts),
+    router: readRouter(reading, parts),
     cache: readCache(reading, parts, redis),
     redis,
     database: readDatabase(reading, read, general),
@@ -63,7 +64,8 @@ export function assemble(
   };
 }
 
-function readRouter({ router, proxy }: Parts): RouterConfig {
+function readRouter(reading: Reading, parts: Parts): RouterConfig {
+  const { router, proxy } = parts;
   return {
     strategy: router.routing_strategy ?? "usage-based-routing",
     allowedFails: router.allowed_fails ?? proxy.allowed_fails ?? 3,
@@ -86,6 +88,7 @@ function readRouter({ router, proxy }: Parts): RouterConfig {
           : "off",
     tagFilteringMatchAny: router.tag_filtering_match_any ?? true,
     modelGroupAlias: router.model_group_alias ?? {},
+    providerBudgets: readProviderBudgets(reading, parts),
   };
 }
 

@@ -203,6 +203,26 @@ test.each([
   },
 );
 
+test("a provider's budget has both of LiteLLM's names, and mistakes are reported", () => {
+  const budgets = (lines: string) =>
+    `${model("model: ollama/x, api_base: http://h:1")}router_settings:\n  provider_budget_config:\n${lines}`;
+  const loaded = load(
+    budgets(
+      "    openai: { budget_limit: 5, time_period: 1d }\n    ollama: { max_budget: 0.5 }\n",
+    ),
+  );
+  expect(loaded.ok && [...loaded.config.router.providerBudgets]).toEqual([
+    ["openai", { maxBudget: 5, budgetDuration: "1d" }],
+    ["ollama", { maxBudget: 0.5, budgetDuration: null }],
+  ]);
+  expect(
+    problems(budgets("    opnai: { max_budget: 5 }\n    openai: {}\n")),
+  ).toEqual([
+    'config/gateway.yaml:6: router_settings.provider_budget_config.opnai: unknown provider "opnai" (did you mean "openai"?)',
+    "config/gateway.yaml:7: router_settings.provider_budget_config.openai: max_budget is required, in dollars",
+  ]);
+});
+
 test("unknown settings cause warnings with the nearest known one", () => {
   const text = `${model("model: ollama/x, api_bse: http://h:1")}router_settings:
   colldown_time: 5

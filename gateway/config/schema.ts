@@ -151,9 +151,18 @@ export const routerSettings = z.object({
   model_group_alias: groupAliases(),
   enable_tag_filtering: flag(),
   tag_filtering_match_any: flag(),
+  provider_budget_config: record("a mapping of providers to budgets"),
   redis_host: text(),
   redis_port: whole(1, 65_535),
   redis_password: text(),
+});
+
+/** LiteLLM has two names for each. */
+export const providerBudget = z.object({
+  max_budget: amount("dollars"),
+  budget_limit: amount("dollars"),
+  budget_duration: budgetDuration(),
+  time_period: budgetDuration(),
 });
 
 export const proxySettings = z.object({

@@ -175,6 +175,14 @@ export type RoutingStrategy =
 /** Alias → aliases to try after it, in order. `*` matches every alias. */
 export type Fallbacks = Readonly<Record<string, readonly string[]>>;
 
+/** Of a whole provider, for all callers together. */
+export interface ProviderBudget {
+  /** Dollars. */
+  readonly maxBudget: number;
+  /** null: never reset. */
+  readonly budgetDuration: string | null;
+}
+
 export interface RouterConfig {
   readonly strategy: RoutingStrategy;
   /** A deployment cools down after more failures in a minute than this, if they are also … */
@@ -199,6 +207,8 @@ export interface RouterConfig {
   readonly modelGroupAlias: Readonly<
     Record<string, { readonly model: string; readonly hidden: boolean }>
   >;
+  /** By the provider's name. */
+  readonly providerBudgets: ReadonlyMap<string, ProviderBudget>;
 }
 
 export type CachedCallType = "acompletion" | "aembedding";

@@ -8,6 +8,7 @@ import {
 } from "../providers/failure.ts";
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
 import { cooldownId, type Cooldowns } from "./cooldowns.ts";
+import type { ProviderBudgets, UsedUp } from "./provider-budgets.ts";
 import { orderBy, type CallSize, type Observations } from "./strategies.ts";
 import type { DeploymentUsage, Taken } from "./usage.ts";
 
@@ -17,6 +18,7 @@ export interface Router {
   readonly cooldowns: Cooldowns;
   readonly usage: DeploymentUsage;
   readonly observations: Observations;
+  readonly providerBudgets: ProviderBudgets;
 }
 
 /** The next deployment for a call. */
@@ -31,7 +33,8 @@ export interface Target {
 
 /** No deployment can take the call now. */
 export interface NoTarget {
-  readonly cause: "cooldown" | "limit";
+  readonly cause: "budget" | "cooldown" | "limit";
+  /** Infinity: waiting does not help. */
   readonly retryAfterMs: number;
   readonly reason: string;
 }
@@ -167,9 +170,16 @@ export class Route {
   }
 
   async #choose(pause: number): Promise<Target | NoTarget> {
-    const usable = this.#usable(pause);
-    if (usable.length === 0) {
+    const free = this.#usable(pause);
+    if (free.length === 0) {
       return coolingOf(this.#router, this.#group);
+    }
+    const { providerBudgets } = this.#router;
+    const { usable, usedUp } = providerBudgets.none
+      ? { usable: free, usedUp: [] }
+      : await providerBudgets.select(free);
+    if (usable.length === 0) {
+      return usedUpOf(usedUp);
     }
     const ordered = this.#order(usable);
     const limited = needsCounting(this.#router.config, this.#group);
@@ -318,6 +328,20 @@ function coolingOf(router: Router, group: ModelGroup): NoTarget {
       soonest === undefined
         ? "it has no deployments"
         : `${soonest.address}: ${soonest.reason}`,
+  };
+}
+
+function usedUpOf(usedUp: readonly UsedUp[]): NoTarget {
+  const resetsAt = Math.min(...usedUp.map((each) => each.resetsAt));
+  return {
+    cause: "budget",
+    retryAfterMs: Math.max(0, resetsAt - Date.now()),
+    reason: usedUp
+      .map(
+        ({ provider, budget }) =>
+          `provider ${provider} has used up its budget of $ ${budget}`,
+      )
+      .join("; "),
   };
 }
 

@@ -84,6 +84,24 @@ function ofPayers(
   };
 }
 
+/** Of `provider_budget_config`; null: unknown. */
+export function remainingOfProviders(
+  remaining: () => ReadonlyMap<string, number> | null,
+): LitellmFamily {
+  const metric = "litellm_provider_remaining_budget_metric";
+  return {
+    metric,
+    create: (labels) =>
+      gauge(metric, "Dollars that remain of the provider's budget.", () => {
+        const samples = [...(remaining() ?? [])].map(
+          ([provider, dollars]) =>
+            [project({ api_provider: provider }, labels), dollars] as const,
+        );
+        return distinct(samples, Math.min);
+      }),
+  };
+}
+
 function teamSizes(states: () => PayerStates | null): LitellmFamily {
   const metric = "litellm_team_members_metric";
   return {

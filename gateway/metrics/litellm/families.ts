@@ -1,6 +1,7 @@
 import type { Gateway } from "../../gateway.ts";
+import type { ProviderBudgets } from "../../routing/provider-budgets.ts";
 import { gauge, one, type Family } from "../family.ts";
-import { budgetFamilies } from "./budget-families.ts";
+import { budgetFamilies, remainingOfProviders } from "./budget-families.ts";
 import { callFamilies } from "./call-families.ts";
 import { deploymentFamilies } from "./deployment-families.ts";
 import type { LitellmMetrics } from "./litellm-metrics.ts";
@@ -12,17 +13,21 @@ import { labelsOf } from "./selection.ts";
 export class LitellmFamilies {
   readonly all: readonly Family[];
   readonly #payers: PayerStateReader;
+  readonly #providers: ProviderBudgets;
   #states: PayerStates | null = null;
+  #remaining: ReadonlyMap<string, number> | null = null;
 
   constructor(gateway: Gateway, metrics: LitellmMetrics) {
     const { config, maxValues } = metrics;
     const { timezone } = gateway.config.general;
     this.#payers = new PayerStateReader(gateway, maxValues, config.endUsers);
+    this.#providers = gateway.router.providerBudgets;
     const states = () => this.#states;
     const families = [
       ...callFamilies(metrics),
       ...deploymentFamilies(gateway, metrics),
       ...budgetFamilies(states, timezone),
+      remainingOfProviders(() => this.#remaining),
       inFlight(gateway),
     ];
     this.all = families.flatMap(({ metric, create }) => {
@@ -33,7 +38,10 @@ export class LitellmFamilies {
 
   /** Reads from Postgres what the next samples show. */
   async refresh(): Promise<void> {
-    this.#states = await this.#payers.read();
+    [this.#states, this.#remaining] = await Promise.all([
+      this.#payers.read(),
+      this.#providers.remaining(),
+    ]);
   }
 }
 

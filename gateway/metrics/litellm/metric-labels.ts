@@ -143,6 +143,7 @@ export const METRIC_LABELS = {
   litellm_remaining_customer_budget_metric: ["end_user"],
   litellm_customer_max_budget_metric: ["end_user"],
   litellm_customer_budget_remaining_hours_metric: ["end_user"],
+  litellm_provider_remaining_budget_metric: ["api_provider"],
   litellm_team_members_metric: TEAM,
   litellm_in_flight_requests: [],
   litellm_total_users: [],
