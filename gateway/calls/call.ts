@@ -193,7 +193,7 @@ export async function startCall(
     deadlineAt: deadlineOf(gateway.config, options, startedAt),
     whole: null,
     ...sender,
-    sessionId: sessionOf(received, request) ?? person.session,
+    sessionId: sessionIdOf(received, request) ?? person.session,
     trace: null,
     guards,
   };
@@ -448,7 +448,7 @@ function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
   return Object.fromEntries(found);
 }
 
-function sessionOf(body: CallBody, request: FastifyRequest): string | null {
+function sessionIdOf(body: CallBody, request: FastifyRequest): string | null {
   const named = [
     headerOf(request, "trace-id"),
     body["litellm_session_id"],

@@ -17,6 +17,7 @@ import type { Taken } from "../routing/usage.ts";
 import type { Attempt } from "./attempt.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { sessionOf } from "./session.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import {
@@ -96,6 +97,7 @@ export async function chooseDeployment(
       outputTokens: call.outputTokens,
       measure: call.measure,
     },
+    session: () => sessionOf(call, gateway.config.router.sessionAffinity),
     numRetries: call.options.numRetries,
     fallbacks: call.fallbacks.names,
     find: (name) => fallbackNamed(gateway, call, name),

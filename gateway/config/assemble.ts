@@ -88,6 +88,7 @@ function readRouter(reading: Reading, parts: Parts): RouterConfig {
           : "off",
     tagFilteringMatchAny: router.tag_filtering_match_any ?? true,
     modelGroupAlias: router.model_group_alias ?? {},
+    sessionAffinity: router.session_affinity ?? true,
     providerBudgets: readProviderBudgets(reading, parts),
   };
 }

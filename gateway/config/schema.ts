@@ -151,6 +151,7 @@ export const routerSettings = z.object({
   model_group_alias: groupAliases(),
   enable_tag_filtering: flag(),
   tag_filtering_match_any: flag(),
+  session_affinity: flag(),
   provider_budget_config: record("a mapping of providers to budgets"),
   redis_host: text(),
   redis_port: whole(1, 65_535),

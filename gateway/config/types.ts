@@ -207,6 +207,8 @@ export interface RouterConfig {
   readonly modelGroupAlias: Readonly<
     Record<string, { readonly model: string; readonly hidden: boolean }>
   >;
+  /** Whether calls of a session stay at one deployment of an alias. */
+  readonly sessionAffinity: boolean;
   /** By the provider's name. */
   readonly providerBudgets: ReadonlyMap<string, ProviderBudget>;
 }

@@ -9,7 +9,12 @@ import {
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
 import { cooldownId, type Cooldowns } from "./cooldowns.ts";
 import type { ProviderBudgets, UsedUp } from "./provider-budgets.ts";
-import { orderBy, type CallSize, type Observations } from "./strategies.ts";
+import {
+  orderBy,
+  type CallSize,
+  type Observations,
+  type Session,
+} from "./strategies.ts";
 import type { DeploymentUsage, Taken } from "./usage.ts";
 
 /** What deployments are chosen with; shared by all calls. */
@@ -50,6 +55,8 @@ export interface RouteOptions {
   readonly find: (name: string) => ModelGroup | null;
   /** Whether a fallback may be used: allowed to the caller, and within what the call may cost. */
   readonly mayFallBack: (group: ModelGroup) => Promise<boolean>;
+  /** Asked only where there is a choice. */
+  readonly session: () => Session | null;
   readonly random?: () => number;
 }
 
@@ -77,6 +84,8 @@ export class Route {
   readonly #fallbacks: string[] = [];
   /** The call follows `content_policy_fallbacks`: a further rejection of its content leads on. */
   #followsContentPolicy = false;
+  /** undefined: not asked for yet. */
+  #session: Session | null | undefined;
   /** Cooldowns that have counted this call: each counts it once, however often it is retried. */
   readonly #counted = new Set<string>();
 
@@ -229,8 +238,19 @@ export class Route {
       fresh.length > 0 ? fresh : usable,
       this.#router.observations,
       this.#options.size,
+      this.#sessionAmong(usable),
       this.#random,
     );
+  }
+
+  #sessionAmong(usable: readonly PricedDeployment[]): Session | null {
+    if (usable.length < 2) {
+      return null;
+    }
+    if (this.#session === undefined) {
+      this.#session = this.#options.session();
+    }
+    return this.#session;
   }
 
   #take(ordered: readonly PricedDeployment[]): Promise<Taken | null> {
@@ -238,7 +258,8 @@ export class Route {
     return this.#router.usage.take(
       ordered,
       inputTokens + outputTokens,
-      this.#router.config.strategy !== "usage-based-routing",
+      this.#router.config.strategy !== "usage-based-routing" ||
+        this.#sessionAmong(ordered) !== null,
     );
   }
 

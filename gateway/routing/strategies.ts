@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { pricesCalls } from "../pricing/price-card.ts";
 import { mostExpensive, type Measure } from "../pricing/prices.ts";
 import type { RoutingStrategy } from "../config/types.ts";
@@ -15,6 +16,7 @@ export interface Observations {
   latencyMs(deploymentId: string): number;
 }
 
+const UINT32 = 2 ** 32;
 const NEWEST_WEIGHT = 0.2;
 
 export function createObservations(now: () => number = Date.now): Observations {
@@ -38,6 +40,13 @@ export function createObservations(now: () => number = Date.now): Observations {
   };
 }
 
+/** What the calls of one session have in common. */
+export interface Session {
+  readonly key: string;
+  /** The client named it; else it was found by the start of the conversation. */
+  readonly isNamed: boolean;
+}
+
 /** The size of a call, by which deployments are ordered. */
 export interface CallSize {
   readonly inputTokens: number;
@@ -46,28 +55,36 @@ export interface CallSize {
 }
 
 /**
- * Deployments in the order of a strategy. Ties are broken at random, so that equals share the load.
- * `usage-based-routing` needs no order: the counters choose.
+ * Deployments in the order of a strategy. Ties are broken at random, so that equals share the load; for a session always in the
+ * same way, and one that the client named stays where it is however busy or slow. `usage-based-routing` needs no order without a
+ * session: the counters choose.
  */
 export function orderBy(
   strategy: RoutingStrategy,
   deployments: readonly PricedDeployment[],
   seen: Observations,
   size: CallSize,
+  session: Session | null,
   random: () => number = Math.random,
 ): readonly PricedDeployment[] {
   if (deployments.length < 2) {
     return deployments;
   }
-  const shuffled = shuffle(deployments, random);
+  const shuffled = shuffle(
+    deployments,
+    session === null ? random : (id) => drawOf(session, id),
+  );
+  const stays = session?.isNamed === true;
   switch (strategy) {
     case "usage-based-routing":
     case "simple-shuffle":
       return shuffled;
     case "least-busy":
-      return sortBy(shuffled, ({ id }) => seen.busy(id));
+      return stays ? shuffled : sortBy(shuffled, ({ id }) => seen.busy(id));
     case "latency-based-routing":
-      return sortBy(shuffled, ({ id }) => seen.latencyMs(id));
+      return stays
+        ? shuffled
+        : sortBy(shuffled, ({ id }) => seen.latencyMs(id));
     case "cost-based-routing":
       return sortBy(shuffled, ({ priceCard }) =>
         priceCard === null || !pricesCalls(priceCard)
@@ -96,16 +113,25 @@ function sortBy(
 /** Weighted shuffle: each position goes to one of the remaining deployments with a probability by weight. */
 function shuffle(
   deployments: readonly PricedDeployment[],
-  random: () => number,
+  draw: (deploymentId: string) => number,
 ): readonly PricedDeployment[] {
   // Exponential clocks: the probability to ring first is proportional to the rate.
   const rings = new Map(
     deployments.map((deployment) => [
       deployment.id,
       deployment.weight > 0
-        ? -Math.log(1 - random()) / deployment.weight
+        ? -Math.log(1 - draw(deployment.id)) / deployment.weight
         : Infinity,
     ]),
   );
   return sortBy(deployments, ({ id }) => rings.get(id) ?? Infinity);
+}
+
+/**
+ * A number from 0 (inclusive) to 1, always the same for a session and a deployment: all gateways put the deployments in the same
+ * order without a shared memory of sessions, and a deployment that is left out moves only its own sessions ("rendezvous hashing").
+ */
+function drawOf({ key }: Session, deploymentId: string): number {
+  const digest = createHash("sha1").update(`${key}\0${deploymentId}`).digest();
+  return digest.readUInt32BE(0) / UINT32;
 }
