@@ -248,6 +248,22 @@ test("limits, times, prices, headers and call defaults are typed", () => {
   expect(first?.headers["openai-organization"]?.reveal()).toBe("org-1");
 });
 
+test("cache: auto is for Anthropic's models", () => {
+  const entry = (model: string) => ({
+    model_name: "a",
+    provider_params: { model, api_key: "x", cache: "auto" },
+  });
+  expect(
+    models([entry("anthropic/claude"), entry("openai/gpt")]).map(
+      ({ cacheMarks }) => cacheMarks,
+    ),
+  ).toEqual([true, false]);
+  const result = load(JSON.stringify({ model_list: [entry("openai/gpt")] }));
+  expect(result.warnings.map(({ message }) => message)).toEqual([
+    "has no effect: other providers than Anthropic cache prompts without marks",
+  ]);
+});
+
 test("ids stay when an address changes behind its variable, and differ between entries", () => {
   const entry = {
     model_name: "a",

@@ -150,6 +150,7 @@ export function readDeployment(
     headers: readHeaders(params),
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,
+    cacheMarks: marksCache(reading, paramsPath, params, known.family),
     local: params.local ?? info.local ?? null,
     clientParams: params.configurable_clientside_auth_params ?? [],
     prices: readPrices(params, info),
@@ -157,6 +158,21 @@ export function readDeployment(
     baseModel: info.base_model ?? null,
     info: freeFields(info),
   };
+}
+
+function marksCache(
+  reading: Reading,
+  paramsPath: Path,
+  { cache }: ProviderParams,
+  family: Deployment["provider"],
+): boolean {
+  if (cache !== undefined && family !== "anthropic") {
+    const path = [...paramsPath, "cache"];
+    const message =
+      "has no effect: other providers than Anthropic cache prompts without marks";
+    reading.warnings.push(problemAt(reading, path, message));
+  }
+  return cache === "auto" && family === "anthropic";
 }
 
 /** LiteLLM stores a team's model under a generated name; the team calls it by its public name. */

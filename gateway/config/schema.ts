@@ -105,6 +105,7 @@ export const providerParams = z.object({
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
+  cache: choice(["auto"]),
   local: flag(),
   configurable_clientside_auth_params: clientParams(),
   ...PRICES,

@@ -122,6 +122,8 @@ export interface Deployment {
   readonly defaults: Readonly<Record<string, unknown>>;
   /** null: as `proxy_settings.drop_params`. */
   readonly dropParams: boolean | null;
+  /** Anthropic's models: prompts without `cache_control` get it (`cache: auto`). */
+  readonly cacheMarks: boolean;
   /** Whether it is a runner on one's own machines; null: not stated. */
   readonly local: boolean | null;
   /** What callers may replace by their own. */

@@ -1,3 +1,4 @@
+import { withCacheMarks } from "./anthropic-cache.ts";
 import { chatAnswer, nativeAnswer } from "./anthropic-answer.ts";
 import { anthropicRequest, nativeRequest } from "./anthropic-request.ts";
 import {
@@ -36,10 +37,13 @@ export function createAnthropicWire(
       endpoint === "chat"
         ? anthropicRequest(body, deployment, false).lacks
         : [],
-    request: (endpoint, body, deployment, stream) =>
-      endpoint === "chat"
-        ? anthropicRequest(body, deployment, stream).sent
-        : nativeRequest(body, deployment),
+    request(endpoint, body, deployment, stream) {
+      const sent =
+        endpoint === "chat"
+          ? anthropicRequest(body, deployment, stream).sent
+          : nativeRequest(body, deployment);
+      return deployment.cacheMarks ? withCacheMarks(sent) : sent;
+    },
     answer: (endpoint, bytes) =>
       endpoint === "chat"
         ? chatAnswer(bytes, Math.floor(now() / 1_000))

@@ -162,6 +162,7 @@ export function testDeployment(
     headers: {},
     defaults: {},
     dropParams: null,
+    cacheMarks: false,
     local: null,
     clientParams: [],
     prices: {
