@@ -12,6 +12,8 @@ export default defineConfig({
     // Ends what hangs, however busy the machine is.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // Polls end with their condition; this is for machines that are busy.
+    expect: { poll: { timeout: 10_000 } },
     // Two cores, and tests that often wait: more workers only make the real servers wait for each other.
     maxWorkers: 3,
     // Modules are read once a worker, not once a file.
