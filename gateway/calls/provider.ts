@@ -17,6 +17,7 @@ import type { Taken } from "../routing/usage.ts";
 import type { Attempt } from "./attempt.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { goesAsChat, withChatInstead } from "./chat-instead.ts";
 import { sessionOf } from "./session.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
@@ -184,7 +185,7 @@ function callTo(call: Call, group: ModelGroup): Call {
 
 /** A fallback is another model: it gets the whole list of embeddings, including items that are cached for the alias. */
 function sendTo(
-  { config }: Pick<Gateway, "config">,
+  gateway: Pick<Gateway, "config" | "router">,
   routed: Call,
   { deployment, group }: Target,
 ): Sent {
@@ -192,8 +193,10 @@ function sendTo(
   const whole = group === routed.group ? call : (call.whole ?? call);
   const translation =
     call.options.mock.response === null
-      ? translationFor(config, whole, deployment)
-      : mockTranslation(config, whole, deployment);
+      ? translationFor(gateway.config, whole, deployment, {
+          asChat: goesAsChat(gateway, whole, deployment),
+        })
+      : mockTranslation(gateway.config, whole, deployment);
   return { call, translation };
 }
 
@@ -349,17 +352,26 @@ async function attempt(
   const deadline = startDeadline(deadlineAt, aborter);
   const leaveRace = endWith(call.race, aborter);
   try {
-    const request = {
-      ...headerCounter(gateway, call, deployment),
-      deployment,
-      path: translation.path,
-      headers: withTraceContext(call, translation.headers),
-      callId: call.id,
-      body: translation.body(),
-      error: translation.error,
-      signal: aborter.signal,
+    const send = (used: Translation): Promise<Answered> => {
+      const request = {
+        ...headerCounter(gateway, call, deployment),
+        deployment,
+        path: used.path,
+        headers: withTraceContext(call, used.headers),
+        callId: call.id,
+        body: used.body(),
+        error: used.error,
+        signal: aborter.signal,
+      };
+      return answerTo(gateway, call, used, request, client);
     };
-    const read = await answerTo(gateway, call, translation, request, client);
+    const read = await withChatInstead(
+      gateway,
+      call,
+      deployment,
+      translation,
+      send,
+    );
     latencyMs = performance.now() - startedAt;
     return read;
   } catch (error) {
