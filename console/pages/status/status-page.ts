@@ -2,8 +2,8 @@ import type { FastifyInstance } from "fastify";
 import {
   checkRecords,
   hourBars,
-  incidents,
 } from "../../../supervisor/checks/check-reports.ts";
+import { incidents } from "../../../supervisor/checks/incidents.ts";
 import { readVariable, type Environment } from "../../../core/environment.ts";
 import type { History } from "../../../supervisor/history/history.ts";
 import { showPage } from "../../http/show-page.ts";

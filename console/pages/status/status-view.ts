@@ -2,8 +2,8 @@ import type { VaultDevice } from "../../../supervisor/context.ts";
 import type {
   CheckRecord,
   HourBar,
-  Incident,
 } from "../../../supervisor/checks/check-reports.ts";
+import type { Incident } from "../../../supervisor/checks/incidents.ts";
 import type { CheckView } from "../../../supervisor/checks/watched.ts";
 import { inWords } from "../../../core/duration.ts";
 import type { JobView } from "../../../supervisor/jobs/runner.ts";
