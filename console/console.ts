@@ -54,6 +54,7 @@ export async function openConsole(
     publicUrl: readPublicUrl(env),
     proxyHops: readProxyHops(env),
   });
+  refreshAfterChanges(api, () => supervision.refresh());
   registerMetricsRoutes(api, () => ({
     status: status(),
     alarms: supervision.alerting.active(),
@@ -68,6 +69,17 @@ export async function openConsole(
   const address = await listen(api, host, port);
   supervision.listensAt(address);
   return { address, close: () => api.close() };
+}
+
+/** Pages where an operator changes what may need attention: the next page must not contradict the change. */
+const CHANGES_PATH = /^\/(?:keys|users|teams|notes|api\/notes)(?:[/?]|$)/;
+
+function refreshAfterChanges(api: FastifyInstance, refresh: () => void): void {
+  api.addHook("onResponse", async ({ method, url }, { statusCode }) => {
+    if (method === "POST" && statusCode < 400 && CHANGES_PATH.test(url)) {
+      refresh();
+    }
+  });
 }
 
 function registerPages(api: FastifyInstance, supervision: Supervision): void {

@@ -13,6 +13,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Authenticated by the cookie of a session. */
     signedIn: boolean;
+    /** Allowed to see the state of the system. */
+    isOperator: boolean;
   }
 }
 
@@ -25,6 +27,7 @@ export function guardRoutes(
   authenticator: Authenticator,
 ): void {
   server.decorateRequest("signedIn", false);
+  server.decorateRequest("isOperator", false);
   server.addHook("onRequest", async (request, reply) => {
     const { audience = "operator" } = request.routeOptions.config;
     const access = authenticator.judge(request, audience);
@@ -32,6 +35,7 @@ export function guardRoutes(
       return deny(request, reply, access, audience);
     }
     request.signedIn = authenticator.isSignedIn(request);
+    request.isOperator = audience === "operator";
   });
   server.addHook("onSend", async (_request, reply) => {
     reply.headers({

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Failure } from "../../core/failure.ts";
+import { countByPage } from "../pages/attention.ts";
 import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import type { Look } from "../../core/shapes.ts";
 
@@ -40,6 +41,9 @@ export async function showPage(
       current,
       message,
       signedIn: request.signedIn,
+      needs: request.isOperator
+        ? countByPage(request.server.attention())
+        : new Map(),
       json: json ?? null,
       refreshes: refreshes === false ? null : seconds,
     },

@@ -37,6 +37,8 @@ export interface Frame {
   readonly json: string | null;
   /** Message of the action that led to this page. */
   readonly message: string | null;
+  /** Things that need attention, by the path of a page in the navigation. */
+  readonly needs: ReadonlyMap<string, number>;
 }
 
 interface Fixed {
@@ -80,7 +82,10 @@ export async function renderPage(
     version,
     sign: signs[frame.look],
     icon: iconOf(frame.look),
-    links: PAGE_LINKS,
+    links: PAGE_LINKS.map((link) => ({
+      ...link,
+      needs: frame.needs.get(link.path) ?? 0,
+    })),
     scripts:
       frame.refreshes === null ? [COPY_SCRIPT] : [REFRESH_SCRIPT, COPY_SCRIPT],
     // Without script the whole page reloads visibly, so less often.
