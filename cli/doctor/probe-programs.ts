@@ -11,7 +11,7 @@ import {
   readVariable,
   type Environment,
 } from "../../core/environment.ts";
-import { codeOf, sentencesOf, textOf } from "../../core/failure.ts";
+import { requestReason, sentencesOf, textOf } from "../../core/failure.ts";
 import {
   CLUSTER_REJECTED,
   isCluster,
@@ -105,7 +105,7 @@ export async function probeServices(
     return [
       wrong(
         "services",
-        `the supervisor is running but does not respond at ${address}: ${codeOf(error) ?? textOf(error)}`,
+        `the supervisor is running but does not respond at ${address}: ${requestReason(error)}`,
         "hearth logs supervisor; hearth down; hearth up --detach",
       ),
     ];

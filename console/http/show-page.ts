@@ -33,13 +33,15 @@ export async function showPage(
   view: object,
 ): Promise<FastifyReply> {
   const message = messageIn(request.headers.cookie);
+  const notice = request.notice?.() ?? null;
   const seconds = refreshes === "soon" ? SOON_SECONDS : REFRESH_SECONDS;
   const html = await renderPage(
     {
       title,
-      look,
+      look: notice === null ? look : "warn",
       current,
       message,
+      notice,
       signedIn: request.signedIn,
       needs: request.isOperator
         ? countByPage(request.server.attention())

@@ -111,6 +111,7 @@ function html(known: StatusFacts): Promise<string> {
       refreshes: null,
       json: null,
       message: null,
+      notice: null,
       needs: countByPage(status.attention),
     },
     "status",
