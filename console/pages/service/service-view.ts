@@ -4,6 +4,7 @@ import type {
   CheckStep,
 } from "../../../supervisor/checks/check-reports.ts";
 import type { Check } from "../../../supervisor/checks/config.ts";
+import type { Incident } from "../../../supervisor/checks/incidents.ts";
 import type { CheckView } from "../../../supervisor/checks/watched.ts";
 import { inWords } from "../../../core/duration.ts";
 import type { HistoryEntry } from "../../../supervisor/history/history.ts";
@@ -12,6 +13,9 @@ import type { Look } from "../../../core/shapes.ts";
 import { viewPods } from "../pods.ts";
 import { stateOf, stateOfService } from "../states.ts";
 import { ago, moment, percent, stateWord } from "../../../core/words.ts";
+import { lookOfIncident } from "../incident-look.ts";
+import { isTimed } from "../status/watched-rows.ts";
+import { readLogLine } from "./log-lines.ts";
 import { describeEntry } from "./history-words.ts";
 import { drawLatencies } from "./latency-chart.ts";
 import { spans, type SpanName } from "./spans.ts";
@@ -21,10 +25,18 @@ export type Output =
   | { readonly kind: "lines"; readonly lines: readonly string[] }
   | { readonly kind: "none"; readonly why: string };
 
+/** Which part of the log is shown, and whether the page follows it. */
+export interface LogChoice {
+  readonly filter: string;
+  readonly follow: boolean;
+}
+
 /** Uptime, latency and history. */
 export interface Past {
   readonly records: Readonly<Record<SpanName, CheckRecord>>;
   readonly steps: readonly CheckStep[];
+  /** Of the last 30 days, newest first. */
+  readonly incidents: readonly Incident[];
   /** Newest first. */
   readonly entries: readonly HistoryEntry[];
 }
@@ -40,6 +52,7 @@ export interface ServiceFacts {
   /** Silences of this name. */
   readonly silences: readonly Silence[];
   readonly output: Output;
+  readonly logs: LogChoice;
   /** Error of the last requested restart; null when it succeeded. */
   readonly trouble: string | null;
   /** When "until tomorrow" ends, in words. */
@@ -145,10 +158,21 @@ export function viewService(facts: ServiceFacts, known: Known) {
     chart:
       check === undefined
         ? null
-        : drawLatencies(past.steps, spans[facts.span], timeZone),
+        : drawLatencies(
+            past.steps,
+            spans[facts.span],
+            timeZone,
+            isTimed(check),
+          ),
     relations: relationsOf(facts, known),
+    incidents: past.incidents
+      .slice(0, MAX_INCIDENTS)
+      .map((incident) => viewIncident(incident, timeZone)),
+    moreIncidents: Math.max(0, past.incidents.length - MAX_INCIDENTS),
     entries: past.entries.map((entry) => describeEntry(entry, timeZone)),
-    output: facts.output,
+    timeZone,
+    output: viewOutput(facts),
+    logs: viewLogChoice(facts, path),
     silenceField: {
       kind: "choice",
       name: "for",
@@ -160,6 +184,39 @@ export function viewService(facts: ServiceFacts, known: Known) {
       ],
     },
   };
+}
+
+const MAX_INCIDENTS = 20;
+
+function viewIncident(incident: Incident, timeZone: string) {
+  const { from, until, durationMs, reason, down } = incident;
+  return {
+    look: lookOfIncident(incident),
+    word: down ? "down" : "failed checks",
+    from: moment(from, timeZone),
+    lasted: `${inWords(durationMs)}${until === null ? ", ongoing" : ""}`,
+    reason: reason ?? "",
+  };
+}
+
+function viewOutput({ output, timeZone }: ServiceFacts) {
+  return output.kind === "none"
+    ? output
+    : {
+        ...output,
+        lines: output.lines.map((line) => readLogLine(line, timeZone)),
+      };
+}
+
+/** The form of the filter, and the link that starts or stops following. */
+function viewLogChoice({ logs, span }: ServiceFacts, path: string) {
+  const { filter, follow } = logs;
+  const query = new URLSearchParams({
+    ...(span === "day" ? {} : { span }),
+    ...(filter === "" ? {} : { filter }),
+    ...(follow ? {} : { follow: "on" }),
+  });
+  return { filter, follow, span, other: `${path}?${query.toString()}#logs` };
 }
 
 function stateIn(

@@ -11,7 +11,8 @@ import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
 import type { KnownDevices } from "../../../supervisor/context.ts";
 import type { Status } from "../../../supervisor/status.ts";
 import { readMonthSpend } from "./month-spend.ts";
-import { lookOfStatus, viewStatus, type StatusFacts } from "./status-view.ts";
+import type { StatusFacts } from "./status-facts.ts";
+import { lookOfStatus, viewStatus } from "./status-view.ts";
 
 export interface StatusPageOptions {
   readonly status: () => Status;

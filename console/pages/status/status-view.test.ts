@@ -8,7 +8,8 @@ import type {
 import { judge } from "../../../supervisor/verdict.ts";
 import { countByPage } from "../attention.ts";
 import { renderPage } from "../frame.ts";
-import { lookOfStatus, viewStatus, type StatusFacts } from "./status-view.ts";
+import type { StatusFacts } from "./status-facts.ts";
+import { lookOfStatus, viewStatus } from "./status-view.ts";
 
 const AT = Date.UTC(2026, 10, 26, 12);
 

@@ -1,34 +1,15 @@
-import type { KnownDevices } from "../../../supervisor/context.ts";
-import type {
-  CheckRecord,
-  HourBar,
-} from "../../../supervisor/checks/check-reports.ts";
-import type { Incident } from "../../../supervisor/checks/incidents.ts";
 import type { CheckView } from "../../../supervisor/checks/watched.ts";
 import { inWords } from "../../../core/duration.ts";
-import type { JobView } from "../../../supervisor/jobs/runner.ts";
 import type { Attention, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { pageOf } from "../attention.ts";
+import { lookOfIncident } from "../incident-look.ts";
 import { viewPods } from "../pods.ts";
 import { ago, grouped, moment } from "../../../core/words.ts";
 import { isOfInterest, viewJob } from "./job-lines.ts";
-import type { SpendView } from "./month-spend.ts";
+import type { StatusFacts } from "./status-facts.ts";
 import { viewSpend } from "./spend-words.ts";
 import { isProcess, viewGroups, viewResults } from "./watched-rows.ts";
-
-/** The data of the page. */
-export interface StatusFacts {
-  readonly status: Status;
-  readonly bars: ReadonlyMap<string, readonly HourBar[]>;
-  readonly records: readonly CheckRecord[];
-  readonly incidents: readonly Incident[];
-  readonly jobs: readonly JobView[];
-  readonly spend: SpendView;
-  /** Undefined where notes are not managed. */
-  readonly devices: KnownDevices | undefined;
-  readonly timeZone: string;
-}
 
 export function lookOfStatus({ ok, attention }: Status): Look {
   if (attention.some(({ level }) => level === "down")) {
@@ -73,11 +54,7 @@ export function viewStatus(facts: StatusFacts) {
         incident.until === null
           ? `${inWords(incident.durationMs)}, ongoing`
           : inWords(incident.durationMs),
-      look: incident.down
-        ? incident.until === null
-          ? ("bad" as const)
-          : ("none" as const)
-        : ("warn" as const),
+      look: lookOfIncident(incident),
       reason: incident.reason ?? "",
     })),
     moreIncidents: Math.max(0, facts.incidents.length - 10),

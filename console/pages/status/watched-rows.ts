@@ -3,7 +3,7 @@ import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import { clock, percent } from "../../../core/words.ts";
 import { stateOf, stateOfService } from "../states.ts";
 import { drawHours } from "./hour-bars.ts";
-import type { StatusFacts } from "./status-view.ts";
+import type { StatusFacts } from "./status-facts.ts";
 
 type Group = "Services" | "Models" | "Checks";
 
