@@ -147,7 +147,9 @@ export function viewService(facts: ServiceFacts, known: Known) {
     restartCommand: service?.pod?.restartCommand ?? null,
     pods: viewPods(podsOf(status, known), at),
     figures: [
-      ...(check === undefined ? [] : figuresOfCheck(past.records)),
+      ...(check === undefined
+        ? []
+        : figuresOfCheck(past.records, isTimed(check))),
       ...(service === undefined ? [] : figuresOfService(service, at)),
     ],
     spans: Object.entries(spans).map(([key, { label }]) => ({
@@ -245,7 +247,7 @@ function sublineOf(
   ].join(" · ");
 }
 
-function figuresOfCheck(records: Past["records"]) {
+function figuresOfCheck(records: Past["records"], timed: boolean) {
   return Object.entries(spans).map(([key, { label }]) => {
     const record = records[key as SpanName];
     return {
@@ -258,7 +260,7 @@ function figuresOfCheck(records: Past["records"]) {
           : record.downMs === 0
             ? "never down"
             : `down ${inWords(record.downMs)}`,
-        ...(record.p95 === null ? [] : [`p95 ${record.p95} ms`]),
+        ...(timed && record.p95 !== null ? [`p95 ${record.p95} ms`] : []),
       ].join(" · "),
     };
   });
