@@ -4,7 +4,7 @@ import {
 } from "../../../supervisor/checks/check-reports.ts";
 import { incidents } from "../../../supervisor/checks/incidents.ts";
 import type { History } from "../../../supervisor/history/history.ts";
-import type { Known, Past } from "./service-view.ts";
+import type { Known, Past } from "./service-facts.ts";
 import { spans, type Span, type SpanName } from "./spans.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { sentencesOf } from "../../../core/failure.ts";
 import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
-import type { Known, Output } from "./service-view.ts";
+import type { Known, Output } from "./service-facts.ts";
 
 const SHOWN_LINES = 200;
 /** A filter looks through this many of the latest lines. */

@@ -1,71 +1,16 @@
-import type { Silence } from "../../../supervisor/alerts/silence.ts";
-import type {
-  CheckRecord,
-  CheckStep,
-} from "../../../supervisor/checks/check-reports.ts";
-import type { Check } from "../../../supervisor/checks/config.ts";
-import type { Incident } from "../../../supervisor/checks/incidents.ts";
-import type { CheckView } from "../../../supervisor/checks/watched.ts";
 import { inWords } from "../../../core/duration.ts";
-import type { HistoryEntry } from "../../../supervisor/history/history.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { viewPods } from "../pods.ts";
 import { stateOf, stateOfService } from "../states.ts";
-import { ago, moment, percent, stateWord } from "../../../core/words.ts";
-import { lookOfIncident } from "../incident-look.ts";
 import { isTimed } from "../status/watched-rows.ts";
-import { readLogLine } from "./log-lines.ts";
+import { ago, moment, percent, stateWord } from "../../../core/words.ts";
 import { describeEntry } from "./history-words.ts";
+import { viewIncidents } from "./incident-lines.ts";
 import { drawLatencies } from "./latency-chart.ts";
+import { viewLogChoice, viewOutput } from "./log-view.ts";
+import type { Known, Past, ServiceFacts } from "./service-facts.ts";
 import { spans, type SpanName } from "./spans.ts";
-
-/** The latest log lines of a process, or why they are unavailable. */
-export type Output =
-  | { readonly kind: "lines"; readonly lines: readonly string[] }
-  | { readonly kind: "none"; readonly why: string };
-
-/** Which part of the log is shown, and whether the page follows it. */
-export interface LogChoice {
-  readonly filter: string;
-  readonly follow: boolean;
-}
-
-/** Uptime, latency and history. */
-export interface Past {
-  readonly records: Readonly<Record<SpanName, CheckRecord>>;
-  readonly steps: readonly CheckStep[];
-  /** Of the last 30 days, newest first. */
-  readonly incidents: readonly Incident[];
-  /** Newest first. */
-  readonly entries: readonly HistoryEntry[];
-}
-
-/** The data of the page of one service. */
-export interface ServiceFacts {
-  readonly name: string;
-  readonly status: Status;
-  readonly span: SpanName;
-  readonly past: Past;
-  /** As configured. */
-  readonly checks: readonly Check[];
-  /** Silences of this name. */
-  readonly silences: readonly Silence[];
-  readonly output: Output;
-  readonly logs: LogChoice;
-  /** Error of the last requested restart; null when it succeeded. */
-  readonly trouble: string | null;
-  /** When "until tomorrow" ends, in words. */
-  readonly tomorrow: string;
-  readonly timeZone: string;
-}
-
-/** A check, a service that runs here, or both, by name. */
-export interface Known {
-  readonly check: CheckView | undefined;
-  /** The service of that name, or the one that the check monitors. */
-  readonly service: ServiceStatus | undefined;
-}
 
 /** Undefined when not found. */
 export function findKnown(status: Status, name: string): Known | undefined {
@@ -129,13 +74,7 @@ export function viewService(facts: ServiceFacts, known: Known) {
     subline: sublineOf(known, at, timeZone),
     seen: check?.latest?.text ?? null,
     trouble: facts.trouble,
-    attention: status.attention
-      .filter((each) => [name, service?.name].includes(each.name))
-      .map((each) => ({
-        ...each,
-        warned: each.level === "warning",
-        since: inWords(at - each.since),
-      })),
+    attention: attentionOf(facts, known),
     silences: facts.silences.map(({ until, why }) => ({
       until: moment(until, timeZone),
       why,
@@ -167,10 +106,7 @@ export function viewService(facts: ServiceFacts, known: Known) {
             isTimed(check),
           ),
     relations: relationsOf(facts, known),
-    incidents: past.incidents
-      .slice(0, MAX_INCIDENTS)
-      .map((incident) => viewIncident(incident, timeZone)),
-    moreIncidents: Math.max(0, past.incidents.length - MAX_INCIDENTS),
+    ...viewIncidents(past.incidents, timeZone),
     entries: past.entries.map((entry) => describeEntry(entry, timeZone)),
     timeZone,
     output: viewOutput(facts),
@@ -188,37 +124,14 @@ export function viewService(facts: ServiceFacts, known: Known) {
   };
 }
 
-const MAX_INCIDENTS = 20;
-
-function viewIncident(incident: Incident, timeZone: string) {
-  const { from, until, durationMs, reason, down } = incident;
-  return {
-    look: lookOfIncident(incident),
-    word: down ? "down" : "failed checks",
-    from: moment(from, timeZone),
-    lasted: `${inWords(durationMs)}${until === null ? ", ongoing" : ""}`,
-    reason: reason ?? "",
-  };
-}
-
-function viewOutput({ output, timeZone }: ServiceFacts) {
-  return output.kind === "none"
-    ? output
-    : {
-        ...output,
-        lines: output.lines.map((line) => readLogLine(line, timeZone)),
-      };
-}
-
-/** The form of the filter, and the link that starts or stops following. */
-function viewLogChoice({ logs, span }: ServiceFacts, path: string) {
-  const { filter, follow } = logs;
-  const query = new URLSearchParams({
-    ...(span === "day" ? {} : { span }),
-    ...(filter === "" ? {} : { filter }),
-    ...(follow ? {} : { follow: "on" }),
-  });
-  return { filter, follow, span, other: `${path}?${query.toString()}#logs` };
+function attentionOf({ name, status }: ServiceFacts, { service }: Known) {
+  return status.attention
+    .filter((each) => [name, service?.name].includes(each.name))
+    .map((each) => ({
+      ...each,
+      warned: each.level === "warning",
+      since: inWords(status.at - each.since),
+    }));
 }
 
 function stateIn(
