@@ -339,6 +339,7 @@ async function attempt(
   client: StreamClient | null,
 ): Promise<Answered> {
   const { deployment } = target;
+  const { signal } = aborter;
   traceAttempt(call, target);
   const mocked = mockAnswer(call, target, attemptsBefore);
   if (mocked !== null) {
@@ -352,19 +353,14 @@ async function attempt(
   const deadline = startDeadline(deadlineAt, aborter);
   const leaveRace = endWith(call.race, aborter);
   try {
-    const send = (used: Translation): Promise<Answered> => {
-      const request = {
-        ...headerCounter(gateway, call, deployment),
-        deployment,
-        path: used.path,
-        headers: withTraceContext(call, used.headers),
-        callId: call.id,
-        body: used.body(),
-        error: used.error,
-        signal: aborter.signal,
-      };
-      return answerTo(gateway, call, used, request, client);
-    };
+    const send = (used: Translation): Promise<Answered> =>
+      answerTo(
+        gateway,
+        call,
+        used,
+        { ...requestOf(gateway, call, deployment, used), signal },
+        client,
+      );
     const read = await withChatInstead(
       gateway,
       call,
@@ -388,6 +384,23 @@ async function attempt(
     leaveRace();
     observations.ended(deployment.id, latencyMs);
   }
+}
+
+function requestOf(
+  gateway: Pick<Gateway, "metrics">,
+  call: Call,
+  deployment: PricedDeployment,
+  { path, headers, body, error }: Translation,
+): Omit<ProviderCall, "signal"> {
+  return {
+    ...headerCounter(gateway, call, deployment),
+    deployment,
+    path,
+    headers: withTraceContext(call, headers),
+    callId: call.id,
+    body: body(),
+    error,
+  };
 }
 
 async function answerTo(
