@@ -70,15 +70,17 @@ export function judge(
       verdict: `${capital(numberWord(warnings))} ${warnings === 1 ? "thing needs" : "things need"} attention; every service answers.`,
     };
   }
+  return { ok: true, verdict: calmVerdict(checks) };
+}
+
+/** Nothing needs attention. */
+function calmVerdict(checks: readonly JudgedCheck[]): string {
   const areModelsKnown = checks.every(
     ({ kind, state }) => kind !== "models" || state === "up",
   );
-  return {
-    ok: true,
-    verdict: areModelsKnown
-      ? "All is well."
-      : "Everything is running; some models have not been checked yet.",
-  };
+  return areModelsKnown
+    ? "All is well."
+    : "Everything is running; some models have not been checked yet.";
 }
 
 function numberWord(count: number): string {

@@ -96,15 +96,7 @@ export function viewService(facts: ServiceFacts, known: Known) {
       href: key === "day" ? path : `${path}?span=${key}`,
       current: key === facts.span,
     })),
-    chart:
-      check === undefined
-        ? null
-        : drawLatencies(
-            past.steps,
-            spans[facts.span],
-            timeZone,
-            isTimed(check),
-          ),
+    chart: chartOf(facts, known),
     relations: relationsOf(facts, known),
     ...viewIncidents(past.incidents, timeZone),
     entries: past.entries.map((entry) => describeEntry(entry, timeZone)),
@@ -122,6 +114,12 @@ export function viewService(facts: ServiceFacts, known: Known) {
       ],
     },
   };
+}
+
+function chartOf({ past, span, timeZone }: ServiceFacts, { check }: Known) {
+  return check === undefined
+    ? null
+    : drawLatencies(past.steps, spans[span], timeZone, isTimed(check));
 }
 
 function attentionOf({ name, status }: ServiceFacts, { service }: Known) {
