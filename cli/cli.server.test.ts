@@ -192,7 +192,11 @@ test("logs shows the last lines of one service or all", () => {
 
 test("config prints the reference and checks the settings in use", () => {
   expect(hearth("config").out).toContain("This file is the reference");
-  expect(hearth("config", "--check")).toMatchObject({ code: 0 });
+  expect(hearth("config", "--check")).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("The gateway's configuration: valid."),
+    error: "",
+  });
 });
 
 test.each([

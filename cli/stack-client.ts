@@ -6,7 +6,7 @@ import {
 import { authorizationFor } from "../supervisor/credentials.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { readVariable, type Environment } from "../core/environment.ts";
-import { Failure, codeOf, textOf } from "../core/failure.ts";
+import { Failure, requestReason } from "../core/failure.ts";
 import {
   aliveIn,
   readRunFile,
@@ -119,7 +119,7 @@ class HttpStackClient implements StackClient {
       ]),
     }).catch((error: unknown) => {
       throw new Failure(
-        `the supervisor at ${this.address} does not respond (${codeOf(error) ?? textOf(error)}): check that it is running; \`hearth up\` starts it on this machine.`,
+        `the supervisor at ${this.address} does not respond (${requestReason(error)}): check that it is running; \`hearth up\` starts it on this machine.`,
       );
     });
   }

@@ -83,7 +83,7 @@ function renderStatus(status: Status): string {
       ? []
       : [
           "",
-          `${paint("warn", "▲")} ${status.offsite.text}`,
+          `${paint("soft", "○")} ${status.offsite.text}`,
           `    ${status.offsite.command}`,
         ]),
     ...(services.length > 1 ? ["", ...alignColumns(services)] : []),

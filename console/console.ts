@@ -4,6 +4,7 @@ import { readVariable, type Environment } from "../core/environment.ts";
 import { Failure } from "../core/failure.ts";
 import { openCopies } from "../supervisor/backup/copies.ts";
 import { peerOf } from "../supervisor/backup/peer.ts";
+import type { Watch } from "../supervisor/checks/watch.ts";
 import type { Supervision } from "../supervisor/supervision.ts";
 import { registerAlertRoutes } from "./http/alert-routes.ts";
 import { registerBackupRoutes } from "./http/backup-routes.ts";
@@ -19,6 +20,7 @@ import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
 import { registerNounPages } from "./pages/nouns/noun-pages.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
+import { findKnown } from "./pages/service/service-view.ts";
 import { registerServicePage } from "./pages/service/service-page.ts";
 import { registerSpendPage } from "./pages/spend/spend-page.ts";
 import { registerStatusPage } from "./pages/status/status-page.ts";
@@ -54,6 +56,7 @@ export async function openConsole(
     publicUrl: readPublicUrl(env),
     proxyHops: readProxyHops(env),
   });
+  refreshAfterChanges(api, () => supervision.refresh());
   registerMetricsRoutes(api, () => ({
     status: status(),
     alarms: supervision.alerting.active(),
@@ -68,6 +71,25 @@ export async function openConsole(
   const address = await listen(api, host, port);
   supervision.listensAt(address);
   return { address, close: () => api.close() };
+}
+
+/** Probes a check that has not failed yet: the heading of the next page must not contradict what this one found. */
+function probeAgain(watch: Watch | undefined, name: string): void {
+  const check = watch?.list().find((each) => each.name === name);
+  if (check !== undefined && check.latest?.ok !== false) {
+    watch?.probeNow(name).catch(() => {});
+  }
+}
+
+/** Pages where an operator changes what may need attention: the next page must not contradict the change. */
+const CHANGES_PATH = /^\/(?:keys|users|teams|notes|api\/notes)(?:[/?]|$)/;
+
+function refreshAfterChanges(api: FastifyInstance, refresh: () => void): void {
+  api.addHook("onResponse", async ({ method, url }, { statusCode }) => {
+    if (method === "POST" && statusCode < 400 && CHANGES_PATH.test(url)) {
+      refresh();
+    }
+  });
 }
 
 function registerPages(api: FastifyInstance, supervision: Supervision): void {
@@ -91,7 +113,11 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     checks: config.checks,
     timeZone,
   });
-  registerNounPages(api, env, timeZone);
+  registerNounPages(api, env, timeZone, {
+    page: () =>
+      findKnown(status(), "gateway") === undefined ? null : "/services/gateway",
+    onSilent: () => probeAgain(watch(), "gateway"),
+  });
   registerSpendPage(api, { env, timeZone });
 }
 

@@ -18,6 +18,13 @@ export function codeOf(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined;
 }
 
+/** Why a request failed: "ECONNREFUSED"; one that was given up has no code that says more. */
+export function requestReason(error: unknown): string {
+  return codeOf(error) === "ABORT_ERR"
+    ? "no answer in time"
+    : (codeOf(error) ?? textOf(error));
+}
+
 /** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE for the index of the write-ahead log (https://www.sqlite.org/rescode.html). */
 const FULL_DISK_CODES: readonly unknown[] = [13, 4874];
 

@@ -1,27 +1,54 @@
 import { join } from "node:path";
 import type { Environment } from "../core/environment.ts";
 import { execute } from "../core/execute.ts";
-import type { Home } from "../supervisor/home/home.ts";
+import { operatorFile, type Home } from "../supervisor/home/home.ts";
 import { explainHearth } from "./node-program.ts";
 
 /** On a very busy machine the start of a program takes tens of seconds. */
 const ANSWER_WITHIN_MS = 120_000;
 
-/** The mistakes in the gateway's configuration, as the gateway itself reports them; empty when it would start. */
-export async function gatewayMistakes(
+/** What the gateway reports about its configuration, one sentence each. */
+export interface GatewayCheck {
+  /** Empty when it would start. */
+  readonly mistakes: readonly string[];
+  /** Settings without effect, if there are no mistakes. */
+  readonly warnings: readonly string[];
+}
+
+/** Runs the gateway's own check of its configuration. */
+export async function checkGateway(
   { project, checkout }: Pick<Home, "project" | "checkout">,
   env: Environment,
-): Promise<readonly string[]> {
+): Promise<GatewayCheck> {
   const check = await execute(
     process.execPath,
     [join(project, "gateway", "main.ts"), "--check"],
     { cwd: checkout, timeoutMs: ANSWER_WITHIN_MS, env, stdout: "ignore" },
   );
-  if (check.ok) {
-    return [];
-  }
   const sentences = explainHearth(check.stderr.split("\n"));
-  return sentences.length > 0
-    ? sentences
-    : [`the gateway's configuration could not be checked: ${check.reason}`];
+  if (check.ok) {
+    return { mistakes: [], warnings: sentences };
+  }
+  return {
+    mistakes:
+      sentences.length > 0
+        ? sentences
+        : [`the gateway's configuration could not be checked: ${check.reason}`],
+    warnings: [],
+  };
+}
+
+/** The same for the gateway that `hearth up` starts, with placeholders for values that only a start provides. */
+export function checkOwnGateway(
+  home: Home,
+  env: Environment,
+): Promise<GatewayCheck> {
+  return checkGateway(home, {
+    DATABASE_URL: "postgresql://doctor@127.0.0.1/hearth",
+    HEARTH_JOURNAL_DIR: home.journal,
+    PROXY_MASTER_KEY: "sk-only-to-read-the-configuration",
+    HEARTH_SALT_KEY: "only-to-read-the-configuration",
+    HEARTH_LOCAL_CONFIG: operatorFile(home, "gateway.local.yaml"),
+    ...env,
+  });
 }

@@ -3,7 +3,7 @@ import { answersOk } from "../supervisor/checks/http-get.ts";
 import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
 import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts";
 import { Failure } from "../core/failure.ts";
-import { gatewayMistakes } from "./gateway-check.ts";
+import { checkGateway } from "./gateway-check.ts";
 import { operatorFile, type Home } from "../supervisor/home/home.ts";
 import { explainHearth, operatorEnvironment } from "./node-program.ts";
 import { handOver, type Secrets } from "../supervisor/home/secrets.ts";
@@ -100,7 +100,7 @@ async function requireValidConfig(
   home: Home,
   env: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const mistakes = await gatewayMistakes(home, env);
+  const { mistakes } = await checkGateway(home, env);
   if (mistakes.length > 0) {
     throw new Failure([
       "the gateway was not restarted because it could not start again:",

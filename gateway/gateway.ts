@@ -29,7 +29,12 @@ import type { CallWebhook } from "./webhook/call-webhook.ts";
 
 /** The result of a reload: the changes, or why there were none. */
 export type Reloaded =
-  | { readonly ok: true; readonly diff: ConfigDiff }
+  | {
+      readonly ok: true;
+      readonly diff: ConfigDiff;
+      /** Settings without effect. */
+      readonly warnings: readonly ConfigProblem[];
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 /** The parts of a running gateway, created once and passed to every route. */

@@ -2,7 +2,11 @@ import type { Logger } from "pino";
 import { sameDatabase } from "./config/database-url.ts";
 import { sessionUrlOf } from "./config/database.ts";
 import { diffConfig } from "./config/diff.ts";
-import type { GatewayConfig, LoadResult } from "./config/load.ts";
+import {
+  formatProblem,
+  type GatewayConfig,
+  type LoadResult,
+} from "./config/load.ts";
 import type { Connections } from "./connections.ts";
 import { recordDeployments } from "./database/deployments.ts";
 import { followLogin } from "./database/pool.ts";
@@ -77,8 +81,12 @@ export class LiveConfig {
     this.#catalog = this.#catalogOf(read.config);
     this.#followLogins(read.config);
     await this.#recordDeployments();
-    this.#options.log.info(diff, "configuration reloaded");
-    return { ok: true, diff };
+    const { warnings } = read;
+    this.#options.log.info(
+      { ...diff, warnings: warnings.map(formatProblem) },
+      "configuration reloaded",
+    );
+    return { ok: true, diff, warnings };
   }
 
   /** Reads the models of the database again. */

@@ -26,8 +26,8 @@ export interface Context {
   readonly attention: () => readonly Attention[];
   /** Replaces the findings of a source that need a person, but are not alarms. */
   readonly need: (source: string, found: readonly Attention[]) => void;
-  /** Devices of the vaults on the status page. */
-  readonly showDevices: (devices: readonly VaultDevice[]) => void;
+  /** Vaults and their devices on the status page. */
+  readonly showDevices: (known: KnownDevices) => void;
   /** A message for the operator, logged once. */
   readonly onNotice: (sentence: string) => void;
 }
@@ -35,8 +35,16 @@ export interface Context {
 /** A module (jobs, alerts, notes …), active from `start` on. */
 export interface Module {
   readonly start: () => void;
+  /** Looks for what needs a person now: an operator has just changed something. */
+  readonly refresh?: () => void;
   /** Ends within 10 s. */
   readonly stop: () => Promise<void>;
+}
+
+/** The vaults of the notes store, and the devices that sync them. */
+export interface KnownDevices {
+  readonly vaults: readonly string[];
+  readonly devices: readonly VaultDevice[];
 }
 
 /** A device that syncs notes. */

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watched.ts";
 import type { ServiceState, ServiceView } from "./runtimes/runtime.ts";
-import { findAttention, judge } from "./status.ts";
+import { findAttention } from "./status.ts";
+import { judge } from "./verdict.ts";
 
 function service(name: string, state: ServiceState): ServiceView {
   return {
@@ -116,6 +117,7 @@ test("a problem is displayed with its output, the attempted fixes, and the next 
   ).toEqual([
     {
       name: "postgres",
+      about: { topic: "service", id: "postgres" },
       level: "down",
       since: 0,
       text: "postgres is down: killed by SIGKILL",
@@ -126,6 +128,7 @@ test("a problem is displayed with its output, the attempted fixes, and the next 
     },
     {
       name: "notes",
+      about: { topic: "service", id: "notes" },
       level: "down",
       since: 0,
       text: "check notes is down: no answer within 10 s; gave up: restarted 3 times in 1 h",
@@ -182,6 +185,53 @@ test("with warnings only, the overall state is healthy", () => {
     ok: true,
     verdict: "One thing needs attention; every service answers.",
   });
+});
+
+test("a check that failed once is neither well nor down, unless its failure is excused", () => {
+  const gateway = check("gateway", { state: "pending" });
+  const verdictOf = (change: Partial<CheckView>) =>
+    judge("running", [], [], [{ ...gateway, ...change }]);
+  expect(verdictOf({})).toEqual({
+    ok: false,
+    verdict: "Gateway failed the last check and is being checked again.",
+  });
+  for (const excused of [
+    { note: "gateway was just started" },
+    { inhibitedBy: "postgres" },
+    { latest: { ...gateway.latest!, level: "warning" } },
+  ] as const) {
+    expect(verdictOf(excused)).toEqual({ ok: true, verdict: "All is well." });
+  }
+});
+
+test("the heading counts what the list has: two findings about one vault are two", () => {
+  const attention = findAttention([], [], [drill], []);
+  const twice = [...attention, ...attention];
+  expect(judge("running", [], twice, []).verdict).toBe(
+    "Two things need attention; every service answers.",
+  );
+});
+
+test.each([
+  ["check:disk", "disk", { topic: "service", id: "disk" }],
+  ["healing:gateway", "gateway", { topic: "service", id: "gateway" }],
+  [
+    "job:restore-drill",
+    "job restore-drill",
+    { topic: "job", id: "restore-drill" },
+  ],
+  ["notes-seed:home", "vault home", { topic: "vault", id: "home" }],
+  ["notes-growth", "notes", { topic: "vault", id: null }],
+  ["soft-budget:team", "team a", { topic: "key", id: null }],
+  ["watchdog", "watchdog", { topic: "supervisor", id: null }],
+])("the alarm %s is about its subject", (fingerprint, subject, about) => {
+  const [found] = findAttention(
+    [],
+    [],
+    [{ ...drill, fingerprint, subject }],
+    [],
+  );
+  expect(found?.about).toEqual(about);
 });
 
 test("all is well only while every model is known to answer", () => {

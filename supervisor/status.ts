@@ -33,8 +33,15 @@ export interface Status {
   readonly offsite: OffsiteWarning | null;
 }
 
+/** What a finding is about. `id`: the name of a service, check, vault or job, the hash of a key; null: several, or none. */
+export interface Subject {
+  readonly topic: "service" | "key" | "vault" | "job" | "supervisor";
+  readonly id: string | null;
+}
+
 export interface Attention {
   readonly name: string;
+  readonly about: Subject;
   readonly level: "down" | "warning";
   readonly text: string;
   readonly since: number;
@@ -95,6 +102,7 @@ function serviceAttention(
     command: string,
   ): Attention => ({
     name,
+    about: { topic: "service", id: name },
     since,
     level,
     text,
@@ -150,6 +158,7 @@ function alarmAttention(
 ): Attention {
   return {
     name: alarm.subject,
+    about: subjectOf(alarm),
     level: alarm.level,
     text: alarm.text.startsWith(alarm.subject)
       ? alarm.text
@@ -162,10 +171,30 @@ function alarmAttention(
   };
 }
 
+/** By the fingerprint, whose first word is the kind of the alarm. */
+function subjectOf({ fingerprint, subject }: ActiveAlarm): Subject {
+  const [kind = "", id = null] = fingerprint.split(/:(.*)/s);
+  switch (kind) {
+    case "check":
+    case "service":
+    case "healing":
+      return { topic: "service", id: subject };
+    case "job":
+      return { topic: "job", id };
+    case "soft-budget":
+      return { topic: "key", id: null };
+    default:
+      return kind.startsWith("notes-")
+        ? { topic: "vault", id }
+        : { topic: "supervisor", id: null };
+  }
+}
+
 function checkAttention(check: CheckView): Attention {
   const text = `check ${check.name} is down: ${check.latest?.text ?? "no answer"}`;
   return {
     name: check.name,
+    about: { topic: "service", id: check.name },
     level: "down",
     since: check.since,
     text: check.healing === null ? text : `${text}; ${check.healing}`,
@@ -182,76 +211,4 @@ function silenceOf(
 ): Attention["silenced"] {
   const silence = alarms.find(({ subject }) => subject === name)?.silence;
   return silence == null ? null : { until: silence.until, why: silence.why };
-}
-
-/** The overall state in one sentence. */
-export function judge(
-  phase: Status["phase"],
-  services: readonly ServiceView[],
-  attention: readonly Attention[],
-  checks: readonly Pick<CheckView, "kind" | "state">[],
-): { readonly ok: boolean; readonly verdict: string } {
-  if (phase === "stopping") {
-    return { ok: false, verdict: "Hearth is stopping." };
-  }
-  const named = (level: Attention["level"]) => [
-    ...new Set(
-      attention.filter((each) => each.level === level).map(({ name }) => name),
-    ),
-  ];
-  const names = named("down");
-  if (names.length > 0) {
-    return {
-      ok: false,
-      verdict: `${listed(names)} ${names.length === 1 ? "is" : "are"} down.`,
-    };
-  }
-  const warned = named("warning");
-  const idle = services
-    .filter(({ state }) => state !== "running")
-    .map(({ name }) => name);
-  const notYet = idle.filter((name) => !warned.includes(name));
-  if (notYet.length > 0) {
-    return {
-      ok: false,
-      verdict: `${listed(notYet)} ${notYet.length === 1 ? "is" : "are"} not up yet.`,
-    };
-  }
-  if (idle.length > 0) {
-    return {
-      ok: false,
-      verdict: `${listed(idle)} ${idle.length === 1 ? "needs" : "need"} attention.`,
-    };
-  }
-  if (warned.length > 0) {
-    return {
-      ok: true,
-      verdict: `${capital(numberWord(warned.length))} ${warned.length === 1 ? "thing needs" : "things need"} attention; every service answers.`,
-    };
-  }
-  const areModelsKnown = checks.every(
-    ({ kind, state }) => kind !== "models" || state === "up",
-  );
-  return {
-    ok: true,
-    verdict: areModelsKnown
-      ? "All is well."
-      : "Everything is running; some models have not been checked yet.",
-  };
-}
-
-function numberWord(count: number): string {
-  const words = ["no", "one", "two", "three", "four", "five", "six"];
-  return words[count] ?? String(count);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function listed(names: readonly string[]): string {
-  const last = names.at(-1) ?? "";
-  const text =
-    names.length < 2 ? last : `${names.slice(0, -1).join(", ")} and ${last}`;
-  return capital(text);
 }

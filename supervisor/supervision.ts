@@ -8,7 +8,7 @@ import { startWatch } from "./checks/check-watch.ts";
 import type { Watch } from "./checks/watch.ts";
 import type { CheckView } from "./checks/watched.ts";
 import type { LoadedConfig } from "./config/load.ts";
-import type { Context, Module, VaultDevice } from "./context.ts";
+import type { Context, KnownDevices, Module } from "./context.ts";
 import { openCredentials } from "./credentials.ts";
 import { openKeysOverBudgetModule } from "./gateway/keys-over-budget.ts";
 import { openUndrainedInstancesModule } from "./gateway/undrained-instances.ts";
@@ -24,7 +24,8 @@ import { offsiteWarning } from "./offsite/warning.ts";
 import { ownRelease } from "./release/release.ts";
 import { openReporting, type MakeReport } from "./reports/reporting.ts";
 import type { Runtime } from "./runtimes/runtime.ts";
-import { findAttention, judge, type Attention, type Status } from "./status.ts";
+import { findAttention, type Attention, type Status } from "./status.ts";
+import { judge } from "./verdict.ts";
 import {
   openVaultsModule,
   type NoVaults,
@@ -59,7 +60,7 @@ export class Supervision {
   #phase: Status["phase"] = "starting";
   #runtime: Runtime | undefined;
   #watch: Watch | undefined;
-  #devices: readonly VaultDevice[] | undefined;
+  #devices: KnownDevices | undefined;
   #address = "";
 
   constructor(options: SupervisionOptions) {
@@ -87,8 +88,8 @@ export class Supervision {
       watch: () => this.#watch,
       attention: () => this.status().attention,
       need: (source, found) => void this.#needs.set(source, found),
-      showDevices: (seen) => {
-        this.#devices = seen;
+      showDevices: (known) => {
+        this.#devices = known;
       },
       onNotice,
     };
@@ -139,9 +140,16 @@ export class Supervision {
     };
   }
 
-  /** The devices of the vaults; undefined until known. */
-  devices(): readonly VaultDevice[] | undefined {
+  /** Undefined until known. */
+  devices(): KnownDevices | undefined {
     return this.#devices;
+  }
+
+  /** Looks for what needs a person after a change by an operator, before the next regular time. */
+  refresh(): void {
+    for (const module of this.#modules) {
+      module.refresh?.();
+    }
   }
 
   /** Adds a notice about this start to the status. */

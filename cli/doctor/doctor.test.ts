@@ -146,6 +146,34 @@ test("a configured Redis or runner that does not respond is reported; an unconfi
   ]);
 });
 
+test("settings without effect are hints, and mistakes name the command that reports them again", async () => {
+  const gateway = join(place.directory, "gateway.yaml");
+  writeFileSync(gateway, "router_setings: {}\n");
+  const env = { ...programEnv(), HEARTH_GATEWAY_CONFIG: gateway };
+  expect(await probeSettings(place.home, env)).toContainEqual({
+    subject: "settings",
+    level: "hint",
+    text: expect.stringMatching(
+      /gateway\.yaml:1: unknown setting "router_setings" \(did you mean "router_settings"\?\); it has no effect$/,
+    ),
+    fix: "hearth config --check",
+  });
+  writeFileSync(
+    gateway,
+    "model_list:\n  - { model_name: m, provider_parms: { model: openai/x } }\n",
+  );
+  expect(wrongOf(await probeSettings(place.home, env))).toEqual([
+    {
+      subject: "settings",
+      level: "wrong",
+      text: expect.stringMatching(
+        /gateway\.yaml:2: model_list\[0\]: unknown setting "provider_parms" \(did you mean "provider_params"\?\)$/,
+      ),
+      fix: "hearth config --check",
+    },
+  ]);
+});
+
 test("mistakes in both configurations are reported at once, without secrets", async () => {
   const supervisor = join(place.directory, "supervisor.yaml");
   writeFileSync(supervisor, "checks:\n  - name: a\n    kind: htpp\n");

@@ -3,19 +3,15 @@ import { loadConfig } from "../../supervisor/config/load.ts";
 import { variablesOf } from "../../supervisor/config/variables.ts";
 import { authorizationFor } from "../../supervisor/credentials.ts";
 import { findRunners } from "../../embedded/discovery/runners.ts";
-import {
-  asTyped,
-  operatorFile,
-  type Home,
-} from "../../supervisor/home/home.ts";
-import { gatewayMistakes } from "../../embedded/gateway-check.ts";
+import { asTyped, type Home } from "../../supervisor/home/home.ts";
+import { checkOwnGateway } from "../../embedded/gateway-check.ts";
 import { configFiles } from "../../embedded/stack-config.ts";
 import {
   readPort,
   readVariable,
   type Environment,
 } from "../../core/environment.ts";
-import { codeOf, sentencesOf, textOf } from "../../core/failure.ts";
+import { requestReason, sentencesOf, textOf } from "../../core/failure.ts";
 import {
   CLUSTER_REJECTED,
   isCluster,
@@ -109,7 +105,7 @@ export async function probeServices(
     return [
       wrong(
         "services",
-        `the supervisor is running but does not respond at ${address}: ${codeOf(error) ?? textOf(error)}`,
+        `the supervisor is running but does not respond at ${address}: ${requestReason(error)}`,
         "hearth logs supervisor; hearth down; hearth up --detach",
       ),
     ];
@@ -195,7 +191,10 @@ export async function probeRunners(
   ];
 }
 
-/** Mistakes in the configuration of supervisor and gateway, and missing notifications. */
+/** Reports the same again, after a correction. */
+const CHECK_COMMAND = "hearth config --check";
+
+/** Mistakes and settings without effect in the configuration of supervisor and gateway, and missing notifications. */
 export async function probeSettings(
   home: Home,
   env: Environment,
@@ -227,27 +226,21 @@ function supervisorSettings(home: Home, env: Environment): readonly Finding[] {
     ];
   } catch (error) {
     return sentencesOf(error).map((sentence) =>
-      wrong("settings", sentence, "hearth config --check"),
+      wrong("settings", sentence, CHECK_COMMAND),
     );
   }
 }
 
-/** Runs the gateway's own check, with placeholders for values that only a start provides. */
 async function gatewaySettings(
   home: Home,
   env: Environment,
 ): Promise<readonly Finding[]> {
-  const placeholders = {
-    DATABASE_URL: "postgresql://doctor@127.0.0.1/hearth",
-    HEARTH_JOURNAL_DIR: home.journal,
-    PROXY_MASTER_KEY: "sk-only-to-read-the-configuration",
-    HEARTH_SALT_KEY: "only-to-read-the-configuration",
-    HEARTH_LOCAL_CONFIG: operatorFile(home, "gateway.local.yaml"),
-  };
-  const mistakes = await gatewayMistakes(home, { ...placeholders, ...env });
-  return mistakes.length === 0
-    ? [fine("settings", "the gateway's configuration is valid")]
-    : mistakes.map((sentence) =>
-        wrong("settings", sentence, "npm run gateway -- --check"),
-      );
+  const { mistakes, warnings } = await checkOwnGateway(home, env);
+  return [
+    ...mistakes.map((sentence) => wrong("settings", sentence, CHECK_COMMAND)),
+    ...warnings.map((sentence) => hint("settings", sentence, CHECK_COMMAND)),
+    ...(mistakes.length === 0
+      ? [fine("settings", "the gateway's configuration is valid")]
+      : []),
+  ];
 }

@@ -4,8 +4,8 @@ import { z } from "zod";
 import {
   checkRecords,
   hourBars,
-  incidents,
 } from "../../supervisor/checks/check-reports.ts";
+import { incidents } from "../../supervisor/checks/incidents.ts";
 import type { PingKind } from "../../supervisor/checks/kinds/probe.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
 import type { CheckView } from "../../supervisor/checks/watched.ts";

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inWords } from "../../core/duration.ts";
+import type { Notice } from "../pages/frame.ts";
 import type { Access, Audience, Authenticator } from "./access.ts";
 import { sendError } from "./send-error.ts";
 import { showFailure } from "./show-page.ts";
@@ -13,6 +14,10 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Authenticated by the cookie of a session. */
     signedIn: boolean;
+    /** Above the page that answers this request. */
+    notice: (() => Notice | null) | undefined;
+    /** Allowed to see the state of the system. */
+    isOperator: boolean;
   }
 }
 
@@ -25,6 +30,8 @@ export function guardRoutes(
   authenticator: Authenticator,
 ): void {
   server.decorateRequest("signedIn", false);
+  server.decorateRequest("isOperator", false);
+  server.decorateRequest("notice", undefined);
   server.addHook("onRequest", async (request, reply) => {
     const { audience = "operator" } = request.routeOptions.config;
     const access = authenticator.judge(request, audience);
@@ -32,6 +39,7 @@ export function guardRoutes(
       return deny(request, reply, access, audience);
     }
     request.signedIn = authenticator.isSignedIn(request);
+    request.isOperator = audience === "operator";
   });
   server.addHook("onSend", async (_request, reply) => {
     reply.headers({

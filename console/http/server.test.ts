@@ -8,7 +8,8 @@ import type {
   Runtime,
   ServiceView,
 } from "../../supervisor/runtimes/runtime.ts";
-import { judge, findAttention, type Status } from "../../supervisor/status.ts";
+import { findAttention, type Status } from "../../supervisor/status.ts";
+import { judge } from "../../supervisor/verdict.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { buildApi } from "./server.ts";

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
+import type { Status } from "../../supervisor/status.ts";
 import { portTaken } from "../../supervisor/runtimes/process/ports.ts";
 import { Authenticator, type AuthenticatorOptions } from "./access.ts";
 import { acceptForms } from "./forms.ts";
@@ -15,6 +16,13 @@ export interface ApiParts
     Pick<AuthenticatorOptions, "credentials" | "publicUrl"> {
   /** Number of proxies in front that set X-Forwarded-For; 0 ignores the header. */
   readonly proxyHops?: number;
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** For the navigation of every page. */
+    attention: () => Status["attention"];
+  }
 }
 
 const MAX_NAME_LENGTH = 1000;
@@ -34,6 +42,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     db: parts.history.db,
     now: () => Date.now(),
   });
+  server.decorate("attention", () => parts.status().attention);
   guardRoutes(server, authenticator);
   answerErrors(server);
   acceptForms(server);

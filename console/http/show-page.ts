@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Failure } from "../../core/failure.ts";
+import { countByPage } from "../pages/attention.ts";
 import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import type { Look } from "../../core/shapes.ts";
 
@@ -32,14 +33,19 @@ export async function showPage(
   view: object,
 ): Promise<FastifyReply> {
   const message = messageIn(request.headers.cookie);
+  const notice = request.notice?.() ?? null;
   const seconds = refreshes === "soon" ? SOON_SECONDS : REFRESH_SECONDS;
   const html = await renderPage(
     {
       title,
-      look,
+      look: notice === null ? look : "warn",
       current,
       message,
+      notice,
       signedIn: request.signedIn,
+      needs: request.isOperator
+        ? countByPage(request.server.attention())
+        : new Map(),
       json: json ?? null,
       refreshes: refreshes === false ? null : seconds,
     },

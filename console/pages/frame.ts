@@ -23,6 +23,13 @@ export const PAGE_LINKS: readonly PageLink[] = [
   { path: "/reports/", name: "Reports" },
 ];
 
+/** Something to know about the whole page, above it. */
+export interface Notice {
+  readonly text: string;
+  readonly href: string | null;
+  readonly link: string;
+}
+
 export interface Frame {
   /** Tab title and heading. */
   readonly title: string;
@@ -37,6 +44,9 @@ export interface Frame {
   readonly json: string | null;
   /** Message of the action that led to this page. */
   readonly message: string | null;
+  readonly notice: Notice | null;
+  /** Things that need attention, by the path of a page in the navigation. */
+  readonly needs: ReadonlyMap<string, number>;
 }
 
 interface Fixed {
@@ -80,7 +90,11 @@ export async function renderPage(
     version,
     sign: signs[frame.look],
     icon: iconOf(frame.look),
-    links: PAGE_LINKS,
+    warning: shapeOf("warn"),
+    links: PAGE_LINKS.map((link) => ({
+      ...link,
+      needs: frame.needs.get(link.path) ?? 0,
+    })),
     scripts:
       frame.refreshes === null ? [COPY_SCRIPT] : [REFRESH_SCRIPT, COPY_SCRIPT],
     // Without script the whole page reloads visibly, so less often.

@@ -1,3 +1,4 @@
+import { nearest } from "../nearest.ts";
 import { unknownName, type ConfigProblem } from "./problem.ts";
 import { isEmpty, locate, type Mapping, type Tree } from "./tree.ts";
 
@@ -37,16 +38,57 @@ export function unknownSetting(
   return { file: at.file, line: at.line, path: shown, message };
 }
 
-/** The problem of an issue within the section at `path`; the rejected value is quoted unless it could be a secret. */
+/**
+ * The problem of an issue within the section at `path`; the rejected value is quoted unless it could be a secret. Where a
+ * setting is missing and a key that is not in `known` has a similar name, that key is the problem.
+ */
 export function issueProblem(
   reading: Pick<Reading, "root">,
   path: Path,
   issue: Issue,
+  known: readonly string[],
 ): ConfigProblem {
   const full = [...path, ...issue.path.map(plainStep)];
   const { node } = locate(reading.root, full);
-  return problemAt(reading, full, describe(node, full, issue.message));
+  const misspelled =
+    node === null ? misspelledSetting(reading, full, known) : undefined;
+  return (
+    misspelled ?? problemAt(reading, full, describe(node, full, issue.message))
+  );
 }
+
+/** The problem of an unknown key in place of the setting at `path`, which is missing, or of a section around it. */
+export function misspelledSetting(
+  reading: Pick<Reading, "root">,
+  path: Path,
+  known: readonly string[],
+): ConfigProblem | undefined {
+  const missingAt = path.findIndex(
+    (_step, depth) =>
+      locate(reading.root, path.slice(0, depth + 1)).node === null,
+  );
+  const section = path.slice(0, missingAt);
+  const { node } = locate(reading.root, section);
+  if (missingAt < 0 || node?.kind !== "map") {
+    return undefined;
+  }
+  const missing = String(path[missingAt]);
+  const spellings = [missing, ...(SPELLINGS[missing] ?? [])];
+  const key = [...node.entries.keys()].find(
+    (each) =>
+      ![...known, ...spellings].includes(each) &&
+      nearest(each, spellings) !== undefined,
+  );
+  return key === undefined
+    ? undefined
+    : unknownSetting(reading, [...section, key], spellings);
+}
+
+/** LiteLLM's names of settings, by Hearth's. */
+export const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
+  proxy_settings: ["litellm_settings"],
+  provider_params: ["litellm_params"],
+};
 
 function plainStep(step: PropertyKey): string | number {
   return typeof step === "symbol" ? String(step) : step;

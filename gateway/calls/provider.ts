@@ -17,6 +17,7 @@ import type { Taken } from "../routing/usage.ts";
 import type { Attempt } from "./attempt.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { goesAsChat, withChatInstead } from "./chat-instead.ts";
 import { sessionOf } from "./session.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
@@ -184,7 +185,7 @@ function callTo(call: Call, group: ModelGroup): Call {
 
 /** A fallback is another model: it gets the whole list of embeddings, including items that are cached for the alias. */
 function sendTo(
-  { config }: Pick<Gateway, "config">,
+  gateway: Pick<Gateway, "config" | "router">,
   routed: Call,
   { deployment, group }: Target,
 ): Sent {
@@ -192,8 +193,10 @@ function sendTo(
   const whole = group === routed.group ? call : (call.whole ?? call);
   const translation =
     call.options.mock.response === null
-      ? translationFor(config, whole, deployment)
-      : mockTranslation(config, whole, deployment);
+      ? translationFor(gateway.config, whole, deployment, {
+          asChat: goesAsChat(gateway, whole, deployment),
+        })
+      : mockTranslation(gateway.config, whole, deployment);
   return { call, translation };
 }
 
@@ -336,6 +339,7 @@ async function attempt(
   client: StreamClient | null,
 ): Promise<Answered> {
   const { deployment } = target;
+  const { signal } = aborter;
   traceAttempt(call, target);
   const mocked = mockAnswer(call, target, attemptsBefore);
   if (mocked !== null) {
@@ -349,17 +353,21 @@ async function attempt(
   const deadline = startDeadline(deadlineAt, aborter);
   const leaveRace = endWith(call.race, aborter);
   try {
-    const request = {
-      ...headerCounter(gateway, call, deployment),
+    const send = (used: Translation): Promise<Answered> =>
+      answerTo(
+        gateway,
+        call,
+        used,
+        { ...requestOf(gateway, call, deployment, used), signal },
+        client,
+      );
+    const read = await withChatInstead(
+      gateway,
+      call,
       deployment,
-      path: translation.path,
-      headers: withTraceContext(call, translation.headers),
-      callId: call.id,
-      body: translation.body(),
-      error: translation.error,
-      signal: aborter.signal,
-    };
-    const read = await answerTo(gateway, call, translation, request, client);
+      translation,
+      send,
+    );
     latencyMs = performance.now() - startedAt;
     return read;
   } catch (error) {
@@ -376,6 +384,23 @@ async function attempt(
     leaveRace();
     observations.ended(deployment.id, latencyMs);
   }
+}
+
+function requestOf(
+  gateway: Pick<Gateway, "metrics">,
+  call: Call,
+  deployment: PricedDeployment,
+  { path, headers, body, error }: Translation,
+): Omit<ProviderCall, "signal"> {
+  return {
+    ...headerCounter(gateway, call, deployment),
+    deployment,
+    path,
+    headers: withTraceContext(call, headers),
+    callId: call.id,
+    body: body(),
+    error,
+  };
 }
 
 async function answerTo(

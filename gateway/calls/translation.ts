@@ -17,6 +17,8 @@ import { openaiErrorPieces } from "./stream-error.ts";
 
 /** The translation of one call for one deployment, and of its answer to the client's shape. */
 export interface Translation {
+  /** The provider's endpoint. */
+  readonly endpoint: Endpoint;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** JSON or a form, built when it is sent. */
@@ -37,17 +39,18 @@ export interface StreamTranslation {
 }
 
 /**
- * Translates a call natively if the provider has the endpoint, otherwise to chat. Throws `invalid_request` naming what the
- * provider does not support, unless such parameters are dropped.
+ * Translates a call natively if the provider has the endpoint, otherwise (or `asChat`) to chat. Throws `invalid_request`
+ * naming what the provider does not support, unless such parameters are dropped.
  */
 export function translationFor(
   config: GatewayConfig,
   call: Call,
   deployment: PricedDeployment,
+  { asChat = false }: { readonly asChat?: boolean } = {},
 ): Translation {
   const wire = wireOf(deployment.provider);
   const { endpoint, shape } = call.kind;
-  if (wire.speaks(endpoint, deployment)) {
+  if (!asChat && wire.speaks(endpoint, deployment)) {
     return through(config, call, deployment, wire, endpoint, {
       body: call.body,
       lacks: [],
@@ -105,6 +108,7 @@ function through(
     ...wire.unsupported(endpoint, chat.body, deployment),
   ]);
   return {
+    endpoint,
     path: wire.path(endpoint, deployment),
     headers: wire.headers(deployment, call.forwarded),
     body() {

@@ -12,6 +12,7 @@ import {
 } from "./schema.ts";
 import { secret, type Secret } from "./secret.ts";
 import {
+  misspelledSetting,
   problemAt,
   type Path,
   type Reading,
@@ -210,11 +211,16 @@ function readConnection(
   );
   if (address === null) {
     reading.problems.push(
-      problemAt(
+      misspelledSetting(
         reading,
-        paramsPath,
-        `api_base is required: ${providerName} has no default address`,
-      ),
+        [...paramsPath, "api_base"],
+        Object.keys(providerParams.shape),
+      ) ??
+        problemAt(
+          reading,
+          paramsPath,
+          `api_base is required: ${providerName} has no default address`,
+        ),
     );
     return null;
   }

@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { mergeMappings, readLayer } from "../../core/config/layers.ts";
 import type { ConfigProblem } from "../../core/config/problem.ts";
+import { SPELLINGS } from "../../core/config/reading.ts";
 import {
   emptyMapping,
   plain,
@@ -69,22 +70,21 @@ export function readLayers(options: {
   };
 }
 
-const SECTION_SPELLINGS: ReadonlyMap<string, string> = new Map([
-  ["litellm_settings", "proxy_settings"],
-]);
-const ENTRY_SPELLINGS: ReadonlyMap<string, string> = new Map([
-  ["litellm_params", "provider_params"],
-]);
+const NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries(SPELLINGS).flatMap(([name, spellings]) =>
+    spellings.map((spelling) => [spelling, name] as const),
+  ),
+);
 
 /** Renames LiteLLM's sections to Hearth's names; messages keep the written spelling. */
 function useOneDialect(layer: Mapping, problems: ConfigProblem[]): Mapping {
-  const renamed = rename(layer, SECTION_SPELLINGS, problems);
+  const renamed = rename(layer, problems);
   const models = renamed.entries.get("model_list");
   if (models?.node.kind !== "list") {
     return renamed;
   }
   const items = models.node.items.map((item) =>
-    item.kind === "map" ? rename(item, ENTRY_SPELLINGS, problems) : item,
+    item.kind === "map" ? rename(item, problems) : item,
   );
   return {
     ...renamed,
@@ -95,14 +95,10 @@ function useOneDialect(layer: Mapping, problems: ConfigProblem[]): Mapping {
   };
 }
 
-function rename(
-  tree: Mapping,
-  spellings: ReadonlyMap<string, string>,
-  problems: ConfigProblem[],
-): Mapping {
+function rename(tree: Mapping, problems: ConfigProblem[]): Mapping {
   const entries = new Map<string, Entry>();
   for (const [key, entry] of tree.entries) {
-    const name = spellings.get(key) ?? key;
+    const name = NAMES.get(key) ?? key;
     const earlier = entries.get(name);
     if (earlier !== undefined) {
       problems.push({

@@ -238,6 +238,40 @@ genral_settings: {}
 });
 
 test.each([
+  [
+    "  - { model_name: m, provider_parms: { model: openai/x } }",
+    'model_list[0]: unknown setting "provider_parms" (did you mean "provider_params"?)',
+  ],
+  [
+    "  - { model_name: m, litellm_parms: { model: openai/x } }",
+    'model_list[0]: unknown setting "litellm_parms" (did you mean "litellm_params"?)',
+  ],
+  [
+    "  - { modelname: m, provider_params: { model: openai/x } }",
+    'model_list[0]: unknown setting "modelname" (did you mean "model_name"?)',
+  ],
+  [
+    "  - { model_name: m, provider_params: { modle: openai/x } }",
+    'model_list[0].provider_params: unknown setting "modle" (did you mean "model"?)',
+  ],
+  [
+    '  - { model_name: m, provider_params: { model: vllm/x, api_bas: "http://h:1" } }',
+    'model_list[0].provider_params: unknown setting "api_bas" (did you mean "api_base"?)',
+  ],
+  [
+    "  - { model_name: m, provider_params: { tpm: 3 } }",
+    "model_list[0].provider_params.model: is required and must be a name of at most 256 bytes",
+  ],
+])(
+  "a misspelled setting is reported in place of the one that it leaves missing: %s",
+  (entry, problem) => {
+    expect(problems(`model_list:\n${entry}\n`)).toEqual([
+      `config/gateway.yaml:2: ${problem}`,
+    ]);
+  },
+);
+
+test.each([
   ["a: 1\nb: 2\na: 3\n", 'config/gateway.yaml:3: duplicate key "a"; keep one'],
   [
     "a:\n\tb: 1\n",

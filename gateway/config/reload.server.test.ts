@@ -47,6 +47,19 @@ test("an invalid file changes nothing and is reported", async () => {
   expect((await gateway.chat(key, "y", { model: "new" })).status).toBe(200);
 });
 
+test("a check and a reload name settings without effect", async () => {
+  const models = modelYaml(provider.url).replace("mock", "new");
+  write(`${models}proxy_setings: {}\n`);
+  for (const path of ["/config/check", "/config/reload"]) {
+    const { json } = await gateway.request("POST", path);
+    expect(json["warnings"]).toEqual([
+      expect.stringMatching(
+        /^.*gateway\.yaml:\d+: unknown setting "proxy_setings" \(did you mean "proxy_settings"\?\); it has no effect$/,
+      ),
+    ]);
+  }
+});
+
 test("a check reports the problems of the next start, and changes nothing", async () => {
   const key = await gateway.createKey({});
   const check = async () =>

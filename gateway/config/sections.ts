@@ -3,6 +3,7 @@ import type { ConfigProblem } from "../../core/config/problem.ts";
 import {
   issueProblem,
   problemAt,
+  SPELLINGS,
   unknownSetting,
   type Path,
   type Reading,
@@ -14,6 +15,7 @@ import {
   plain,
   type Mapping,
 } from "../../core/config/tree.ts";
+import { modelEntry } from "./schema.ts";
 
 /** The problem of a value in a file that differs from the environment's variable. */
 export function contradictsVariable(
@@ -34,7 +36,8 @@ export function unusedSetting(
   path: Path,
   known: readonly string[],
 ): ConfigProblem {
-  const problem = unknownSetting(reading, path, known);
+  const spellings = known.flatMap((name) => [name, ...(SPELLINGS[name] ?? [])]);
+  const problem = unknownSetting(reading, path, spellings);
   return { ...problem, message: `${problem.message}; it has no effect` };
 }
 
@@ -76,8 +79,12 @@ function parseFields<S extends z.ZodObject>(
     return parsed.data;
   }
   const invalid = new Set<PropertyKey>();
+  const known = [
+    ...Object.keys(schema.shape),
+    ...Object.keys(modelEntry.shape),
+  ];
   for (const issue of parsed.error.issues) {
-    reading.problems.push(issueProblem(reading, path, issue));
+    reading.problems.push(issueProblem(reading, path, issue, known));
     if (issue.path[0] !== undefined) {
       invalid.add(issue.path[0]);
     }

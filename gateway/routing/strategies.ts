@@ -14,15 +14,21 @@ export interface Observations {
   answeredAt(deploymentId: string): number | null;
   /** Moving average; 0 for one that was never called, so that it is preferred. */
   latencyMs(deploymentId: string): number;
+  /** Its server has no `/responses`, but chat. */
+  missedResponses(deploymentId: string): void;
+  /** Forgotten after some minutes: the server may have been updated. */
+  lacksResponses(deploymentId: string): boolean;
 }
 
 const UINT32 = 2 ** 32;
 const NEWEST_WEIGHT = 0.2;
+const MISSED_FOR_MS = 600_000;
 
 export function createObservations(now: () => number = Date.now): Observations {
   const answered = new Map<string, number>();
   const busy = new Map<string, number>();
   const latencies = new Map<string, number>();
+  const missed = new Map<string, number>();
   return {
     started: (id) => void busy.set(id, (busy.get(id) ?? 0) + 1),
     ended(id, latencyMs) {
@@ -37,6 +43,9 @@ export function createObservations(now: () => number = Date.now): Observations {
     answeredAt: (id) => answered.get(id) ?? null,
     busy: (id) => busy.get(id) ?? 0,
     latencyMs: (id) => latencies.get(id) ?? 0,
+    missedResponses: (id) => void missed.set(id, now()),
+    lacksResponses: (id) =>
+      now() - (missed.get(id) ?? -Infinity) < MISSED_FOR_MS,
   };
 }
 

@@ -7,7 +7,6 @@ import {
   checkRecords,
   hourBars,
   hourlyMeasure,
-  incidents,
   retainChecks,
 } from "./check-reports.ts";
 
@@ -130,35 +129,6 @@ test("the last 24 hours are bars, the current hour is the last", () => {
   expect(bars[0]?.hour).toBe(start + HOUR);
   expect(bars.map(({ looks }) => looks).slice(-4)).toEqual([0, 60, 60, 30]);
   expect(bars.at(-1)).toMatchObject({ upMs: 0, downMs: HOUR / 2 });
-});
-
-test("incidents have a start, an end and a reason; an ongoing one has no end", () => {
-  const turn = (at: number, from: string, to: string, reason: string) => {
-    now = at;
-    history.checkChanged("gateway", from, to, reason);
-  };
-  turn(start + HOUR, "pending", "down", "answered 500");
-  turn(start + 2 * HOUR, "down", "up", "answered 200");
-  turn(start + 5 * HOUR, "pending", "down", "no answer");
-  const all = incidents(history.db, start, start + 6 * HOUR);
-  expect(all).toEqual([
-    {
-      check: "gateway",
-      from: start + 5 * HOUR,
-      until: null,
-      durationMs: HOUR,
-      reason: "no answer",
-    },
-    {
-      check: "gateway",
-      from: start + HOUR,
-      until: start + 2 * HOUR,
-      durationMs: HOUR,
-      reason: "answered 500",
-    },
-  ]);
-  const later = incidents(history.db, start + 3 * HOUR, start + 6 * HOUR);
-  expect(later).toHaveLength(1);
 });
 
 test("measurements are available by the hour", () => {

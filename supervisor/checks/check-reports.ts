@@ -32,17 +32,6 @@ export type HourBar = Stretch & {
   readonly hour: number;
 };
 
-/** A time in which a check was down. Milliseconds since 1970. */
-export interface Incident {
-  readonly check: string;
-  readonly from: number;
-  /** null: ongoing. */
-  readonly until: number | null;
-  readonly durationMs: number;
-  /** The reason at its start. */
-  readonly reason: string | null;
-}
-
 const HOUR_MS = 3_600_000;
 
 /** The record of each check in a time range, by whole hours where raw results no longer exist. */
@@ -130,34 +119,6 @@ export function hourBars(
   );
 }
 
-/** When checks were down, newest first; incidents that reach beyond the time range are complete. */
-export function incidents(
-  db: DatabaseSync,
-  from: number,
-  until: number,
-): readonly Incident[] {
-  const rows = db
-    .prepare(
-      `SELECT began.name, began.at, began.reason,
-              (SELECT min(over.at) FROM events AS over WHERE over.kind = 'check' AND over.name = began.name
-                 AND over.from_state = 'down' AND over.id > began.id) AS over_at
-       FROM events AS began WHERE began.kind = 'check' AND began.to_state = 'down' AND began.at < ?2
-         AND coalesce(over_at, ?2) >= ?1 ORDER BY began.at DESC`,
-    )
-    .all(from, until);
-  return rows.map((row) => {
-    const at = Number(row["at"]);
-    const over = row["over_at"] == null ? null : Number(row["over_at"]);
-    return {
-      check: String(row["name"]),
-      from: at,
-      until: over,
-      durationMs: (over ?? until) - at,
-      reason: row["reason"] === null ? null : String(row["reason"]),
-    };
-  });
-}
-
 /** A measurement of a check, the last one of each hour. */
 export function hourlyMeasure(
   db: DatabaseSync,
@@ -200,7 +161,8 @@ export function retainChecks(
 /** Until when the hours of a file were summed up, because a report asks many times. */
 const summedUntil = new WeakMap<DatabaseSync, number>();
 
-function bringUpToDate(db: DatabaseSync, until: number): void {
+/** Sums up the hours that have ended. */
+export function bringUpToDate(db: DatabaseSync, until: number): void {
   const thisHour = hourOf(until);
   if ((summedUntil.get(db) ?? 0) >= thisHour) {
     return;

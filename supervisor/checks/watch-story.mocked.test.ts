@@ -5,7 +5,7 @@ import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history/history.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { incidents } from "./check-reports.ts";
+import { incidents } from "./incidents.ts";
 import type { ProbeResult } from "./kinds/probe.ts";
 import { startWatch } from "./check-watch.ts";
 import type { Watch } from "./watch.ts";

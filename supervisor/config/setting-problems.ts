@@ -34,7 +34,9 @@ export function settingProblems(
     issue.code === "invalid_union" && issue.options !== undefined
       ? `must be one of ${issue.options.join(", ")}`
       : issue.message;
-  return [issueProblem(reading, [], { path: issue.path, message })];
+  return [
+    issueProblem(reading, [], { path: issue.path, message }, settingNames()),
+  ];
 }
 
 /** Every setting of the schema at any depth, from its JSON Schema. */

@@ -1,11 +1,11 @@
 import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
-import { Failure, codeOf, textOf } from "../../core/failure.ts";
+import { Failure, requestReason } from "../../core/failure.ts";
 
 /** The admin API of the gateway, with the master key. */
 export interface AdminApi {
   readonly address: string;
-  /** Returns the parsed body; throws a {@link Refusal} for any status but 200, a Failure if no gateway answers. */
+  /** Returns the parsed body; throws a {@link Refusal} for any status but 200, an {@link Unanswered} if no gateway answers. */
   readonly ask: (
     method: "GET" | "POST" | "PATCH",
     path: string,
@@ -26,6 +26,19 @@ export class Refusal extends Failure {
     this.name = "Refusal";
     this.status = status;
     this.param = param;
+  }
+}
+
+/** No gateway answered. */
+export class Unanswered extends Failure {
+  /** Path of the console's page about it; null if there is none. */
+  page: string | null = null;
+
+  constructor(address: string, reason: string) {
+    super(
+      `the gateway at ${address} does not answer (${reason}): run \`hearth status\`.`,
+    );
+    this.name = "Unanswered";
   }
 }
 
@@ -54,9 +67,7 @@ export function openAdminApi(options: {
         maxBody: MAX_BODY_BYTES,
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
-        throw new Failure(
-          `the gateway at ${address} does not answer (${codeOf(error) ?? textOf(error)}): run \`hearth status\`.`,
-        );
+        throw new Unanswered(address, requestReason(error));
       });
       return bodyOf(answer, address);
     },

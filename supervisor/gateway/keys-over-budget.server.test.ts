@@ -41,6 +41,7 @@ test("a key over its budget needs attention until there is room again", async ()
   const found = [
     {
       name: "key anna",
+      about: { topic: "key", id: hashKey(key) },
       level: "warning",
       text: "key anna is over its budget: $ 0.50 of $ 0.40 spent; its calls are denied",
       since: 1000,

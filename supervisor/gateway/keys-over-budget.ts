@@ -37,27 +37,34 @@ export function openKeysOverBudget(
     return [
       ...keys.map((key) => attentionOf(key, known.get(key.token) ?? now())),
       ...(more > 0
-        ? [need("keys", `${more} more keys are over their budget`, now())]
+        ? [need("keys", null, `${more} more keys are over their budget`, now())]
         : []),
     ];
   };
 }
 
 function attentionOf(
-  { key_alias, key_name, spend, budget_in_force }: UsedKeyRow,
+  { token, key_alias, key_name, spend, budget_in_force }: UsedKeyRow,
   since: number,
 ): Attention {
   const name = `key ${key_alias ?? key_name}`;
   return need(
     name,
+    token,
     `${name} is over its budget: ${money(spend)} of ${money(budget_in_force ?? 0)} spent; its calls are denied`,
     since,
   );
 }
 
-function need(name: string, text: string, since: number): Attention {
+function need(
+  name: string,
+  token: string | null,
+  text: string,
+  since: number,
+): Attention {
   return {
     name,
+    about: { topic: "key", id: token },
     text,
     since,
     level: "warning",

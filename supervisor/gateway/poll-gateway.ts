@@ -38,7 +38,7 @@ export function pollGateway(
     );
   let timer: NodeJS.Timeout | undefined;
   return {
-    ...idle,
+    refresh: poll,
     start: () => {
       poll();
       timer = setInterval(poll, POLL_EVERY_MS);

@@ -44,6 +44,7 @@ test("a gateway that has been stopped for minutes with calls only in its journal
   expect(await findUndrained(api, () => 500_000)()).toEqual([
     {
       name: "gateway instance b",
+      about: { topic: "supervisor", id: null },
       level: "warning",
       text: "gateway instance b is stopped with 7 calls and up to $ 0.50 of spend only in its journal: start it again, or forget it if its journal is lost",
       since: 100_000,

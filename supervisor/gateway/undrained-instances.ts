@@ -28,6 +28,7 @@ export function findUndrained(
     );
     return stopped.map((one) => ({
       name: `gateway instance ${one.instance}`,
+      about: { topic: "supervisor", id: null },
       level: "warning",
       text: `gateway instance ${one.instance} ${describeUndrained(one)}: start it again, or forget it if its journal is lost`,
       since: now() - (one.silent_seconds ?? 0) * 1_000,

@@ -2,10 +2,9 @@ import type { DatabaseSync } from "node:sqlite";
 import {
   checkRecords,
   hourlyMeasure,
-  incidents,
   type CheckRecord,
-  type Incident,
 } from "../checks/check-reports.ts";
+import { incidents, type Incident } from "../checks/incidents.ts";
 import type { Check } from "../checks/config.ts";
 import type { JobView } from "../jobs/runner.ts";
 import type { Attention } from "../status.ts";

@@ -1,4 +1,4 @@
-import { codeOf, textOf } from "../../core/failure.ts";
+import { requestReason } from "../../core/failure.ts";
 import type { Couch } from "./couch.ts";
 
 export interface Finding {
@@ -34,5 +34,5 @@ export function within(signal: AbortSignal, ms: number): AbortSignal {
 
 /** Why a check failed, as an error code where there is one. */
 export function reason(error: unknown): string {
-  return codeOf(error) ?? textOf(error);
+  return requestReason(error);
 }

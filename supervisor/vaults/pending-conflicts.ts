@@ -58,6 +58,7 @@ export function openPendingConflicts(
       const count = `${searched.get(vault)?.more === true ? "more than " : ""}${times.length}`;
       found.push({
         name: `vault ${vault}`,
+        about: { topic: "vault", id: vault },
         level: "warning",
         text: `vault ${vault} has ${count} ${times.length === 1 ? "note" : "notes"} in conflict`,
         since: Math.min(...times),

@@ -9,6 +9,7 @@ import {
 } from "../../test/supervisor/notes-testbed.ts";
 import { openDatabase, type Database } from "./database.ts";
 import { MILESTONE_ID } from "./livesync.ts";
+import { devicesOf, lockOf, openRosters } from "./known-rosters.ts";
 import { readRoster } from "./roster.ts";
 
 const [under] = serversUnderTest() as [ServerUnderTest];
@@ -108,4 +109,32 @@ test("a locked remote is reported with the devices without access", async () => 
       /^A device has locked the vault, as a rebuild does: on phone, fetch everything .* choose "I'm ready, unlock the database"\.$/,
     ) as string,
   );
+});
+
+test("a locked vault needs attention since it was first seen, until it is unlocked", async () => {
+  let now = 1000;
+  const read = openRosters(testbed.couch, () => now);
+  const locks = async (quiet: readonly string[] = []) =>
+    (await read(["vault-roster"], new Set(quiet))).flatMap(lockOf);
+  await database.put(MILESTONE_ID, milestone({ locked: true }));
+  const found = [
+    {
+      about: { topic: "vault", id: "vault-roster" },
+      text: expect.stringMatching(
+        /^vault vault-roster: A device has locked the vault/,
+      ),
+      since: 1000,
+    },
+  ];
+  expect(await locks()).toMatchObject(found);
+  now = 2000;
+  expect(await locks()).toMatchObject(found);
+  await database.put(MILESTONE_ID, milestone());
+  expect(await locks(["vault-roster"])).toMatchObject(found);
+  expect(await locks()).toEqual([]);
+  const devices = (await read(["vault-roster"], new Set())).flatMap(devicesOf);
+  expect(devices.map(({ name }) => name).toSorted()).toEqual([
+    "desktop",
+    "phone",
+  ]);
 });

@@ -1,16 +1,16 @@
 import { sentencesOf } from "../../core/failure.ts";
-import type { Context, VaultDevice } from "../context.ts";
+import type { Context } from "../context.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase, vaultNames } from "./database.ts";
+import { vaultNames } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
 import type { Keeper } from "./keeper.ts";
+import { devicesOf, lockOf, openRosters } from "./known-rosters.ts";
 import type { NotesState } from "./notes-state.ts";
 import { openPendingConflicts } from "./pending-conflicts.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import type { Provisioning } from "./provisioning.ts";
 import { openQuietVaults } from "./quiet-vaults.ts";
 import { dropUnfinished } from "./restore.ts";
-import { readRoster } from "./roster.ts";
 import type { Turns } from "./turns.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
@@ -35,7 +35,7 @@ export class VaultMaintenance {
   readonly #context: Context;
   readonly #parts: MaintenanceParts;
   readonly #quiet = openQuietVaults(Date.now);
-  readonly #devices: ReturnType<typeof openDevices>;
+  readonly #rosters: ReturnType<typeof openRosters>;
   readonly #pendingConflicts: ReturnType<typeof openPendingConflicts>;
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -48,7 +48,7 @@ export class VaultMaintenance {
   constructor(context: Context, parts: MaintenanceParts) {
     this.#context = context;
     this.#parts = parts;
-    this.#devices = openDevices(parts.couch);
+    this.#rosters = openRosters(parts.couch, Date.now);
     this.#pendingConflicts = openPendingConflicts(
       parts.couch,
       parts.state,
@@ -65,6 +65,11 @@ export class VaultMaintenance {
       { created: (vault) => keeper.inspect(vault), quiet: this.#quiet },
       this.#stopping.signal,
     );
+  }
+
+  /** The next inspection is due at once. */
+  refresh(): void {
+    this.#nextInspection = 0;
   }
 
   async stop(): Promise<void> {
@@ -142,7 +147,12 @@ export class VaultMaintenance {
   ): Promise<void> {
     const { couch, busy } = this.#parts;
     const names = await vaultNames(couch);
-    this.#context.showDevices(await this.#devices(names, skipped));
+    const rosters = await this.#rosters(names, skipped);
+    this.#context.showDevices({
+      vaults: names,
+      devices: rosters.flatMap(devicesOf),
+    });
+    this.#context.need("locks", rosters.flatMap(lockOf));
     this.#context.need(
       "conflicts",
       await this.#pendingConflicts(names, skipped),
@@ -180,35 +190,4 @@ export class VaultMaintenance {
     }
     state.recordFirstVault();
   }
-}
-
-/** The devices of vaults for the status page; those of quiet vaults as last read. */
-function openDevices(couch: Couch) {
-  const known = new Map<string, readonly VaultDevice[]>();
-  return async (
-    vaults: readonly string[],
-    quiet: ReadonlySet<string>,
-  ): Promise<readonly VaultDevice[]> => {
-    const all: VaultDevice[] = [];
-    for (const vault of vaults) {
-      if (!quiet.has(vault)) {
-        known.set(vault, await devicesOf(couch, vault));
-      }
-      all.push(...(known.get(vault) ?? []));
-    }
-    return all;
-  };
-}
-
-async function devicesOf(
-  couch: Couch,
-  vault: string,
-): Promise<readonly VaultDevice[]> {
-  const { devices } = await readRoster(openDatabase(couch, vault));
-  return devices.map(({ name, lastSeen, behind }) => ({
-    vault,
-    name,
-    behind,
-    seenAt: lastSeen === 0 ? null : lastSeen,
-  }));
 }

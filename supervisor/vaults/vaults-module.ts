@@ -67,6 +67,7 @@ export function openVaultsModule(
       backups: parts.backups,
     },
     start: () => maintenance.start(),
+    refresh: () => maintenance.refresh(),
     stop: () => maintenance.stop(),
   };
 }

@@ -60,7 +60,12 @@ const SITUATIONS: readonly {
     },
     prepare: ({ logs }) => {
       const lines = Array.from({ length: 40 }, (_, at) =>
-        JSON.stringify({ level: 30, msg: `call ${at} was answered` }),
+        JSON.stringify({
+          level: at === 30 ? 50 : 30,
+          time: Date.now() - (40 - at) * 1000,
+          msg: `call ${at} was answered`,
+          port: 4000,
+        }),
       );
       appendFileSync(join(logs, "gateway.log"), `${lines.join("\n")}\n`);
     },
@@ -129,7 +134,36 @@ test("the page follows the restart of a service", async () => {
   });
   await page.getByRole("heading", { name: /^Gateway is up/ }).waitFor();
   await page.getByText(`pid ${pid()}`).waitFor();
+  await page.getByText("State changes and actions").click();
   await page.getByText("restarted by the operator").waitFor();
+  await page.context().close();
+});
+
+test("without script: the log starts at its end, with times, and can be filtered and followed", async () => {
+  testbed = await startConsoleTestbed({ services: [], programs: ["gateway"] });
+  const at = Date.UTC(2026, 10, 26, 13, 3, 5);
+  const lines = Array.from({ length: 150 }, (_, index) =>
+    JSON.stringify({ level: 30, time: at + index, msg: `call no. ${index}` }),
+  );
+  appendFileSync(
+    join(testbed.logs, "gateway.log"),
+    `${lines.join("\n")}\n{"level":50,"msg":"odd <b>end</b>"}\n`,
+  );
+  const { page } = await openPage(browser, desk, { javaScript: false });
+  await page.goto(`${testbed.address}/services/gateway`);
+  const log = page.getByRole("region", { name: "Latest log lines" });
+  const last = log.getByText("odd <b>end</b>");
+  const [box, frame] = [await last.boundingBox(), await log.boundingBox()];
+  expect(box?.y).toBeLessThan((frame?.y ?? 0) + (frame?.height ?? 0));
+  expect(await log.innerText()).toContain("26 Nov, 13:03:05 call no. 149");
+  await page.getByLabel("Filter the latest lines").fill("NO. 14");
+  await page.getByRole("button", { name: "Filter" }).click();
+  expect(await log.locator("li").count()).toBe(11);
+  await page.getByRole("link", { name: "Follow" }).click();
+  expect(await page.content()).toContain('http-equiv="refresh" content="6"');
+  expect(await log.locator("li").count()).toBe(11);
+  await page.getByRole("link", { name: "Stop following" }).click();
+  expect(new URL(page.url()).search).toBe("?filter=NO.+14");
   await page.context().close();
 });
 

@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl } from "../servers/database.ts";
+import { MASTER_KEY } from "../servers/gateway.ts";
+import { startRelay } from "../servers/relay.ts";
 import { asOperator } from "../supervisor/operator.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
 import { findViolations, openBrowser, openPage } from "./browser.ts";
@@ -196,6 +198,53 @@ test("a fault appears on an open page and disappears", async () => {
   await page.clock.runFor(16_000);
   await page.getByRole("heading", { name: "All is well." }).waitFor();
   await page.context().close();
+});
+
+test("with a hung gateway, keys show what is known, and the heading follows at once", async () => {
+  const relay = await startRelay(Number(new URL(spending.url).port), () => ({
+    nextRequest: ({ length }) =>
+      length === 0 ? null : { length, point: null, answers: 0 },
+    nextAnswer: ({ length }) => (length === 0 ? null : { length, ends: false }),
+  }));
+  const url = `http://127.0.0.1:${relay.port}`;
+  testbed = await startConsoleTestbed({
+    services: [],
+    env: { GATEWAY_URL: url, PROXY_MASTER_KEY: MASTER_KEY },
+    checks: [
+      {
+        name: "gateway",
+        kind: "http",
+        url: `${url}/health/liveliness`,
+        every: "1h",
+        expect: { within: "100ms" },
+      },
+    ],
+  });
+  const { page } = await openPage(browser, desk);
+  await page.goto(`${testbed.address}/keys`);
+  const heading = await page.textContent("h1");
+  expect(heading).toContain("2 keys");
+  relay.stall();
+  await page.reload();
+  expect(await page.textContent("h1")).toBe(heading);
+  const notice = page.locator(".note");
+  expect(await notice.innerText()).toMatch(
+    /The gateway does not answer. This page shows its data of \d\d:\d\d; changes are not possible. Open gateway$/,
+  );
+  expect(await page.getByText("editor").count()).toBeGreaterThan(0);
+  expect(await findViolations(page, { reload: false })).toEqual([]);
+  await takePicture(page, "keys-hung");
+  await waitFor("the heading", () => testbed?.status().ok === false);
+  expect(testbed.status().verdict).toMatch(/^Gateway (failed|is down)/);
+  await page.goto(`${testbed.address}/keys?search=unseen`);
+  expect(await page.textContent("main")).not.toContain("ABORT_ERR");
+  await page.getByRole("link", { name: "Open gateway" }).click();
+  await page.getByRole("heading", { name: /^Gateway is/ }).waitFor();
+  relay.restore();
+  await page.goto(`${testbed.address}/keys`);
+  expect(await page.locator(".note").count()).toBe(0);
+  await page.context().close();
+  await relay.close();
 });
 
 test("without script the page is complete and reloads itself", async () => {

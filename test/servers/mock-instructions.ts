@@ -12,6 +12,12 @@ export interface MockInstructions {
   readonly usageDelayMs?: number;
   readonly usage?: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
+  /** The answer to a call at this path, as of a server that does not know it. */
+  readonly unknownPath?: {
+    readonly path: string;
+    readonly status: number;
+    readonly text: string;
+  };
   /** Sent with the answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -86,6 +86,10 @@ export async function startMockProvider(
       }
       mockRequest.finished = true;
     };
+    const { unknownPath } = instructions;
+    if (unknownPath !== undefined && mockRequest.path === unknownPath.path) {
+      return void response.writeHead(unknownPath.status).end(unknownPath.text);
+    }
     const status = instructions.status ?? options.alwaysStatus;
     if (status !== undefined) {
       return sendError(response, { ...instructions, status });

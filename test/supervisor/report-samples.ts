@@ -219,6 +219,7 @@ export function usualHealth(
       until: startedAt + durationMs,
       durationMs,
       reason: `connect ECONNREFUSED 127.0.0.1:4000 ${names.at(-1)}`,
+      down: true,
     })),
     restarts: outages.map(({ from: startedAt, check }) => ({
       at: startedAt + 60_000,

@@ -5,10 +5,12 @@ import {
   openAdminApi,
   publicAddress,
   Refusal,
+  Unanswered,
   type AdminApi,
 } from "../../../supervisor/gateway/admin-api.ts";
 import { showFailure, showPage } from "../../http/show-page.ts";
 import { readable } from "../../../core/words.ts";
+import { recall, rememberAnswers } from "./known-answers.ts";
 
 /** The gateway as the pages of keys, users and teams use it. */
 export interface NounContext {
@@ -25,16 +27,26 @@ export const KEYS_PATH = "/keys";
 
 /** Long enough for a new secret, which waits for the ledger. */
 const TIMEOUT_MS = 5000;
+/** A gateway that has just not answered is not waited for again, but noticed when it is back. */
+const HASTY_TIMEOUT_MS = 1000;
+
+/** What the pages know of the gateway besides its answers. */
+export interface GatewayState {
+  /** Path of its page; null if it has none. */
+  readonly page: () => string | null;
+  /** Called when it does not answer. */
+  readonly onSilent: () => void;
+}
 
 /** The gateway of GATEWAY_URL with the key of PROXY_MASTER_KEY, read for each request because a rotation changes its file. */
 export function openNounContext(
   env: Environment,
   timeZone: string,
+  gateway: GatewayState,
 ): NounContext {
   const address = readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
-  const api = openAdminApi({
+  const options = {
     address: address ?? "",
-    timeoutMs: TIMEOUT_MS,
     credential: () => {
       const key = readVariable("PROXY_MASTER_KEY", env);
       if (address === undefined) {
@@ -49,6 +61,13 @@ export function openNounContext(
       }
       return key;
     },
+  };
+  const api = rememberAnswers({
+    api: openAdminApi({ ...options, timeoutMs: TIMEOUT_MS }),
+    hasty: openAdminApi({ ...options, timeoutMs: HASTY_TIMEOUT_MS }),
+    now: Date.now,
+    timeZone,
+    ...gateway,
   });
   let changes = 0;
   return {
@@ -92,6 +111,12 @@ export async function showingFailures(
     if (!(error instanceof Failure)) {
       throw error;
     }
+    if (error instanceof Unanswered && request.method === "GET") {
+      const shown = await showKnown(request, act);
+      if (shown !== null) {
+        return shown;
+      }
+    }
     return showPage(
       request,
       reply,
@@ -102,8 +127,31 @@ export async function showingFailures(
         status: 502,
       },
       "message",
-      { sentences: error.sentences, back: "/" },
+      {
+        sentences: error.sentences,
+        back: "/",
+        link: error instanceof Unanswered ? error.page : null,
+      },
     );
+  }
+}
+
+/** The same page with the gateway's latest answers; null if it was not opened before. */
+async function showKnown(
+  request: FastifyRequest,
+  act: () => Promise<FastifyReply>,
+): Promise<FastifyReply | null> {
+  try {
+    return await recall((notice) => {
+      request.notice = notice;
+      return act();
+    });
+  } catch (error) {
+    request.notice = undefined;
+    if (error instanceof Failure) {
+      return null;
+    }
+    throw error;
   }
 }
 

@@ -3,7 +3,11 @@ import type { Environment } from "../../../core/environment.ts";
 import { keyNoun } from "./key-noun.ts";
 import { registerMemberPages } from "./member-pages.ts";
 import type { Noun, NounItem } from "./noun.ts";
-import { openNounContext, type NounContext } from "./noun-context.ts";
+import {
+  openNounContext,
+  type GatewayState,
+  type NounContext,
+} from "./noun-context.ts";
 import { registerNounDetail } from "./noun-detail.ts";
 import { registerNounForms } from "./noun-form.ts";
 import { registerNounList } from "./noun-list.ts";
@@ -15,8 +19,9 @@ export function registerNounPages(
   server: FastifyInstance,
   env: Environment,
   timeZone: string,
+  gateway: GatewayState,
 ): void {
-  const context = openNounContext(env, timeZone);
+  const context = openNounContext(env, timeZone, gateway);
   registerNoun(server, context, keyNoun(context));
   registerNoun(server, context, USER_NOUN);
   registerNoun(server, context, TEAM_NOUN);

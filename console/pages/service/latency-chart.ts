@@ -4,11 +4,12 @@ import { drawHours } from "../status/hour-bars.ts";
 import { clock, moment, percent } from "../../../core/words.ts";
 import type { Span } from "./spans.ts";
 
-/** Response times and uptime of a check, as a chart and as a table. */
+/** Uptime of a check and, where `timed`, its response times, as a chart and as a table. */
 export function drawLatencies(
   steps: readonly CheckStep[],
   { label, hours }: Span,
   timeZone: string,
+  timed: boolean,
 ) {
   const format = (at: number) =>
     hours === 1 ? clock(at, timeZone) : moment(at, timeZone);
@@ -26,21 +27,23 @@ export function drawLatencies(
     },
   ];
   return {
-    title: `Response time in ms, last ${label}`,
+    timed,
+    title: timed ? `Response time in ms, last ${label}` : `Last ${label}`,
     bars: drawHours(
       steps.map((step) => ({ ...step, hour: step.from })),
       { title: `last ${label}`, format },
     ),
-    svg: steps.some(({ p95 }) => p95 !== null)
-      ? drawLines(
-          {
-            labels: steps.map(({ from }) => short(from)),
-            series,
-            label: (ms) => (ms === 0 ? "0" : `${ms} ms`),
-          },
-          `response time in milliseconds in the last ${label}, median and 95th percentile; the numbers are in the table below`,
-        )
-      : null,
+    svg:
+      timed && steps.some(({ p95 }) => p95 !== null)
+        ? drawLines(
+            {
+              labels: steps.map(({ from }) => short(from)),
+              series,
+              label: (ms) => (ms === 0 ? "0" : `${ms} ms`),
+            },
+            `response time in milliseconds in the last ${label}, median and 95th percentile; the numbers are in the table below`,
+          )
+        : null,
     series: series.map(({ name, colour }) => ({ name, colour })),
     rows: steps.map((step) => ({
       from: format(step.from),

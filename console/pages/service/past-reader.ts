@@ -2,8 +2,9 @@ import {
   checkRecord,
   checkSteps,
 } from "../../../supervisor/checks/check-reports.ts";
+import { incidents } from "../../../supervisor/checks/incidents.ts";
 import type { History } from "../../../supervisor/history/history.ts";
-import type { Known, Past } from "./service-view.ts";
+import type { Known, Past } from "./service-facts.ts";
 import { spans, type Span, type SpanName } from "./spans.ts";
 
 const HOUR_MS = 3_600_000;
@@ -63,6 +64,11 @@ export class PastReader {
         week: record(spans.week),
         month: record(spans.month),
       },
+      incidents: incidents(
+        db,
+        now - spans.month.hours * spans.month.steps * HOUR_MS,
+        now,
+      ).filter((incident) => names.has(incident.check)),
       steps: check === undefined ? [] : checkSteps(db, name, now, spans[span]),
       entries: [...names]
         .flatMap((each) => this.#history.latest(SHOWN_ENTRIES, each))

@@ -11,7 +11,7 @@ import type { History } from "../../../supervisor/history/history.ts";
 import { addDays, beginningOf } from "../../../supervisor/reports/period.ts";
 import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
 import { readFields } from "../../http/forms.ts";
-import type { Known } from "./service-view.ts";
+import type { Known } from "./service-facts.ts";
 
 export interface ServiceActionOptions {
   readonly runtime: () => Runtime | undefined;

@@ -1,16 +1,18 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { sentencesOf } from "../../../core/failure.ts";
 import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
-import type { Known, Output } from "./service-view.ts";
+import type { Known, Output } from "./service-facts.ts";
 
-const SHOWN_LINES = 100;
-const MAX_LINE_LENGTH = 1000;
+const SHOWN_LINES = 200;
+/** A filter looks through this many of the latest lines. */
+const SEARCHED_LINES = 5000;
 const LOGS_WITHIN_MS = 2000;
 
-/** The latest lines of the process; a runtime that does not respond must not delay the page. */
+/** The latest lines of the process that contain `filter`; a runtime that does not respond must not delay the page. */
 export async function readOutput(
   runtime: Runtime | undefined,
   { check, service }: Known,
+  filter: string,
 ): Promise<Output> {
   if (service === undefined && check?.service != null) {
     return { kind: "none", why: "Logs are on the pages of its pods." };
@@ -23,7 +25,7 @@ export async function readOutput(
   }
   try {
     const lines = await Promise.race([
-      runtime.logs(service.name, SHOWN_LINES),
+      runtime.logs(service.name, filter === "" ? SHOWN_LINES : SEARCHED_LINES),
       wait(LOGS_WITHIN_MS).then(() => null),
     ]);
     if (lines === null) {
@@ -34,11 +36,9 @@ export async function readOutput(
     }
     return {
       kind: "lines",
-      lines: lines.map((line) =>
-        line.length <= MAX_LINE_LENGTH
-          ? line
-          : `${line.slice(0, MAX_LINE_LENGTH)}…`,
-      ),
+      lines: lines
+        .filter((line) => line.toLowerCase().includes(filter.toLowerCase()))
+        .slice(-SHOWN_LINES),
     };
   } catch (error) {
     return {

@@ -34,7 +34,11 @@ interface Named {
   readonly Params: { readonly name: string };
 }
 
-const query = z.object({ span: z.enum(["day", "week", "month"]).catch("day") });
+const query = z.object({
+  span: z.enum(["day", "week", "month"]).catch("day"),
+  filter: z.string().trim().max(200).catch(""),
+  follow: z.literal("on").optional().catch(undefined),
+});
 
 /** GET /services/:name — one service or check; POST …/look, restart, pause, resume, silence, tell-again. */
 export function registerServicePage(
@@ -78,7 +82,8 @@ async function showService(
   if (known === undefined) {
     return showUnknown(request, reply, status);
   }
-  const { span } = query.parse(request.query);
+  const { span, filter, follow } = query.parse(request.query);
+  const logs = { filter, follow: follow === "on" };
   const view = viewService(
     {
       name,
@@ -88,7 +93,8 @@ async function showService(
       timeZone,
       past: pasts.read(name, known, span),
       silences: alerting.silences().filter(({ pattern }) => pattern === name),
-      output: await readOutput(options.runtime(), known),
+      output: await readOutput(options.runtime(), known, filter),
+      logs,
       trouble: acts.errorOf(known.service?.name),
       tomorrow: moment(tomorrowMorning(timeZone), timeZone),
     },
@@ -100,7 +106,7 @@ async function showService(
     {
       ...verdictOf(name, known, status.at),
       current: "/",
-      refreshes: isInMotion(known) ? "soon" : true,
+      refreshes: isInMotion(known) || logs.follow ? "soon" : true,
     },
     "service",
     view,

@@ -1,58 +1,16 @@
-import type { Silence } from "../../../supervisor/alerts/silence.ts";
-import type {
-  CheckRecord,
-  CheckStep,
-} from "../../../supervisor/checks/check-reports.ts";
-import type { Check } from "../../../supervisor/checks/config.ts";
-import type { CheckView } from "../../../supervisor/checks/watched.ts";
 import { inWords } from "../../../core/duration.ts";
-import type { HistoryEntry } from "../../../supervisor/history/history.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { viewPods } from "../pods.ts";
 import { stateOf, stateOfService } from "../states.ts";
+import { isTimed } from "../status/watched-rows.ts";
 import { ago, moment, percent, stateWord } from "../../../core/words.ts";
 import { describeEntry } from "./history-words.ts";
+import { viewIncidents } from "./incident-lines.ts";
 import { drawLatencies } from "./latency-chart.ts";
+import { viewLogChoice, viewOutput } from "./log-view.ts";
+import type { Known, Past, ServiceFacts } from "./service-facts.ts";
 import { spans, type SpanName } from "./spans.ts";
-
-/** The latest log lines of a process, or why they are unavailable. */
-export type Output =
-  | { readonly kind: "lines"; readonly lines: readonly string[] }
-  | { readonly kind: "none"; readonly why: string };
-
-/** Uptime, latency and history. */
-export interface Past {
-  readonly records: Readonly<Record<SpanName, CheckRecord>>;
-  readonly steps: readonly CheckStep[];
-  /** Newest first. */
-  readonly entries: readonly HistoryEntry[];
-}
-
-/** The data of the page of one service. */
-export interface ServiceFacts {
-  readonly name: string;
-  readonly status: Status;
-  readonly span: SpanName;
-  readonly past: Past;
-  /** As configured. */
-  readonly checks: readonly Check[];
-  /** Silences of this name. */
-  readonly silences: readonly Silence[];
-  readonly output: Output;
-  /** Error of the last requested restart; null when it succeeded. */
-  readonly trouble: string | null;
-  /** When "until tomorrow" ends, in words. */
-  readonly tomorrow: string;
-  readonly timeZone: string;
-}
-
-/** A check, a service that runs here, or both, by name. */
-export interface Known {
-  readonly check: CheckView | undefined;
-  /** The service of that name, or the one that the check monitors. */
-  readonly service: ServiceStatus | undefined;
-}
 
 /** Undefined when not found. */
 export function findKnown(status: Status, name: string): Known | undefined {
@@ -116,13 +74,7 @@ export function viewService(facts: ServiceFacts, known: Known) {
     subline: sublineOf(known, at, timeZone),
     seen: check?.latest?.text ?? null,
     trouble: facts.trouble,
-    attention: status.attention
-      .filter((each) => [name, service?.name].includes(each.name))
-      .map((each) => ({
-        ...each,
-        warned: each.level === "warning",
-        since: inWords(at - each.since),
-      })),
+    attention: attentionOf(facts, known),
     silences: facts.silences.map(({ until, why }) => ({
       until: moment(until, timeZone),
       why,
@@ -134,7 +86,9 @@ export function viewService(facts: ServiceFacts, known: Known) {
     restartCommand: service?.pod?.restartCommand ?? null,
     pods: viewPods(podsOf(status, known), at),
     figures: [
-      ...(check === undefined ? [] : figuresOfCheck(past.records)),
+      ...(check === undefined
+        ? []
+        : figuresOfCheck(past.records, isTimed(check))),
       ...(service === undefined ? [] : figuresOfService(service, at)),
     ],
     spans: Object.entries(spans).map(([key, { label }]) => ({
@@ -142,13 +96,13 @@ export function viewService(facts: ServiceFacts, known: Known) {
       href: key === "day" ? path : `${path}?span=${key}`,
       current: key === facts.span,
     })),
-    chart:
-      check === undefined
-        ? null
-        : drawLatencies(past.steps, spans[facts.span], timeZone),
+    chart: chartOf(facts, known),
     relations: relationsOf(facts, known),
+    ...viewIncidents(past.incidents, timeZone),
     entries: past.entries.map((entry) => describeEntry(entry, timeZone)),
-    output: facts.output,
+    timeZone,
+    output: viewOutput(facts),
+    logs: viewLogChoice(facts, path),
     silenceField: {
       kind: "choice",
       name: "for",
@@ -160,6 +114,22 @@ export function viewService(facts: ServiceFacts, known: Known) {
       ],
     },
   };
+}
+
+function chartOf({ past, span, timeZone }: ServiceFacts, { check }: Known) {
+  return check === undefined
+    ? null
+    : drawLatencies(past.steps, spans[span], timeZone, isTimed(check));
+}
+
+function attentionOf({ name, status }: ServiceFacts, { service }: Known) {
+  return status.attention
+    .filter((each) => [name, service?.name].includes(each.name))
+    .map((each) => ({
+      ...each,
+      warned: each.level === "warning",
+      since: inWords(status.at - each.since),
+    }));
 }
 
 function stateIn(
@@ -188,7 +158,7 @@ function sublineOf(
   ].join(" · ");
 }
 
-function figuresOfCheck(records: Past["records"]) {
+function figuresOfCheck(records: Past["records"], timed: boolean) {
   return Object.entries(spans).map(([key, { label }]) => {
     const record = records[key as SpanName];
     return {
@@ -201,7 +171,7 @@ function figuresOfCheck(records: Past["records"]) {
           : record.downMs === 0
             ? "never down"
             : `down ${inWords(record.downMs)}`,
-        ...(record.p95 === null ? [] : [`p95 ${record.p95} ms`]),
+        ...(timed && record.p95 !== null ? [`p95 ${record.p95} ms`] : []),
       ].join(" · "),
     };
   });

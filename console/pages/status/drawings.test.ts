@@ -40,7 +40,7 @@ test("the state of an hour has a colour, a height and words", () => {
     "18 warn 01:00 1 failed check",
     "10 bad 02:00 down 5 min",
     "26 rest 03:00 maintenance or not monitored for 1 h",
-    "26 none 04:00 not monitored",
+    "2 none 04:00 not monitored",
     "10 bad 05:00 down 5.0 s",
   ]);
   expect(svg).toContain(

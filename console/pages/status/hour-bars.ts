@@ -16,14 +16,14 @@ const heights: Readonly<Record<Look, number>> = {
   warn: 18,
   bad: 10,
   rest: 26,
-  none: 26,
+  // A gap with its base line: a stack that was started today has no faults yet.
+  none: 2,
 };
 /** A shorter downtime within an hour counts as failed checks. */
 const DOWN_AFTER_MS = 60_000;
 
 /**
  * Draws a bar for each hour or longer step, titled with time and cause. The markup has numbers and fixed words only.
- 
  */
 export function drawHours(
   bars: readonly HourBar[],
@@ -44,7 +44,7 @@ export function drawHours(
         title: `${format(bar.hour)} ${wordsOf(bar, look)}`,
       };
     }),
-    `${title}: ${faults.length === 0 ? "no incidents" : faults.join(", ")}`,
+    `${title}: ${faults.length === 0 ? "no failed checks" : faults.join(", ")}`,
   );
 }
 

@@ -2,16 +2,17 @@ import type { FastifyInstance } from "fastify";
 import {
   checkRecords,
   hourBars,
-  incidents,
 } from "../../../supervisor/checks/check-reports.ts";
+import { incidents } from "../../../supervisor/checks/incidents.ts";
 import { readVariable, type Environment } from "../../../core/environment.ts";
 import type { History } from "../../../supervisor/history/history.ts";
 import { showPage } from "../../http/show-page.ts";
 import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
-import type { VaultDevice } from "../../../supervisor/context.ts";
+import type { KnownDevices } from "../../../supervisor/context.ts";
 import type { Status } from "../../../supervisor/status.ts";
 import { readMonthSpend } from "./month-spend.ts";
-import { lookOfStatus, viewStatus, type StatusFacts } from "./status-view.ts";
+import type { StatusFacts } from "./status-facts.ts";
+import { lookOfStatus, viewStatus } from "./status-view.ts";
 
 export interface StatusPageOptions {
   readonly status: () => Status;
@@ -21,7 +22,7 @@ export interface StatusPageOptions {
   /** IANA name. */
   readonly timeZone: string;
   /** Undefined where notes are not managed. */
-  readonly devices: () => readonly VaultDevice[] | undefined;
+  readonly devices: () => KnownDevices | undefined;
 }
 
 const DAY_MS = 86_400_000;

@@ -19,6 +19,7 @@ export const reloadConfig = route(
       changed: z.array(out.text),
       settings: z.array(out.text),
       need_restart: z.array(out.text),
+      warnings: z.array(out.text),
     }),
   },
   async (gateway, request) => {
@@ -37,6 +38,7 @@ export const reloadConfig = route(
       changed,
       settings,
       need_restart: needRestart,
+      warnings: reloaded.warnings.map(formatProblem),
     };
     await auditDone(admin, "reloaded", "configuration", "gateway", done);
     return done;
@@ -50,11 +52,17 @@ export const checkConfig = route(
     summary:
       "Check the configuration as the next start would read it, without applying it.",
     input: NO_INPUT,
-    answer: z.object({ mistakes: z.array(out.text) }),
+    answer: z.object({
+      mistakes: z.array(out.text),
+      warnings: z.array(out.text),
+    }),
   },
   async (gateway, request) => {
     await adminFor(gateway, request, "POST /config/check");
     const read = gateway.readConfig();
-    return { mistakes: read.ok ? [] : read.problems.map(formatProblem) };
+    return {
+      mistakes: read.ok ? [] : read.problems.map(formatProblem),
+      warnings: read.ok ? read.warnings.map(formatProblem) : [],
+    };
   },
 );

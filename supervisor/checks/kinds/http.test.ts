@@ -81,6 +81,18 @@ test("a missing answer is a failure after the timeout", async () => {
   });
 });
 
+test("an answer that is too late is not waited for until the timeout", async () => {
+  const url = `http://127.0.0.1:${await serve("hang")}/`;
+  expect(
+    await probeCheck({
+      kind: "http",
+      url,
+      timeout: "1h",
+      expect: { within: "300ms" },
+    }),
+  ).toMatchObject({ ok: false, level: "down", text: "no answer within 0.3 s" });
+});
+
 test("a refused connection is a failure with the system's error", async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;

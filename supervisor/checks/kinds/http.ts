@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { duration, webAddress, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
-import { askHttp } from "../http-get.ts";
+import { askHttp, type HttpAnswer } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, type ProbeContext, type ProbeResult } from "./probe.ts";
 
@@ -20,15 +20,30 @@ export const httpCheck = z.strictObject({
     .prefault({}),
 });
 
+/** Answers that are only a little late are reported with their time. */
+const LATE_MS = 1000;
+
 /** Sends a request and compares status, latency and fields of the answer with the expectations. */
 export async function probeHttp(
   { url, expect }: z.output<typeof httpCheck>,
   { signal }: ProbeContext,
 ): Promise<ProbeResult> {
-  const started = performance.now();
-  const answer = await askHttp(url, { signal });
-  const took = performance.now() - started;
   const { status, within, json } = expect;
+  const started = performance.now();
+  // A later answer would fail as well: whoever waits for a hung server learns of it sooner.
+  const late =
+    within === undefined ? undefined : AbortSignal.timeout(within + LATE_MS);
+  const signals = late === undefined ? [signal] : [signal, late];
+  let answer: HttpAnswer;
+  try {
+    answer = await askHttp(url, { signal: AbortSignal.any(signals) });
+  } catch (error) {
+    if (late?.aborted !== true || within === undefined) {
+      throw error;
+    }
+    return failing(`no answer within ${inWords(within)}`);
+  }
+  const took = performance.now() - started;
   if (answer.status !== status) {
     return failing(
       `answered ${answer.status}, expected ${status}${wordsOf(answer.body)}`,

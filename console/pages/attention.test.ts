@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import type { Attention, Subject } from "../../supervisor/status.ts";
+import { countByPage, pageOf } from "./attention.ts";
+
+const about = (topic: Subject["topic"], id: string | null = null) =>
+  ({ about: { topic, id } }) as Attention;
+
+test.each([
+  [about("service", "gateway"), "/services/gateway"],
+  [about("key", "0a1b"), "/keys/0a1b"],
+  [about("key"), "/keys?state=over_budget"],
+  [about("vault", "my notes"), "/notes/my%20notes"],
+  [about("vault"), "/notes"],
+  [about("job", "restore-drill"), "/jobs/restore-drill"],
+  [about("supervisor"), "/"],
+])("the page of %j is %s", (found, page) => {
+  expect(pageOf(found)).toBe(page);
+});
+
+test("the navigation counts findings at the page where they belong; services are on the status page", () => {
+  const counts = countByPage([
+    about("service", "gateway"),
+    about("supervisor"),
+    about("key", "0a1b"),
+    about("vault", "a"),
+    about("vault", "b"),
+    about("job", "compaction"),
+  ]);
+  expect(Object.fromEntries(counts)).toEqual({
+    "/": 2,
+    "/keys": 1,
+    "/notes": 2,
+    "/jobs": 1,
+  });
+});

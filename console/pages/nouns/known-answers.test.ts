@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import {
+  Refusal,
+  Unanswered,
+  type AdminApi,
+} from "../../../supervisor/gateway/admin-api.ts";
+import { recall, rememberAnswers } from "./known-answers.ts";
+
+const AT = Date.UTC(2026, 10, 26, 14, 3);
+
+/** A gateway that answers with the number of the request, or fails with `error`. */
+function start() {
+  const gateway = { error: null as Error | null, asked: [] as string[] };
+  let silences = 0;
+  let now = AT;
+  const apiNamed = (name: string): AdminApi => ({
+    address: "http://gateway",
+    as: () => apiNamed(name),
+    ask: async (method, path) => {
+      gateway.asked.push(`${name} ${method} ${path}`);
+      if (gateway.error !== null) {
+        throw gateway.error;
+      }
+      return gateway.asked.length;
+    },
+  });
+  const api = rememberAnswers({
+    api: apiNamed("patient"),
+    hasty: apiNamed("hasty"),
+    now: () => now,
+    timeZone: "UTC",
+    onSilent: () => void silences++,
+    page: () => "/services/gateway",
+  });
+  return {
+    api,
+    gateway,
+    silences: () => silences,
+    pass: (ms: number) => void (now += ms),
+  };
+}
+
+const silent = () => new Unanswered("http://gateway", "no answer in time");
+
+test("what is known is shown with its age and a link; what is not known is an error", async () => {
+  const { api, gateway, pass, silences } = start();
+  expect(await api.ask("GET", "/a")).toBe(1);
+  pass(60_000);
+  expect(await api.ask("GET", "/b")).toBe(2);
+  gateway.error = silent();
+  await expect(api.ask("GET", "/a")).rejects.toMatchObject({
+    page: "/services/gateway",
+  });
+  expect(silences()).toBe(1);
+  const shown = await recall(async (notice) => {
+    const answers = [await api.ask("GET", "/b"), await api.ask("GET", "/a")];
+    return { answers, notice: notice() };
+  });
+  expect(shown).toEqual({
+    answers: [2, 1],
+    notice: {
+      text: "The gateway does not answer. This page shows its data of 14:03; changes are not possible.",
+      href: "/services/gateway",
+      link: "Open gateway",
+    },
+  });
+  expect(gateway.asked).toHaveLength(3);
+  await expect(recall(() => api.ask("GET", "/c"))).rejects.toThrow(Unanswered);
+});
+
+test("a silent gateway is waited for only briefly until it answers, also by rejecting", async () => {
+  const { api, gateway } = start();
+  const ask = () => api.ask("GET", "/a").catch(() => null);
+  gateway.error = silent();
+  await ask();
+  await ask();
+  await api.ask("POST", "/a").catch(() => null);
+  gateway.error = new Refusal("no", 400, null);
+  await ask();
+  await ask();
+  expect(gateway.asked).toEqual([
+    "patient GET /a",
+    "hasty GET /a",
+    "patient POST /a",
+    "hasty GET /a",
+    "patient GET /a",
+  ]);
+});
+
+test("changes are never answered from memory", async () => {
+  const { api, gateway } = start();
+  await recall(() => api.ask("POST", "/a"));
+  expect(gateway.asked).toEqual(["patient POST /a"]);
+});
