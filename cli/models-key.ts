@@ -1,5 +1,6 @@
 import { unknownName } from "../core/config/problem.ts";
 import { Failure } from "../core/failure.ts";
+import { isProviderKey } from "../core/installation.ts";
 import { Refusal, type AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listDeployments } from "../supervisor/gateway/deployments.ts";
 import { askForSecret } from "./ask-for-secret.ts";
@@ -67,8 +68,9 @@ async function variableOf(gateway: AdminApi, named: string): Promise<string> {
   }
   const data = await listDeployments(gateway);
   // Models of local runners wait for an address.
-  const pending = data.filter(({ model_info: info }) =>
-    info.waits_for?.endsWith("_KEY"),
+  const pending = data.filter(
+    ({ model_info: { waits_for: variable } }) =>
+      variable !== null && isProviderKey(variable),
   );
   const found = pending.find(
     ({ model_info: { litellm_provider: provider } }) => provider === named,

@@ -310,7 +310,7 @@ function sinkAlarm(name: string, trouble: string): Alarm {
     subject: `alerts by ${name}`,
     text: "alerts cannot be delivered through this channel; they are kept and retried",
     output: trouble,
-    command: "hearth alerts --test",
+    command: "hearth alerts test",
   };
 }
 
