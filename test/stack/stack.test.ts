@@ -150,6 +150,15 @@ test("a restart names the variables of the shell that it does not apply", async 
   expect((await hearth(["restart", "echo"])).error).toBe("");
 });
 
+test("the gateway's address leads to its documentation and the console", async () => {
+  const answer = await fetch(stack.gatewayUrl);
+  expect(await answer.json()).toMatchObject({
+    base_url: `${stack.gatewayUrl}/v1`,
+    console: stack.supervisorUrl,
+    example_model: "hearth-echo",
+  });
+});
+
 test("the openai client lists models, chats, streams, responds and embeds", async () => {
   key = await makeKey({ user_id: "newcomer" });
   const models = await client(key).models.list();
