@@ -1,3 +1,4 @@
+import { silenceField } from "../silence-field.ts";
 import type { Silence } from "../../../supervisor/alerts/silence.ts";
 import type {
   CheckRecord,
@@ -149,16 +150,7 @@ export function viewService(facts: ServiceFacts, known: Known) {
     relations: relationsOf(facts, known),
     entries: past.entries.map((entry) => describeEntry(entry, timeZone)),
     output: facts.output,
-    silenceField: {
-      kind: "choice",
-      name: "for",
-      label: "Duration",
-      values: [
-        ["1h", "1 hour"],
-        ["8h", "8 hours"],
-        ["tomorrow", `until ${facts.tomorrow}`],
-      ],
-    },
+    silenceField: silenceField(facts.tomorrow),
   };
 }
 
