@@ -42,7 +42,9 @@ export function howToApply(
       return {
         file: place.file,
         secretsIn: `Set ${names} in the shell that starts Hearth, or in ${place.home}/service.env where it starts at boot.`,
-        commands: "hearth down\nhearth up --detach\nhearth alerts test",
+        commands: ["down", "up --detach", "alerts test"]
+          .map((words) => `npx hearth ${words}`)
+          .join("\n"),
       };
     case "two-hosts":
       return {
@@ -55,13 +57,15 @@ export function howToApply(
               `npx pulumi config set --secret --path hearth:alertSecrets.${name}`,
           ),
           "npm run deploy -- up",
+          "ssh HOST docker exec hearth-supervisor hearth alerts test",
         ].join("\n"),
       };
     case "kubernetes":
       return {
         file: "supervisorConfig of the chart's values",
         secretsIn: `Set ${names} in alertSecrets of the chart's values.`,
-        commands: "helm upgrade hearth ./charts/hearth --values values.yaml",
+        commands:
+          "helm upgrade hearth ./charts/hearth --values values.yaml\nkubectl exec hearth-supervisor-0 -- hearth alerts test",
       };
   }
 }

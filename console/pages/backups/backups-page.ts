@@ -6,6 +6,7 @@ import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
 import { findOffsite } from "../../../supervisor/offsite/settings.ts";
 import { offsiteWarning } from "../../../supervisor/offsite/warning.ts";
 import { showPage } from "../../http/show-page.ts";
+import { hearthCommand } from "../hearth-command.ts";
 import { readBackups } from "./backup-reader.ts";
 import { backupsHeading, viewBackups } from "./backups-view.ts";
 
@@ -30,6 +31,7 @@ export function registerBackupsPage(
       jobs: jobs.list(),
       offsiteTarget: targetOf(home, env),
       offsiteWarning: offsiteWarning(home, env),
+      hearth: hearthCommand(env),
       hasPeer: peerOf(env, "") !== undefined,
       now: Date.now(),
       timeZone,

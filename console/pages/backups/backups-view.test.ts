@@ -66,6 +66,7 @@ function factsOf(change: Partial<BackupsFacts> = {}): BackupsFacts {
     offsiteTarget: null,
     offsiteWarning: undefined,
     hasPeer: false,
+    hearth: "npx hearth",
     now,
     timeZone: "UTC",
     ...change,
@@ -90,11 +91,11 @@ describe("the backups of this host", () => {
       age: "7 h ago",
       contents: "3 keys, 1,204 calls, 1,207 rows of 2 tables, Postgres 18.1",
       problem: null,
-      restore: `hearth restore ${NEWEST}`,
+      restore: `npx hearth restore ${NEWEST}`,
     });
     expect(kinds[1]?.backups[0]).toMatchObject({
       contents: "vault family with 312 documents, vault work with 1 document",
-      restore: `hearth notes restore ${NEWEST}`,
+      restore: `npx hearth notes restore ${NEWEST}`,
     });
   });
 
@@ -148,8 +149,12 @@ test("the heading is the age of the newest backup, unless something failed", () 
     text: "There are no off-site backups.",
     command: "",
   };
-  expect(backupsHeading(factsOf({ backups, offsiteWarning })).look).toBe(
-    "warn",
+  expect(backupsHeading(factsOf({ backups, offsiteWarning }))).toEqual({
+    look: "warn",
+    title: "No off-site backups.",
+  });
+  expect(viewBackups(factsOf({ backups, offsiteWarning })).newest).toBe(
+    "The newest backup was taken 7 h ago.",
   );
   const failed = run({ status: "failed" });
   expect(

@@ -19,6 +19,8 @@ export interface BackupsFacts {
   readonly offsiteWarning: OffsiteWarning | undefined;
   /** Whether another host gets copies. */
   readonly hasPeer: boolean;
+  /** How commands are typed here, such as `npx hearth`. */
+  readonly hearth: string;
   readonly now: number;
   /** IANA name. */
   readonly timeZone: string;
@@ -61,14 +63,17 @@ export function backupsHeading(facts: BackupsFacts): {
   if (failed !== undefined) {
     return { look: "warn", title: `${failed.name} failed.` };
   }
-  const newest = Math.max(...backups.map(({ takenAt }) => takenAt));
   if (backups.length === 0) {
     return { look: "none", title: "No backups yet." };
   }
-  return {
-    look: facts.offsiteWarning === undefined ? "ok" : "warn",
-    title: `The newest backup was taken ${ago(newest, now)}.`,
-  };
+  return facts.offsiteWarning === undefined
+    ? { look: "ok", title: newestWords(backups, now) }
+    : { look: "warn", title: "No off-site backups." };
+}
+
+function newestWords(backups: readonly FoundBackup[], now: number): string {
+  const newest = Math.max(...backups.map(({ takenAt }) => takenAt));
+  return `The newest backup was taken ${ago(newest, now)}.`;
 }
 
 export function viewBackups(facts: BackupsFacts) {
@@ -76,7 +81,7 @@ export function viewBackups(facts: BackupsFacts) {
   const jobOf = (name: string) => jobs.find((job) => job.name === name);
   return {
     timeZone,
-    hasJobs: JOB_NAMES.some((name) => jobOf(name) !== undefined),
+    newest: backups.length === 0 ? null : newestWords(backups, now),
     size: sizeWords(backups.reduce((sum, { bytes }) => sum + bytes, 0)),
     kinds: BACKUP_KINDS.map((kind) => {
       const { backup, drill } = BACKUP_JOBS[kind];
@@ -85,7 +90,7 @@ export function viewBackups(facts: BackupsFacts) {
         title: TITLES[kind],
         backups: backups
           .filter((each) => each.kind === kind)
-          .map((each) => viewBackup(each, now, timeZone)),
+          .map((each) => viewBackup(each, facts)),
         actions: [
           actionOf(jobOf(backup), "Back up now"),
           actionOf(jobOf(drill), "Run drill now"),
@@ -99,7 +104,10 @@ export function viewBackups(facts: BackupsFacts) {
   };
 }
 
-function viewBackup(backup: FoundBackup, now: number, timeZone: string) {
+function viewBackup(
+  backup: FoundBackup,
+  { now, timeZone, hearth }: BackupsFacts,
+) {
   const { kind, name, takenAt, bytes, contents, problem, drill } = backup;
   return {
     name,
@@ -111,8 +119,8 @@ function viewBackup(backup: FoundBackup, now: number, timeZone: string) {
     drill: viewDrill(drill, now),
     restore:
       kind === "postgres"
-        ? `hearth restore ${name}`
-        : `hearth notes restore ${name}`,
+        ? `${hearth} restore ${name}`
+        : `${hearth} notes restore ${name}`,
   };
 }
 
