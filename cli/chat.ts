@@ -54,7 +54,7 @@ export const chat = defineVerb({
     const model = named ?? modelToTry(await listModels(gateway.api));
     if (model === undefined) {
       throw new Failure(
-        "no model is ready: run `hearth models discover` to find local ones, or `hearth models list` for what the others need.",
+        "no model is ready: run `hearth models discover` to find local ones, or `hearth models key openai` to store a provider's key; `hearth models list` shows what each model needs.",
       );
     }
     if (prompt !== undefined || !process.stdin.isTTY) {

@@ -205,6 +205,9 @@ test("a provider key is stored, and the models that wait for it are ready at onc
     expect(stored.out).not.toContain(key);
   }
   expect((await hearth(["models", "list"])).out).toMatch(/waiting +ready/);
+  expect((await store("openai", "sk-third")).error).toContain(
+    'no model of "openai" waits for a key. To replace a stored one, name its variable',
+  );
 });
 
 test("LiteLLM's keys are imported with one command", async () => {

@@ -79,12 +79,12 @@ async function variableOf(gateway: AdminApi, named: string): Promise<string> {
     return found.model_info.waits_for;
   }
   const providers = [
-    ...new Set(pending.map(({ model_info: info }) => info.litellm_provider)),
+    ...new Set(data.map(({ model_info: info }) => info.litellm_provider)),
   ];
   throw new Failure(
-    providers.length === 0
-      ? "no model waits for a key. To replace a stored one, name its variable, for example `hearth models key OPENAI_API_KEY`."
-      : `${unknownName("provider", named, providers)}: no model of it waits for a key. Run \`hearth models list\` for all models.`,
+    providers.includes(named)
+      ? `no model of "${named}" waits for a key. To replace a stored one, name its variable, for example \`hearth models key OPENAI_API_KEY\`.`
+      : `${unknownName("provider", named, providers)}. Run \`hearth models list\` for all models.`,
   );
 }
 

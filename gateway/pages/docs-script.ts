@@ -153,7 +153,13 @@ export const DOCS_SCRIPT: string = `
       };
     };
     const buttons = Object.keys(examples).map((name) => make("button", { type: "button", className: "plain", textContent: name }));
+    const copy = make("button", { type: "button", className: "plain copy", textContent: "Copy", hidden: !navigator.clipboard });
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(example.textContent);
+      copy.textContent = "Copied";
+    });
     const rewrite = () => {
+      copy.textContent = "Copy";
       for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === language));
       try {
         example.firstChild.textContent = examples[language](request());
@@ -229,7 +235,7 @@ export const DOCS_SCRIPT: string = `
     });
     const section = make("section", { className: "try" }, [
       make("h3", { textContent: "Example" }),
-      make("div", { className: "acts languages" }, buttons), example,
+      make("div", { className: "acts languages" }, [...buttons, copy]), example,
       make("h3", { textContent: "Try it" }), form,
     ]);
     section.querySelector(".languages").setAttribute("role", "group");

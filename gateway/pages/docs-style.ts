@@ -12,6 +12,7 @@ details.card > div { padding: 0 1.1rem 0.9rem; }
 .try .field { display: grid; gap: 0.2rem; font-size: 0.875rem; min-width: 0; }
 .try .inputs { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(14rem, 100%), 1fr)); gap: 0.6rem 1rem; margin-bottom: 0.6rem; }
 .try textarea { font: 0.875em/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; resize: vertical; }
+.languages .copy { margin-left: auto; color: var(--ember); }
 .languages button[aria-pressed="true"] { color: var(--ink); box-shadow: 0 2px 0 var(--ember); border-radius: 0; }
 summary .method { display: inline-block; min-width: 4rem; font-weight: 600; }
 summary small { display: block; }

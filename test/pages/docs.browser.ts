@@ -133,6 +133,11 @@ test("examples have the address of the browser, in three languages", async () =>
   expect(await example.innerText()).toContain(
     `"stream": True,\n        "stop": None,`,
   );
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await language("Copy").click();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+    await example.textContent(),
+  );
   await page.locator(`${CHAT} textarea`).fill("{");
   expect(await page.locator(`${CHAT} [role=status]`).innerText()).toContain(
     "The body is not valid JSON",
