@@ -191,11 +191,8 @@ function isFile(field: Schema): boolean {
   );
 }
 
-function readsOf({ responses }: Operation): "json" | "text" | "file" {
-  const [success] = Object.entries(responses).flatMap(([status, response]) =>
-    status === "default" ? [] : [response],
-  );
-  const [type = "application/json"] = Object.keys(success?.content ?? {});
+function readsOf(operation: Listed): "json" | "text" | "file" {
+  const [type = "application/json"] = Object.keys(contentOf(operation));
   return type.endsWith("json")
     ? "json"
     : type.startsWith("text")
@@ -203,10 +200,15 @@ function readsOf({ responses }: Operation): "json" | "text" | "file" {
       : "file";
 }
 
-function answerOf({ responses }: Operation): Schema {
+function answerOf(operation: Listed): Schema {
+  const [first] = Object.values(contentOf(operation));
+  return first?.schema ?? {};
+}
+
+/** What an operation answers with success, by content type. */
+function contentOf({ responses }: Operation) {
   const [success] = Object.entries(responses).flatMap(([status, response]) =>
     status === "default" ? [] : [response],
   );
-  const [first] = Object.values(success?.content ?? {});
-  return first?.schema ?? {};
+  return success?.content ?? {};
 }

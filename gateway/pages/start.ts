@@ -57,6 +57,7 @@ function consoleFor(
   console: string | undefined,
 ): string | null {
   return console !== undefined &&
+    /^https?:/.test(console) &&
     URL.canParse(console) &&
     (!isLoopback(console) || isLoopback(address))
     ? console
