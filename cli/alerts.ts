@@ -1,28 +1,39 @@
 import type { ActiveAlarm } from "../supervisor/alerts/alerting.ts";
 import type { SinkState } from "../supervisor/alerts/dispatcher.ts";
 import type { Silence } from "../supervisor/alerts/silence.ts";
+import { unknownName } from "../core/config/problem.ts";
 import { inWords } from "../core/duration.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import { alignColumns, paint, print, type Cell } from "./terminal.ts";
-import { defineVerb, type ExitCode } from "./verb.ts";
+import { defineVerb, UsageError, type ExitCode } from "./verb.ts";
 
 const TEST_TIMEOUT_MS = 60_000;
 
 export const alerts = defineVerb({
   name: "alerts",
   description:
-    "Show active alarms and notification channels; --test sends a message.",
-  example: "hearth alerts --test",
+    "Show active alarms and notification channels; `alerts test` sends a message through each channel.",
+  example: "hearth alerts test",
   args: {
-    test: {
-      type: "boolean",
-      description: "Send a test message to every channel in `notify:`",
+    action: {
+      type: "positional",
+      required: false,
+      description: "test: send a test message to every channel in notify:",
     },
+    test: { type: "boolean", description: "Same as `hearth alerts test`" },
     json: { type: "boolean", description: "Print it as JSON" },
     ...addressArg,
   },
-  run: async ({ test, json, url }) =>
-    test ? sendTest(findStack(url), json) : show(findStack(url), json),
+  run: async ({ action, test, json, url }) => {
+    if (action !== undefined && action !== "test") {
+      throw new UsageError(
+        `${unknownName("action", action, ["test"])}. Run \`hearth alerts --help\` for details.`,
+      );
+    }
+    return test || action === "test"
+      ? sendTest(findStack(url), json)
+      : show(findStack(url), json);
+  },
 });
 
 async function show(

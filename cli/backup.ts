@@ -13,7 +13,7 @@ import { Failure, codeOf } from "../core/failure.ts";
 import type { BackupView } from "../console/http/backup-routes.ts";
 import { printTable, runJob } from "./job-run.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
-import { complain, print, type Cell } from "./terminal.ts";
+import { complain, print, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, type ExitCode, type Verb } from "./verb.ts";
 
 const json = { type: "boolean", description: "Print it as JSON" } as const;
@@ -200,8 +200,9 @@ const key = defineVerb({
       type: "boolean",
       description: "Create a new key; earlier copies still need the old one",
     },
+    json,
   },
-  run: async ({ new: replace }) => {
+  run: async ({ new: replace, json }) => {
     const home = locateHome();
     createHome(home);
     const known = replace === true ? undefined : findCopyKey(home, process.env);
@@ -211,11 +212,15 @@ const key = defineVerb({
       );
     }
     const shown = known ?? makeAndKeepCopyKey(home, Date.now());
-    print(shown.key);
-    complain([
-      `  This key (${keyId(shown.key)}) decrypts the copies of your backups on the other host.`,
-      "  Store it away from both hosts, on paper or in a password manager. It is not shown again.",
-    ]);
+    if (json) {
+      printJson({ key: shown.key, keyId: keyId(shown.key) });
+    } else {
+      print(shown.key);
+      complain([
+        `  This key (${keyId(shown.key)}) decrypts the copies of your backups on the other host.`,
+        "  Store it away from both hosts, on paper or in a password manager. It is not shown again.",
+      ]);
+    }
     markShown(home, shown, Date.now());
     return 0;
   },

@@ -54,7 +54,7 @@ export const chat = defineVerb({
     const model = named ?? modelToTry(await listModels(gateway.api));
     if (model === undefined) {
       throw new Failure(
-        "no model is ready: run `hearth models discover` to find local ones, or `hearth models list` for what the others need.",
+        "no model is ready: run `hearth models discover` to find local ones, or `hearth models key openai` to store a provider's key; `hearth models list` shows what each model needs.",
       );
     }
     if (prompt !== undefined || !process.stdin.isTTY) {
@@ -67,16 +67,24 @@ export const chat = defineVerb({
       );
       return 0;
     }
-    return converse(gateway, model);
+    return converse(gateway, model, json === true);
   },
 });
 
 /** Asks and answers in turn until the input ends. An answer that fails leaves the conversation as it was. */
-async function converse(gateway: Gateway, model: string): Promise<0> {
-  print(paint("soft", `Chat with ${model}. Ctrl-D ends it.`));
+async function converse(
+  gateway: Gateway,
+  model: string,
+  asJson: boolean,
+): Promise<0> {
+  // With --json, standard output has only the answers.
+  const output = asJson ? process.stderr : process.stdout;
+  output.write(
+    `${paint("soft", `Chat with ${model}. Ctrl-D ends it.`, output)}\n`,
+  );
   const lines = createInterface({
     input: process.stdin,
-    output: process.stdout,
+    output,
     prompt: "> ",
   });
   const messages: Message[] = [];
@@ -85,7 +93,7 @@ async function converse(gateway: Gateway, model: string): Promise<0> {
     if (line.trim() !== "") {
       const asked = [...messages, { role: "user", content: line } as const];
       try {
-        const content = await exchange(gateway, model, asked, false);
+        const content = await exchange(gateway, model, asked, asJson);
         messages.splice(0, Infinity, ...asked, { role: "assistant", content });
       } catch (error) {
         complain([error instanceof Error ? error.message : String(error)]);

@@ -79,34 +79,15 @@ test.each([
   expect(hearth(...words)).toEqual({ code: 2, out: "", error });
 });
 
-test.each([
-  "up",
-  "down",
-  "status",
-  "check",
-  "logs",
-  "restart",
-  "config",
-  "models discover",
-  "history",
-  "alerts",
-  "silence",
-  "pause",
-  "resume",
-  "doctor",
-  "service install",
-  "service remove",
-  "service status",
-  "open",
-  "sign-out",
-  "operator password",
-  "operator metrics-token",
-])("hearth %s --help shows an example, in plain text", (verb) => {
-  const { code, out } = hearth(...verb.split(" "), "--help");
-  expect(code).toBe(0);
-  expect(out).toMatch(new RegExp(`EXAMPLE\\n\\n  hearth ${verb}`));
-  expect(out).not.toContain("\x1b");
-});
+test.each(["up", "models discover", "operator metrics-token"])(
+  "hearth %s --help shows an example, in plain text",
+  (verb) => {
+    const { code, out } = hearth(...verb.split(" "), "--help");
+    expect(code).toBe(0);
+    expect(out).toMatch(new RegExp(`EXAMPLE\\n\\n  hearth ${verb}`));
+    expect(out).not.toContain("\x1b");
+  },
+);
 
 test("help and read-only commands create nothing", () => {
   hearth("--help");
@@ -164,6 +145,11 @@ test("logs of another machine come from its supervisor", async () => {
     expect(one).toEqual({ code: 0, out: "one\ntwo\n", error: "" });
     const all = await hearthAsync(["logs", url]);
     expect(all.out).toBe("── gateway ──\none\ntwo\n── notes ──\none\ntwo\n");
+    const json = await hearthAsync(["logs", "gateway", "--json", url]);
+    expect(json.out).toBe(
+      '{"service":"gateway","line":"one"}\n{"service":"gateway","line":"two"}\n',
+    );
+    urls.pop();
     expect(urls).toEqual([
       "/api/logs/gateway?lines=2",
       "/api/status",
@@ -175,6 +161,36 @@ test("logs of another machine come from its supervisor", async () => {
   }
 });
 
+test("--json prints JSON also where nothing runs", () => {
+  const json = (...words: readonly string[]) =>
+    JSON.parse(hearth(...words, "--json").out) as unknown;
+  expect(json("down")).toEqual({ stopped: false, services: [] });
+  expect(json("home", "show")).toEqual({ root: place.home.root });
+  expect(json("config")).toMatchObject({
+    file: join(projectRoot, "config", "supervisor.yaml"),
+    settings: { watchdog: { every: "1m" } },
+  });
+  expect(json("config", "--check")).toMatchObject({ valid: true });
+  expect(json("completion", "bash")).toEqual({
+    shell: "bash",
+    script: hearth("completion", "bash").out.replace(/\n$/, ""),
+  });
+  expect(json("offsite", "key", "--new")).toEqual({
+    identity: expect.stringMatching(/^AGE-SECRET-KEY-1/) as string,
+  });
+  expect(json("uninstall")).toMatchObject({ removed: false });
+  expect(hearth("restart", "gateway", "--json")).toEqual({
+    code: 1,
+    out: "",
+    error: "hearth: Hearth is not running here: run `hearth up` to start it.\n",
+  });
+});
+
+test("the version is printed", () => {
+  expect(hearth("--version")).toMatchObject({ code: 0, error: "" });
+  expect(hearth("--version").out).toMatch(/^hearth \d+\.\d+\.\d+/);
+});
+
 test("logs shows the last lines of one service or all", () => {
   mkdirSync(place.home.logs, { recursive: true });
   writeFileSync(join(place.home.logs, "gateway.log"), "one\ntwo\nthree\n");
@@ -182,6 +198,9 @@ test("logs shows the last lines of one service or all", () => {
   expect(hearth("logs", "gateway", "-n", "2").out).toBe("two\nthree\n");
   expect(hearth("logs", "--lines=1").out).toBe(
     "── gateway ──\nthree\n── notes ──\nfour\n",
+  );
+  expect(hearth("logs", "--lines=1", "--json").out).toBe(
+    '{"service":"gateway","line":"three"}\n{"service":"notes","line":"four"}\n',
   );
   expect(hearth("logs", "gatway")).toMatchObject({
     code: 2,
@@ -250,7 +269,9 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     const session = await signIn(link);
     expect(await status(session)).toBe(200);
     const other = await line("open");
-    expect(await line("sign-out", "--all")).toContain("(1 session ended)");
+    expect(await line("sign-out", "--all", "--json")).toBe(
+      '{\n  "ended": 1\n}',
+    );
     expect(await status(session)).toBe(401);
     expect(await status(await signIn(other))).toBe(401);
     expect((await hearthAsync(["sign-out"])).code).toBe(2);
@@ -259,7 +280,9 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     const password = await line("operator", "password");
     expect(await status(operatorHeaders(password))).toBe(200);
     const next = await line("operator", "password", "--new");
-    expect(await line("operator", "password")).toBe(next);
+    expect(JSON.parse(await line("operator", "password", "--json"))).toEqual({
+      operatorPassword: next,
+    });
     expect(await status(operatorHeaders(password))).toBe(401);
     expect(await status(operatorHeaders(next))).toBe(200);
     expect(await status(later)).toBe(401);
@@ -312,15 +335,25 @@ test("a password from the environment is shown, but not replaced", () => {
 });
 
 test("alarms, silences, pauses and history work against a supervisor", async () => {
-  const sick = createServer((_request, response) =>
-    response.writeHead(500).end("out of memory"),
-  );
+  const received: string[] = [];
+  const sick = createServer((request, response) => {
+    if (request.url !== "/hook") {
+      response.writeHead(500).end("out of memory");
+      return;
+    }
+    request.on("data", (part) => received.push(String(part)));
+    request.on("end", () => response.end("{}"));
+  });
   await new Promise<void>((resolve) => sick.listen(0, "127.0.0.1", resolve));
   const { port } = sick.address() as AddressInfo;
   const config = join(place.directory, "supervisor.yaml");
   writeFileSync(
     config,
-    `checks: [{ name: sick, kind: http, url: "http://127.0.0.1:${port}/", every: 1s, fail_after: 1 }]\n`,
+    `checks: [{ name: sick, kind: http, url: "http://127.0.0.1:${port}/", every: 1s, fail_after: 1 }]
+notify:
+  - { name: hook, kind: webhook, url: "http://127.0.0.1:${port}/hook" }
+  - { name: gone, kind: webhook, url: "http://127.0.0.1:${port}/gone" }
+`,
   );
   const watcher = await startWatcher({
     home: place.home,
@@ -337,9 +370,22 @@ test("alarms, silences, pauses and history work against a supervisor", async () 
       (await ask("alerts")).out.includes("sick is down"),
     );
     expect((await ask("alerts")).code).toBe(1);
-    expect((await ask("alerts", "--test")).out).toContain(
-      "Notifications are not configured",
-    );
+    expect(received).toEqual([]);
+    const tested = await ask("alerts", "test");
+    expect(tested.out).toMatch(/● works +hook +delivered/);
+    expect(tested.out).toMatch(/✕ fails +gone .*1 waiting/);
+    expect(tested).toMatchObject({ code: 1, error: "" });
+    expect(received.join()).toContain("this is a test message");
+    const asJson = await ask("alerts", "test", "--json");
+    expect(JSON.parse(asJson.out)).toMatchObject([
+      { name: "hook", trouble: null },
+      { name: "gone", trouble: expect.stringContaining("500") as string },
+    ]);
+    expect(await ask("alerts", "tset")).toMatchObject({
+      code: 2,
+      error:
+        'hearth: unknown action "tset" (did you mean "test"?). Run `hearth alerts --help` for details.\n',
+    });
     const created = await ask("silence", "sick", "2h", "--why", "new memory");
     expect(created).toMatchObject({ code: 0, error: "" });
     expect(created.out).toContain("sick silenced until");

@@ -5,7 +5,8 @@ import { listModels } from "../supervisor/gateway/first-call.ts";
 import { listTeamNames, listUserNames } from "../supervisor/gateway/owners.ts";
 import { listKeyAliases } from "./find-key.ts";
 import { findGateway } from "./gateway-client.ts";
-import { defineVerb, UsageError, type Verb } from "./verb.ts";
+import { printJson } from "./terminal.ts";
+import { defineVerb, jsonArg, UsageError, type Verb } from "./verb.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
@@ -19,15 +20,33 @@ export const completion = defineVerb({
       required: true,
       description: SHELLS.join(", "),
     },
+    ...jsonArg,
   },
-  run: async ({ shell }) => {
+  run: async ({ shell, json }) => {
     if (!SHELLS.some((known) => known === shell)) {
       throw new UsageError(`${unknownName("shell", shell, SHELLS)}.`);
     }
-    script(shell, "hearth", "hearth");
+    if (json) {
+      printJson({ shell, script: scriptOf(shell) });
+    } else {
+      script(shell, "hearth", "hearth");
+    }
     return 0;
   },
 });
+
+/** The library only prints scripts. */
+function scriptOf(shell: string): string {
+  const lines: string[] = [];
+  const { log } = console;
+  console.log = (line: string) => lines.push(line);
+  try {
+    script(shell, "hearth", "hearth");
+  } finally {
+    console.log = log;
+  }
+  return lines.join("\n");
+}
 
 /** Names for positional arguments of commands, read from the gateway running here. */
 const NAMES: Readonly<

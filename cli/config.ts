@@ -1,12 +1,16 @@
 import { readFileSync } from "node:fs";
-import { checkOwnGateway } from "../embedded/gateway-check.ts";
+import { parse } from "yaml";
+import {
+  checkOwnGateway,
+  type GatewayCheck,
+} from "../embedded/gateway-check.ts";
 import { configFiles } from "../embedded/stack-config.ts";
 import { sentencesOf } from "../core/failure.ts";
 import { loadConfig, shippedConfig } from "../supervisor/config/load.ts";
 import { variablesOf } from "../supervisor/config/variables.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
-import { complain, print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { complain, print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 export const config = defineVerb({
   name: "config",
@@ -19,45 +23,60 @@ export const config = defineVerb({
       description:
         "Check the settings in use instead, and those of the gateway",
     },
+    ...jsonArg,
   },
-  run: async ({ check }) => {
+  run: async ({ check, json }) => {
     if (!check) {
-      print(readFileSync(shippedConfig, "utf8").trimEnd());
+      showReference(json === true);
       return 0;
     }
     const home = locateHome();
-    const isValid = checkSupervisor(home);
-    return (await checkGatewayHere(home)) && isValid ? 0 : 1;
+    const files = configFiles(process.env);
+    const supervisor = checkSupervisor(home, files);
+    const gateway = await checkGatewayHere(home);
+    const mistakes = [...supervisor.mistakes, ...(gateway?.mistakes ?? [])];
+    const notes = [...supervisor.warnings, ...(gateway?.warnings ?? [])];
+    complain(mistakes);
+    if (json) {
+      printJson({ files, valid: mistakes.length === 0, notes });
+      return mistakes.length === 0 ? 0 : 1;
+    }
+    if (supervisor.mistakes.length === 0) {
+      print(`${files.join(", ")}: valid.`);
+    }
+    notes.forEach((sentence) => print(sentence));
+    if (gateway?.mistakes.length === 0) {
+      print("The gateway's configuration: valid.");
+    }
+    return mistakes.length === 0 ? 0 : 1;
   },
 });
 
-function checkSupervisor(home: Home): boolean {
-  const files = configFiles(process.env);
-  try {
-    const { leftOut } = loadConfig(files, variablesOf(home, process.env));
-    print(`${files.join(", ")}: valid.`);
-    for (const sentence of leftOut) {
-      if (!sentence.includes("SUPERVISOR_DATABASE_URL")) {
-        print(sentence);
-      }
-    }
-    return true;
-  } catch (error) {
-    complain(sentencesOf(error));
-    return false;
+/** The annotated file, or its settings as JSON, with references such as `${NAME}` as they are written. */
+function showReference(json: boolean): void {
+  const text = readFileSync(shippedConfig, "utf8");
+  if (json) {
+    printJson({ file: shippedConfig, settings: parse(text) as unknown });
+  } else {
+    print(text.trimEnd());
   }
 }
 
-/** In a container, the gateway has files and variables of its own: it checks them itself. */
-async function checkGatewayHere(home: Home): Promise<boolean> {
-  if (["docker", "kubernetes"].includes(process.env["HEARTH_RUNTIME"] ?? "")) {
-    return true;
+function checkSupervisor(home: Home, files: readonly string[]): GatewayCheck {
+  try {
+    const { leftOut } = loadConfig(files, variablesOf(home, process.env));
+    const warnings = leftOut.filter(
+      (sentence) => !sentence.includes("SUPERVISOR_DATABASE_URL"),
+    );
+    return { mistakes: [], warnings };
+  } catch (error) {
+    return { mistakes: sentencesOf(error), warnings: [] };
   }
-  const { mistakes, warnings } = await checkOwnGateway(home, process.env);
-  complain(mistakes);
-  warnings.forEach((sentence) => print(sentence));
-  if (mistakes.length === 0) {
-    print("The gateway's configuration: valid.");
-  }
-  return mistakes.length === 0;
+}
+
+/** null: in a container, where the gateway has files and variables of its own, it checks them itself. */
+async function checkGatewayHere(home: Home): Promise<GatewayCheck | null> {
+  return ["docker", "kubernetes"].includes(process.env["HEARTH_RUNTIME"] ?? "")
+    ? null
+    : checkOwnGateway(home, process.env);
 }

@@ -11,6 +11,7 @@ import {
   probeSettings,
 } from "./doctor/probe-programs.ts";
 import { probeInstances } from "./doctor/probe-instances.ts";
+import { probeProviderKeys } from "./doctor/probe-provider-keys.ts";
 import { probeRelease } from "./doctor/probe-release.ts";
 import { probeOffsite } from "../supervisor/offsite/warning.ts";
 import { locateHome } from "../supervisor/home/home.ts";
@@ -68,6 +69,7 @@ async function examine(): Promise<readonly Finding[]> {
     probePorts(home, env),
     probeRedis(env),
     probeRunners(env),
+    probeProviderKeys(env),
     probeInstances(env),
   ]);
   const settings = await probeSettings(home, env);

@@ -14,8 +14,8 @@ import {
   stopProcess,
 } from "../supervisor/runtimes/process/stop.ts";
 import { supervisorHere } from "./stack-client.ts";
-import { print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 /** The gateway's drain, then the other services. */
 const STOP_TIMEOUT_MS = 180_000;
@@ -25,15 +25,20 @@ export const down = defineVerb({
   name: "down",
   description: "Stop everything on this machine after running calls finish.",
   example: "hearth down",
-  args: {},
-  run: async () => {
+  args: { ...jsonArg },
+  run: async ({ json }) => {
     const home = locateHome();
     const supervisor = supervisorHere(home);
+    const say = json ? () => {} : print;
     if (supervisor === undefined) {
-      return stopLeftovers(home);
+      const stopped = await stopLeftovers(home, say);
+      if (json) {
+        printJson({ stopped: stopped.length > 0, services: stopped });
+      }
+      return 0;
     }
     const startedAt = Date.now();
-    print(`Stopping Hearth (pid ${supervisor.pid}) …`);
+    say(`Stopping Hearth (pid ${supervisor.pid}) …`);
     const response = await askHttp(`${supervisor.address}/api/stop`, {
       method: "POST",
       headers: authorizationFor(home, supervisor.address, process.env),
@@ -44,7 +49,7 @@ export const down = defineVerb({
     }
     const notices = setInterval(
       () =>
-        print(
+        say(
           `  waiting for running calls to finish (${inWords(Date.now() - startedAt)})`,
         ),
       NOTICE_EVERY_MS,
@@ -55,20 +60,29 @@ export const down = defineVerb({
     ]);
     clearInterval(notices);
     if (!hasExited) {
-      print(
+      if (json) {
+        printJson({ stopped: false });
+      }
+      say(
         `Hearth is still running after ${inWords(STOP_TIMEOUT_MS)}. Run \`hearth logs supervisor\` for the reason.`,
       );
       return 1;
     }
-    print(
+    if (json) {
+      printJson({ stopped: true, tookMs: Date.now() - startedAt });
+    }
+    say(
       `Hearth stopped after ${inWords(Date.now() - startedAt)}; keys, spend and notes are kept.`,
     );
     return 0;
   },
 });
 
-/** Services may outlive their supervisor. */
-async function stopLeftovers(home: Home): Promise<0> {
+/** Services may outlive their supervisor. Returns the names of those that were stopped. */
+async function stopLeftovers(
+  home: Home,
+  say: (sentence: string) => void,
+): Promise<readonly string[]> {
   const run = readRunFile(home.runFile);
   const order = ["gateway", "notes", "echo", "postgres"];
   const left = Object.entries(run.services)
@@ -78,10 +92,10 @@ async function stopLeftovers(home: Home): Promise<0> {
     })
     .toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
   if (left.length === 0) {
-    print("Hearth is not running here.");
-    return 0;
+    say("Hearth is not running here.");
+    return [];
   }
-  print("The supervisor is not running; stopping its services:");
+  say("The supervisor is not running; stopping its services:");
   for (const service of left) {
     const isPostgres = service.name === "postgres";
     await stopProcess(
@@ -89,7 +103,7 @@ async function stopLeftovers(home: Home): Promise<0> {
       isPostgres ? "SIGINT" : "SIGTERM",
       service.name === "gateway" ? 130_000 : 30_000,
     );
-    print(`  ${service.name} (pid ${service.pid}) stopped`);
+    say(`  ${service.name} (pid ${service.pid}) stopped`);
   }
   const stopped = Object.entries(run.services).map(
     ([name, entry]) =>
@@ -99,5 +113,5 @@ async function stopLeftovers(home: Home): Promise<0> {
     supervisor: null,
     services: Object.fromEntries(stopped),
   });
-  return 0;
+  return left.map(({ name }) => name);
 }

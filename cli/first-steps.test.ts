@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { chatCommand } from "../supervisor/gateway/first-call.ts";
 import {
   describeFirstSteps,
-  createKeyCommand,
+  describeLaterStart,
   type FirstSteps,
 } from "./first-steps.ts";
 
@@ -19,6 +18,8 @@ const steps: FirstSteps = {
   tookMs: 1400,
   runners: [],
   stopWith: "Ctrl-C",
+  isFirst: true,
+  json: false,
 };
 
 const echo = { id: "hearth-echo", pending: false };
@@ -41,6 +42,9 @@ test("the first steps show addresses and commands, never the key itself", () => 
   }
   expect(text).toContain(`\n  ${steps.signInLink}\n`);
   expect(text).toContain("/somewhere/else/secrets.json");
+  expect(text).toContain("\n  npx hearth keys new --user me --budget 1\n");
+  expect(text).toContain('\n  npx hearth chat hearth-echo "Hello, Hearth"\n');
+  expect(text).not.toMatch(/\bsed\b|\bcurl\b/);
   expect(text).toContain("Chat with hearth-echo, which repeats its input");
   expect(text).toContain(
     "Available models: hearth-echo; 1 model needs an API key",
@@ -55,7 +59,7 @@ test("an available local model is preferred over the echo", () => {
     echo,
     { id: "llama3.2:3b", pending: false },
   ]);
-  expect(text).toContain('"model":"llama3.2:3b"');
+  expect(text).toContain('npx hearth chat llama3.2:3b "Hello, Hearth"');
   expect(text).toContain(
     "Found Ollama at http://127.0.0.1:11434 with 1 new model (gemma3:4b): run npx hearth models discover to add it",
   );
@@ -64,22 +68,22 @@ test("an available local model is preferred over the echo", () => {
 test("without a model no call is printed", () => {
   const text = describeFirstSteps(steps, []);
   expect(text).toContain("no model is available yet");
-  expect(text).not.toContain("/chat/completions");
+  expect(text).not.toContain("hearth chat");
 });
 
-test("the commands contain no secret in an argument", () => {
-  const key = createKeyCommand(steps).join("\n");
-  expect(key).toContain("-H @-");
-  expect(key).not.toContain(steps.masterKey);
-  expect(
-    chatCommand("http://127.0.0.1:4000", "$KEY", "m").join("\n"),
-  ).toContain("$KEY");
-});
-
-test("a path with a space is quoted", () => {
-  const [line] = createKeyCommand({
-    ...steps,
-    secretsFile: "/my home/secrets.json",
-  });
-  expect(line).toContain(" '/my home/secrets.json' |");
+test("a later start prints the addresses briefly", () => {
+  const models = [echo, { id: "gpt-mini", pending: true }];
+  const text = describeLaterStart({ ...steps, runners: [ollama] }, models);
+  expect(text.split("\n").length).toBeLessThan(
+    describeFirstSteps({ ...steps, runners: [ollama] }, models).split("\n")
+      .length / 1.5,
+  );
+  for (const address of Object.values(steps.addresses)) {
+    expect(text).toContain(address);
+  }
+  expect(text).toContain(`\n  ${steps.signInLink}\n`);
+  expect(text).toContain("Found Ollama");
+  expect(text).toContain("Next: npx hearth status · npx hearth keys new");
+  expect(text).not.toContain("1. Create a key");
+  expect(text).not.toContain(steps.masterKey);
 });

@@ -3,11 +3,7 @@ import { inWords } from "../core/duration.ts";
 import { ECHO_ALIAS } from "../embedded/echo.ts";
 import { asTyped } from "../supervisor/home/home.ts";
 import { openAdminApi } from "../supervisor/gateway/admin-api.ts";
-import {
-  chatCommand,
-  listModels,
-  type Model,
-} from "../supervisor/gateway/first-call.ts";
+import { listModels, type Model } from "../supervisor/gateway/first-call.ts";
 import { LINK_MINUTES } from "../console/http/sign-in-links.ts";
 import { alignColumns, paint } from "./terminal.ts";
 
@@ -27,9 +23,12 @@ export interface FirstSteps {
   readonly runners: readonly FoundRunner[];
   /** How to stop it. */
   readonly stopWith: string;
+  /** Whether this is the first start: later ones are described briefly. */
+  readonly isFirst: boolean;
+  readonly json: boolean;
 }
 
-/** The next steps after a first start: addresses, a key, a first call, the models, further commands. */
+/** What `up` prints: the addresses, and after a first start also the next steps. */
 export async function findFirstSteps(steps: FirstSteps): Promise<string> {
   const models = await listModels(
     openAdminApi({
@@ -38,7 +37,58 @@ export async function findFirstSteps(steps: FirstSteps): Promise<string> {
       timeoutMs: 3000,
     }),
   ).catch(() => []);
-  return describeFirstSteps(steps, models);
+  if (steps.json) {
+    return JSON.stringify(asJson(steps, models), null, 2);
+  }
+  return steps.isFirst
+    ? describeFirstSteps(steps, models)
+    : describeLaterStart(steps, models);
+}
+
+function asJson(
+  { addresses, signInLink, secretsFile, gatewayReady, ...steps }: FirstSteps,
+  models: readonly Model[],
+) {
+  return {
+    alreadyRunning: false,
+    firstStart: steps.isFirst,
+    addresses,
+    signInLink: signInLink ?? null,
+    secretsFile,
+    gatewayReady,
+    tookMs: Math.round(steps.tookMs),
+    models,
+    runners: steps.runners,
+  };
+}
+
+/** The JSON of a start that found a running Hearth. */
+export function alreadyRunning(message: string): string {
+  return JSON.stringify({ alreadyRunning: true, message }, null, 2);
+}
+
+/** Where everything is, for those who know it. */
+export function describeLaterStart(
+  steps: FirstSteps,
+  models: readonly Model[],
+): string {
+  const usable = models.filter(({ pending }) => !pending).map(({ id }) => id);
+  return [
+    "",
+    verdict(steps),
+    "",
+    ...addressLines(steps.addresses),
+    "",
+    ...signInLines(steps.signInLink),
+    ...newModelLines(usable, steps.runners),
+    nextLine(["hearth status", "hearth keys new", "hearth --help"]),
+    `Stop: ${paint("strong", steps.stopWith)}`,
+    "",
+  ].join("\n");
+}
+
+function nextLine(commands: readonly string[]): string {
+  return `Next: ${commands.map((command) => paint("strong", `npx ${command}`)).join(" · ")}`;
 }
 
 export function describeFirstSteps(
@@ -61,9 +111,9 @@ export function describeFirstSteps(
     ...signInLines(steps.signInLink),
     `Master key: ${paint("strong", asTyped(steps.secretsFile))} (masterKey; readable only by you).`,
     "",
-    "1. Create a key with a budget of 1 $:",
+    "1. Create a key with a budget of 1 $ (shown once, with a call that tries it):",
     "",
-    ...createKeyCommand(steps),
+    "  npx hearth keys new --user me --budget 1",
     "",
     ...chatLines(steps, usable),
     "",
@@ -73,7 +123,7 @@ export function describeFirstSteps(
     "",
     ...modelLines(usable, models, steps.runners),
     "",
-    `Next: ${commands.map((command) => paint("strong", `npx ${command}`)).join(" · ")}`,
+    nextLine(commands),
     `Stop: ${paint("strong", steps.stopWith)}`,
     "",
   ].join("\n");
@@ -106,7 +156,7 @@ function addressLines(addresses: FirstSteps["addresses"]): readonly string[] {
 
 /** A first call: preferably to a local model, else to the echo. */
 function chatLines(
-  { addresses, runners }: FirstSteps,
+  { runners }: FirstSteps,
   usable: readonly string[],
 ): readonly string[] {
   const local = usable.find((id) =>
@@ -121,7 +171,7 @@ function chatLines(
   return [
     `2. Chat with ${name}:`,
     "",
-    ...chatCommand(addresses.gateway, "$KEY", model).map((line) => `  ${line}`),
+    `  npx hearth chat ${model} "Hello, Hearth"`,
   ];
 }
 
@@ -137,36 +187,15 @@ function signInLines(link: string | undefined): readonly string[] {
       ];
 }
 
-/** The master key is piped from the file into curl, so it appears neither in arguments nor on the screen. */
-export function createKeyCommand(
-  steps: Pick<FirstSteps, "addresses" | "secretsFile">,
-): readonly string[] {
-  const file = asTyped(steps.secretsFile).replace(/^.*[^\w./-].*$/, "'$&'");
-  return [
-    `  KEY=$(sed -n 's/.*"masterKey": "\\(.*\\)".*/Authorization: Bearer \\1/p' ${file} |`,
-    `    curl -sS ${steps.addresses.gateway}/key/generate -H @- -H 'content-type: application/json' \\`,
-    `      -d '{"user_id":"me","max_budget":1}' | sed -n 's/.*"key": *"\\(sk-[^"]*\\)".*/\\1/p'); echo "$KEY"`,
-  ];
-}
-
 function modelLines(
   usable: readonly string[],
   models: readonly Model[],
   runners: readonly FoundRunner[],
 ): readonly string[] {
-  const unknown = runners
-    .map((runner) => ({
-      runner,
-      fresh: runner.models.filter((model) => !usable.includes(model)),
-    }))
-    .filter(({ fresh }) => fresh.length > 0);
   const pending = models.filter((model) => model.pending).length;
   return [
     `Available models: ${usable.length === 0 ? "none yet" : usable.join(", ")}${pending === 0 ? "" : paint("soft", `; ${pending} ${pending === 1 ? "model needs" : "models need"} an API key or address: \`npx hearth models list\` names them, \`npx hearth models key openai\` stores a key`)}`,
-    ...unknown.map(
-      ({ runner, fresh }) =>
-        `Found ${runner.name} at ${runner.address} with ${fresh.length} new ${fresh.length === 1 ? "model" : "models"} (${fresh.slice(0, 3).join(", ")}${fresh.length > 3 ? ", …" : ""}): run ${paint("strong", "npx hearth models discover")} to add ${fresh.length === 1 ? "it" : "them"}`,
-    ),
+    ...newModelLines(usable, runners),
     ...(runners.length === 0
       ? [
           paint(
@@ -176,4 +205,19 @@ function modelLines(
         ]
       : []),
   ];
+}
+
+/** Models of local runners that the gateway does not have yet. */
+function newModelLines(
+  usable: readonly string[],
+  runners: readonly FoundRunner[],
+): readonly string[] {
+  return runners.flatMap(({ name, address, models }) => {
+    const fresh = models.filter((model) => !usable.includes(model));
+    return fresh.length === 0
+      ? []
+      : [
+          `Found ${name} at ${address} with ${fresh.length} new ${fresh.length === 1 ? "model" : "models"} (${fresh.slice(0, 3).join(", ")}${fresh.length > 3 ? ", …" : ""}): run ${paint("strong", "npx hearth models discover")} to add ${fresh.length === 1 ? "it" : "them"}`,
+        ];
+  });
 }

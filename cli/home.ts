@@ -13,16 +13,21 @@ import {
   aliveIn,
   readRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
-import { print } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const show = defineVerb({
   name: "home show",
   description: "Print the data directory.",
   example: "hearth home show",
-  args: {},
-  run: async () => {
-    print(locateHome().root);
+  args: { ...jsonArg },
+  run: async ({ json }) => {
+    const { root } = locateHome();
+    if (json) {
+      printJson({ root });
+    } else {
+      print(root);
+    }
     return 0;
   },
 });
@@ -37,13 +42,17 @@ const move = defineVerb({
       description: "Target (default: the user's data directory)",
       valueHint: "path",
     },
+    ...jsonArg,
   },
-  run: async ({ to }) => {
+  run: async ({ to, json }) => {
     const from = locateHome();
     const target = locateHome({ HEARTH_HOME: to ?? defaultHomeRoot() });
     moveHome(from, target);
-    for (const sentence of sentencesAfterMove(from, target)) {
-      print(sentence);
+    const sentences = sentencesAfterMove(from, target);
+    if (json) {
+      printJson({ from: from.root, to: target.root, notes: sentences });
+    } else {
+      sentences.forEach(print);
     }
     return 0;
   },

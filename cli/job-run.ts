@@ -18,16 +18,23 @@ export async function runJob(
   options: Readonly<Record<string, unknown>>,
   json: boolean = false,
 ): Promise<{ readonly run: RunView; readonly code: ExitCode }> {
+  const { run, code } = await runJobUntilEnd(stack, name, options, json);
+  print(json ? JSON.stringify(run, null, 2) : resultOf(run));
+  return { run, code };
+}
+
+/** Starts a job and shows its progress, unless `quiet`, until it ends. */
+export async function runJobUntilEnd(
+  stack: StackClient,
+  name: string,
+  options: Readonly<Record<string, unknown>>,
+  quiet: boolean,
+): Promise<{ readonly run: RunView; readonly code: ExitCode }> {
   const path = `/api/jobs/${encodeURIComponent(name)}/run`;
   const started = (await stack.ask("POST", path, undefined, {
     options,
   })) as RunView;
-  const run = await follow(stack, started.id, json);
-  if (json) {
-    print(JSON.stringify(run, null, 2));
-  } else {
-    print(resultOf(run));
-  }
+  const run = await follow(stack, started.id, quiet);
   const isSuccess = run.status === "done" || run.status === "skipped";
   return { run, code: isSuccess ? 0 : 1 };
 }
@@ -153,7 +160,8 @@ function cut(line: string): string {
   return line.length < width ? line : `${line.slice(0, width - 2)}…`;
 }
 
-function resultOf(run: RunView): string {
+/** How a run ended, in a sentence. */
+export function resultOf(run: RunView): string {
   const took = inWords((run.endedAt ?? run.startedAt) - run.startedAt);
   return `${paint(toneOf(run), run.status)} after ${took}: ${run.text}`;
 }

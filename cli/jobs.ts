@@ -4,7 +4,7 @@ import { forceWords } from "../supervisor/vaults/compaction-words.ts";
 import { printTable, runJob, toneOf } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { print, type Cell } from "./terminal.ts";
+import { print, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
 const json = { type: "boolean", description: "Print it as JSON" } as const;
@@ -103,13 +103,17 @@ const stop = defineVerb({
   name: "jobs stop",
   description: "Stop a running job; partial results are removed.",
   example: "hearth jobs stop postgres-backup",
-  args: { name: jobName, ...addressArg },
-  run: async ({ name, url }) => {
+  args: { name: jobName, json, ...addressArg },
+  run: async ({ name, json, url }) => {
     const path = `/api/jobs/${encodeURIComponent(name)}/stop`;
     const { stopped } = (await findStack(url).ask("POST", path)) as {
       readonly stopped: boolean;
     };
-    print(stopped ? `Stopping ${name}.` : `${name} is not running.`);
+    if (json) {
+      printJson({ job: name, stopped });
+    } else {
+      print(stopped ? `Stopping ${name}.` : `${name} is not running.`);
+    }
     return 0;
   },
 });

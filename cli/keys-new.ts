@@ -79,7 +79,7 @@ export async function describeSecret(
     "",
     ...(model === undefined
       ? [
-          "The key is shown only once. No model that it may call is available yet: run `hearth models discover` to find local ones.",
+          "The key is shown only once. No model that it may call is available yet: run `hearth models discover` to find local ones, or `hearth models key openai` to store a provider's key.",
         ]
       : [
           "The key is shown only once. Try it:",

@@ -194,6 +194,10 @@ test("a provider key is stored, and the models that wait for it are ready at onc
     'unknown provider "openia" (did you mean "openai"?)',
   );
   expect((await store("openai", "")).error).toContain("no key was given");
+  const tested = await hearth(["models", "test", "waiting"]);
+  expect(tested.out).toContain(
+    "store its key with `hearth models key HEARTH_TEST_UNSET_KEY`",
+  );
   for (const key of ["sk-first", "sk-second"]) {
     const stored = await store("HEARTH_TEST_UNSET_KEY", key);
     expect(stored).toMatchObject({ code: 0, error: "" });
@@ -201,6 +205,9 @@ test("a provider key is stored, and the models that wait for it are ready at onc
     expect(stored.out).not.toContain(key);
   }
   expect((await hearth(["models", "list"])).out).toMatch(/waiting +ready/);
+  expect((await store("openai", "sk-third")).error).toContain(
+    'no model of "openai" waits for a key. To replace a stored one, name its variable',
+  );
 });
 
 test("LiteLLM's keys are imported with one command", async () => {

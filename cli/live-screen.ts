@@ -13,8 +13,17 @@ export interface LiveScreen {
 
 const REDRAW_EVERY_MS = 100;
 
+/** Shows nothing: standard output is for programs. */
+const HIDDEN: LiveScreen = { show: () => {}, say: () => {}, end: () => {} };
+
 /** Services that are starting or stopping: a table updated in place on a terminal, elsewhere one line per change. */
-export function openScreen(stream: Stream = process.stdout): LiveScreen {
+export function openScreen(
+  isHidden: boolean = false,
+  stream: Stream = process.stdout,
+): LiveScreen {
+  if (isHidden) {
+    return HIDDEN;
+  }
   return stream.isTTY ? drawnScreen(stream) : plainScreen(stream);
 }
 

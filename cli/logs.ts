@@ -5,9 +5,9 @@ import { unknownName } from "../core/config/problem.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import { lastLines, sizeOf } from "../supervisor/runtimes/process/log-files.ts";
+import { addedLinePrinter, printLatest } from "./print-logs.ts";
 import { showRemoteLogs } from "./remote-logs.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
-import { paint, print } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
 const FOLLOW_EVERY_MS = 200;
@@ -34,9 +34,13 @@ export const logs = defineVerb({
       alias: "f",
       description: "Follow new lines",
     },
+    json: {
+      type: "boolean",
+      description: "Print each line as JSON, with its service",
+    },
     ...addressArg,
   },
-  run: async ({ name, lines, follow, url }) => {
+  run: async ({ name, lines, follow, json, url }) => {
     const home = locateHome();
     const count = Number(lines);
     if (!/^\d+$/.test(lines) || count > 100_000) {
@@ -45,20 +49,21 @@ export const logs = defineVerb({
       );
     }
     if (areElsewhere(home, url)) {
-      await showRemoteLogs(findStack(url), name, count, follow === true);
+      const options = { count, follow: follow === true, json: json === true };
+      await showRemoteLogs(findStack(url), name, options);
       return 0;
     }
     const names = chooseLogs(home, name);
     for (const each of names) {
-      if (names.length > 1) {
-        print(paint("strong", `── ${each} ──`));
-      }
-      for (const line of lastLines(fileOf(home, each), count)) {
-        print(line);
-      }
+      printLatest(
+        names,
+        each,
+        lastLines(fileOf(home, each), count),
+        json === true,
+      );
     }
     if (follow) {
-      await followAll(home, names);
+      await followAll(home, names, addedLinePrinter(names, json === true));
     }
     return 0;
   },
@@ -104,11 +109,14 @@ function fileOf(home: Home, name: string): string {
 }
 
 /** Shows lines added to the files until the command is interrupted. */
-async function followAll(home: Home, names: readonly string[]): Promise<never> {
+async function followAll(
+  home: Home,
+  names: readonly string[],
+  printAdded: (service: string, line: string) => void,
+): Promise<never> {
   const shown = new Map(
     names.map((name) => [name, sizeOf(fileOf(home, name))]),
   );
-  const wide = Math.max(...names.map((name) => name.length));
   for (;;) {
     await wait(FOLLOW_EVERY_MS);
     for (const name of names) {
@@ -120,10 +128,8 @@ async function followAll(home: Home, names: readonly string[]): Promise<never> {
       shown.set(name, size);
       // Smaller than before: the file was rotated, so all of it is new.
       const text = readPart(fileOf(home, name), size < from ? 0 : from, size);
-      const lead =
-        names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
       for (const line of text.split("\n").filter((each) => each !== "")) {
-        print(`${lead}${line}`);
+        printAdded(name, line);
       }
     }
   }

@@ -1,5 +1,6 @@
 import { unknownName } from "../core/config/problem.ts";
 import { Failure } from "../core/failure.ts";
+import { isProviderKey } from "../core/installation.ts";
 import { Refusal, type AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listDeployments } from "../supervisor/gateway/deployments.ts";
 import { askForSecret } from "./ask-for-secret.ts";
@@ -67,8 +68,9 @@ async function variableOf(gateway: AdminApi, named: string): Promise<string> {
   }
   const data = await listDeployments(gateway);
   // Models of local runners wait for an address.
-  const pending = data.filter(({ model_info: info }) =>
-    info.waits_for?.endsWith("_KEY"),
+  const pending = data.filter(
+    ({ model_info: { waits_for: variable } }) =>
+      variable !== null && isProviderKey(variable),
   );
   const found = pending.find(
     ({ model_info: { litellm_provider: provider } }) => provider === named,
@@ -77,12 +79,12 @@ async function variableOf(gateway: AdminApi, named: string): Promise<string> {
     return found.model_info.waits_for;
   }
   const providers = [
-    ...new Set(pending.map(({ model_info: info }) => info.litellm_provider)),
+    ...new Set(data.map(({ model_info: info }) => info.litellm_provider)),
   ];
   throw new Failure(
-    providers.length === 0
-      ? "no model waits for a key. To replace a stored one, name its variable, for example `hearth models key OPENAI_API_KEY`."
-      : `${unknownName("provider", named, providers)}: no model of it waits for a key. Run \`hearth models list\` for all models.`,
+    providers.includes(named)
+      ? `no model of "${named}" waits for a key. To replace a stored one, name its variable, for example \`hearth models key OPENAI_API_KEY\`.`
+      : `${unknownName("provider", named, providers)}. Run \`hearth models list\` for all models.`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { unknownName } from "../core/config/problem.ts";
+import { isProviderKey } from "../core/installation.ts";
 import { Failure } from "../core/failure.ts";
 import { listModels } from "../supervisor/gateway/first-call.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
@@ -75,6 +76,12 @@ export const test = defineVerb({
   },
 });
 
+function adviceFor(variable: string): string {
+  return isProviderKey(variable)
+    ? `store its key with \`hearth models key ${variable}\``
+    : `set ${variable} where the gateway starts`;
+}
+
 function rowOf(
   { model, error, waits_for: variable }: Endpoint,
   state: Cell,
@@ -82,6 +89,6 @@ function rowOf(
   return [
     state,
     { text: model, tone: "strong" },
-    { text: error ?? (variable === undefined ? "" : `set ${variable}`) },
+    { text: error ?? (variable === undefined ? "" : adviceFor(variable)) },
   ];
 }

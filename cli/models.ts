@@ -1,3 +1,4 @@
+import { isProviderKey } from "../core/installation.ts";
 import {
   listDeployments,
   type DeploymentRow,
@@ -32,8 +33,9 @@ const list = defineVerb({
         ["alias", "state", "deployment", "$ per M in", "out", "context"],
         data.map(rowOf),
       );
-      const waiting = data.find(({ model_info: info }) =>
-        info.waits_for?.endsWith("_KEY"),
+      const waiting = data.find(
+        ({ model_info: { waits_for: variable } }) =>
+          variable !== null && isProviderKey(variable),
       );
       if (waiting !== undefined) {
         print(

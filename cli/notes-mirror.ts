@@ -8,7 +8,7 @@ import { mirrorVault } from "../supervisor/vaults/vault-mirror.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { onStopSignals } from "../core/signals.ts";
 import { findStack } from "./stack-client.ts";
-import { paint, print } from "./terminal.ts";
+import { paint, print, printJsonLine } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb } from "./verb.ts";
@@ -32,9 +32,20 @@ export const mirror = defineVerb({
       description: "Commit changes to git every 15 minutes",
     },
     ...passphraseArg,
+    json: {
+      type: "boolean",
+      description: "Print each pass as a line of JSON",
+    },
     ...supervisorArg,
   },
-  run: async ({ vault, directory, git: withGit, supervisor, ...args }) => {
+  run: async ({
+    vault,
+    directory,
+    git: withGit,
+    supervisor,
+    json,
+    ...args
+  }) => {
     const stop = new AbortController();
     const forget = onStopSignals(
       () => stop.abort(),
@@ -45,7 +56,10 @@ export const mirror = defineVerb({
       vault,
       args["passphrase-file"],
     );
-    const report = (sentence: string): void => print(paint("warn", sentence));
+    const report = (sentence: string): void =>
+      json
+        ? printJsonLine({ warning: sentence })
+        : print(paint("warn", sentence));
     const folder = new MirrorFolder(directory, vault, report);
     const git = withGit
       ? await openMirrorGit(directory, vault, Date.now)
@@ -58,7 +72,11 @@ export const mirror = defineVerb({
       report,
       stop: stop.signal,
       passed: async (counts) => {
-        printPass(vault, directory, last, counts);
+        if (json) {
+          printJsonLine({ vault, directory, ...counts });
+        } else {
+          printPass(vault, directory, last, counts);
+        }
         last = counts;
         await git?.commitIfDue();
       },

@@ -12,7 +12,7 @@ import { backupsIn, type OffsiteKind } from "../supervisor/offsite/store.ts";
 import { runJob } from "./job-run.ts";
 import { restore as restoreHere } from "./restore.ts";
 import { findStack, supervisorHere } from "./stack-client.ts";
-import { complain, print } from "./terminal.ts";
+import { complain, print, printJson } from "./terminal.ts";
 import { up } from "./up.ts";
 import { defineVerb, runVerb, UsageError, type ExitCode } from "./verb.ts";
 
@@ -49,18 +49,24 @@ export const restore = defineVerb({
       type: "boolean",
       description: "Rename a database that is not empty instead of failing",
     },
+    json: {
+      type: "boolean",
+      description: "Print each step as a JSON document",
+    },
   },
   run: async ({
     target,
     "key-file": keyFile,
     "set-aside": aside,
+    json,
     ...names
   }) => {
+    const asJson = json === true ? ["--json"] : [];
     await storeSettings(target, keyFile);
     const isStackElsewhere = readVariable("HEARTH_URL") !== undefined;
     if (!isStackElsewhere && supervisorHere(locateHome()) === undefined) {
-      await prepareNewHome(names.postgres);
-      const code = await runVerb(up, ["--detach"]);
+      await prepareNewHome(names.postgres, json === true);
+      const code = await runVerb(up, ["--detach", ...asJson]);
       if (code !== 0) {
         return code;
       }
@@ -68,10 +74,15 @@ export const restore = defineVerb({
     const kinds = await kindsAtTarget();
     const codes: ExitCode[] = [];
     if (kinds.has("postgres")) {
-      codes.push(await restorePostgres(names.postgres, aside === true));
+      codes.push(
+        await restorePostgres(names.postgres, [
+          ...(aside === true ? ["--set-aside"] : []),
+          ...asJson,
+        ]),
+      );
     }
     if (kinds.has("notes")) {
-      codes.push(await restoreNotes(names.notes));
+      codes.push(await restoreNotes(names.notes, json));
     }
     if (codes.length === 0) {
       complain(["no backup found at the target; nothing was restored."]);
@@ -108,7 +119,10 @@ async function storeSettings(
   });
 }
 
-async function prepareNewHome(name: string | undefined): Promise<void> {
+async function prepareNewHome(
+  name: string | undefined,
+  json: boolean,
+): Promise<void> {
   const home = locateHome();
   if (!isNewHome(home)) {
     return;
@@ -118,7 +132,9 @@ async function prepareNewHome(name: string | undefined): Promise<void> {
   const place = await openOffsite(home, env, settings, "settings");
   const signal = AbortSignal.timeout(SETTINGS_WITHIN_MS);
   const taken = await takeSettings(home, place, name, signal);
-  if (taken.length > 0) {
+  if (json) {
+    printJson({ settings: taken });
+  } else if (taken.length > 0) {
     print(`Restored from the backup: ${taken.join(", ")}.`);
   }
 }
@@ -135,36 +151,40 @@ async function kindsAtTarget(): Promise<ReadonlySet<OffsiteKind>> {
 
 async function restorePostgres(
   name: string | undefined,
-  setAside: boolean,
+  options: readonly string[],
 ): Promise<ExitCode> {
-  const fetched = await fetchBackup("postgres", name);
+  const json = options.includes("--json");
+  const fetched = await fetchBackup("postgres", name, json);
   if (fetched === undefined) {
     return 1;
   }
-  return runVerb(restoreHere, [
-    fetched,
-    "--yes",
-    ...(setAside ? ["--set-aside"] : []),
-  ]);
+  return runVerb(restoreHere, [fetched, "--yes", ...options]);
 }
 
-async function restoreNotes(name: string | undefined): Promise<ExitCode> {
-  const backup = await fetchBackup("notes", name);
+async function restoreNotes(
+  name: string | undefined,
+  json: boolean | undefined,
+): Promise<ExitCode> {
+  const backup = await fetchBackup("notes", name, json);
   if (backup === undefined) {
     return 1;
   }
-  return (await runJob(findStack(undefined), "notes-restore", { backup })).code;
+  const stack = findStack(undefined);
+  return (await runJob(stack, "notes-restore", { backup }, json)).code;
 }
 
 /** Returns the name of the backup, downloaded if necessary; undefined when that failed. */
 async function fetchBackup(
   kind: OffsiteKind,
   name: string | undefined,
+  json: boolean | undefined,
 ): Promise<string | undefined> {
-  const { run, code } = await runJob(findStack(undefined), "offsite-fetch", {
-    kind,
-    ...(name === undefined ? {} : { name }),
-  });
+  const { run, code } = await runJob(
+    findStack(undefined),
+    "offsite-fetch",
+    { kind, ...(name === undefined ? {} : { name }) },
+    json,
+  );
   const backup = run.details?.["backup"];
   return code === 0 && typeof backup === "string" ? backup : undefined;
 }

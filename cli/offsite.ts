@@ -15,7 +15,7 @@ import { backupsIn } from "../supervisor/offsite/store.ts";
 import { printTable, runJob } from "./job-run.ts";
 import { restore } from "./offsite-restore.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { complain, print } from "./terminal.ts";
+import { complain, print, printJson } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
 const TIMEOUT_MS = 120_000;
@@ -37,8 +37,9 @@ const setup = defineVerb({
       description: "A file with an existing age identity (default: a new one)",
       valueHint: "file",
     },
+    json,
   },
-  run: async ({ target, "key-file": keyFile }) => {
+  run: async ({ target, "key-file": keyFile, json }) => {
     const home = locateHome();
     createHome(home);
     const known = findOffsite(home, process.env)?.identity;
@@ -49,6 +50,10 @@ const setup = defineVerb({
     const settings = { target, identity };
     storeOffsite(home, settings);
     await tryToWrite(await openOffsite(home, process.env, settings, "setup"));
+    if (json) {
+      printJson({ target, identity });
+      return 0;
+    }
     print(identity);
     complain([
       `  This identity decrypts the off-site backups at ${target}. Keep a copy away from this machine, on paper or in a password`,
@@ -83,13 +88,18 @@ const key = defineVerb({
       description:
         "Print a new identity, for a stack's configuration; nothing is stored",
     },
+    json,
   },
-  run: async ({ new: fresh }) => {
-    print(
+  run: async ({ new: fresh, json }) => {
+    const identity =
       fresh === true
         ? await makeIdentity()
-        : needOffsite(locateHome(), process.env).identity,
-    );
+        : needOffsite(locateHome(), process.env).identity;
+    if (json) {
+      printJson({ identity });
+    } else {
+      print(identity);
+    }
     return 0;
   },
 });

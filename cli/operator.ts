@@ -6,8 +6,8 @@ import {
   readSecretsFile,
 } from "../supervisor/home/secrets.ts";
 import { Failure } from "../core/failure.ts";
-import { print } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const replaceFirst = {
   type: "boolean",
@@ -19,8 +19,8 @@ const password = defineVerb({
   description:
     "Show the operator password; --new replaces it and signs out all browsers.",
   example: "hearth operator password --new",
-  args: { new: replaceFirst },
-  run: async ({ new: replace }) => {
+  args: { new: replaceFirst, ...jsonArg },
+  run: async ({ new: replace, json }) => {
     const given = givenPassword(process.env);
     if (given !== undefined && replace === true) {
       throw new Failure(
@@ -28,7 +28,13 @@ const password = defineVerb({
       );
     }
     // Sessions and links are bound to the password, so a new one ends them.
-    print(given ?? secretOf(locateHome(), "operatorPassword", replace));
+    const operatorPassword =
+      given ?? secretOf(locateHome(), "operatorPassword", replace);
+    if (json) {
+      printJson({ operatorPassword });
+    } else {
+      print(operatorPassword);
+    }
     return 0;
   },
 });
@@ -37,9 +43,14 @@ const metricsToken = defineVerb({
   name: "operator metrics-token",
   description: "Show the token for /metrics and /readyz; --new replaces it.",
   example: "hearth operator metrics-token",
-  args: { new: replaceFirst },
-  run: async ({ new: replace }) => {
-    print(secretOf(locateHome(), "metricsToken", replace));
+  args: { new: replaceFirst, ...jsonArg },
+  run: async ({ new: replace, json }) => {
+    const token = secretOf(locateHome(), "metricsToken", replace);
+    if (json) {
+      printJson({ metricsToken: token });
+    } else {
+      print(token);
+    }
     return 0;
   },
 });

@@ -1,32 +1,32 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { sentencesOf } from "../core/failure.ts";
 import type { Status } from "../supervisor/status.ts";
+import { addedLinePrinter, printLatest } from "./print-logs.ts";
 import type { StackClient } from "./stack-client.ts";
-import { paint, print } from "./terminal.ts";
 
 const FOLLOW_EVERY_MS = 2000;
 /** Requested on each poll while following; further lines within two seconds are not shown. */
 const FOLLOW_LINES = 500;
 
+export interface RemoteLogs {
+  readonly count: number;
+  readonly follow: boolean;
+  readonly json: boolean;
+}
+
 /** Shows the latest log lines of services through their supervisor, for logs that are not on this machine. */
 export async function showRemoteLogs(
   stack: StackClient,
   name: string | undefined,
-  count: number,
-  follow: boolean,
+  { count, follow, json }: RemoteLogs,
 ): Promise<void> {
   const names = name === undefined ? await servicesOf(stack) : [name];
   const read = readerOf(stack, names);
   for (const each of names) {
-    if (names.length > 1) {
-      print(paint("strong", `── ${each} ──`));
-    }
-    for (const line of await read(each, count)) {
-      print(line);
-    }
+    printLatest(names, each, await read(each, count), json);
   }
   if (follow) {
-    await followAll(read, names);
+    await followAll(read, names, addedLinePrinter(names, json));
   }
 }
 
@@ -63,20 +63,18 @@ async function linesOf(
 async function followAll(
   read: Reader,
   names: readonly string[],
+  printAdded: (service: string, line: string) => void,
 ): Promise<never> {
   const shown = new Map<string, readonly string[]>();
   for (const name of names) {
     shown.set(name, await read(name, FOLLOW_LINES));
   }
-  const wide = Math.max(...names.map((name) => name.length));
   for (;;) {
     await wait(FOLLOW_EVERY_MS);
     for (const name of names) {
       const lines = await read(name, FOLLOW_LINES);
-      const lead =
-        names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
       for (const line of addedSince(shown.get(name) ?? [], lines)) {
-        print(`${lead}${line}`);
+        printAdded(name, line);
       }
       shown.set(name, lines);
     }

@@ -1,8 +1,13 @@
 import { inWords } from "../core/duration.ts";
 import type { ServiceView } from "../supervisor/runtimes/runtime.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { complain, print, printJson } from "./terminal.ts";
+import {
+  describeUnseen,
+  findUnseenVariables,
+  fixOfUnseen,
+} from "./unseen-variables.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 /** Includes the time for running calls of the gateway to finish. */
 const RESTART_TIMEOUT_MS = 240_000;
@@ -17,20 +22,33 @@ export const restart = defineVerb({
       required: true,
       description: "postgres, notes, echo or gateway",
     },
+    ...jsonArg,
     ...addressArg,
   },
-  run: async ({ name, url }) => {
+  run: async ({ name, json, url }) => {
     const path = `/api/restart/${encodeURIComponent(name)}`;
     const stack = findStack(url);
-    print(`Restarting ${name} …`);
+    if (!json) {
+      print(`Restarting ${name} …`);
+    }
     const view = (await stack.ask(
       "POST",
       path,
       RESTART_TIMEOUT_MS,
     )) as ServiceView;
-    print(
-      `${view.name} is up (pid ${view.pid})${view.tookMs === null ? "" : ` after ${inWords(view.tookMs)}`}.`,
-    );
+    if (json) {
+      printJson(view);
+    } else {
+      print(
+        `${view.name} is up (pid ${view.pid})${view.tookMs === null ? "" : ` after ${inWords(view.tookMs)}`}.`,
+      );
+    }
+    if (name === "gateway") {
+      const unseen = await findUnseenVariables(process.env);
+      complain(
+        unseen.map((each) => `${describeUnseen(each)}: ${fixOfUnseen(each)}.`),
+      );
+    }
     return 0;
   },
 });

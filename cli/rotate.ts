@@ -10,8 +10,8 @@ import {
 import { Failure } from "../core/failure.ts";
 import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import { supervisorHere } from "./stack-client.ts";
-import { print } from "./terminal.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const rotate = defineVerb({
   name: "rotate",
@@ -34,8 +34,9 @@ export const rotate = defineVerb({
       default: false,
       description: "With master: invalidate the old key now",
     },
+    ...jsonArg,
   },
-  run: async ({ secret, grace, end }) => {
+  run: async ({ secret, grace, end, json }) => {
     const kind = kindOf(secret);
     const graceMs = parseDuration(grace);
     if (graceMs === undefined) {
@@ -46,10 +47,19 @@ export const rotate = defineVerb({
     const place = findPlace();
     if (kind === "master" && end) {
       await endGrace(place);
-      print("The old master key is no longer valid.");
+      if (json) {
+        printJson({ secret: kind, previousMasterKeyUntil: null });
+      } else {
+        print("The old master key is no longer valid.");
+      }
       return 0;
     }
     const { previousMasterKeyUntil } = await rotateSecret(place, kind, graceMs);
+    if (json) {
+      const { secrets: file } = place.home;
+      printJson({ secret: kind, file, previousMasterKeyUntil });
+      return 0;
+    }
     const file = asTyped(place.home.secrets);
     switch (kind) {
       case "master":
@@ -79,7 +89,7 @@ function kindOf(word: string): RotationKind {
   }
   if (word === "provider") {
     throw new UsageError(
-      "a provider's key is set in your environment or in config/gateway.local.yaml: change it there. `POST /config/reload` reloads the file (docs/gateway.md); a changed environment requires `hearth down` and `hearth up`.",
+      "to replace a provider's key, run `hearth models key OPENAI_API_KEY` (with the name of its variable), which takes effect at once; a variable that is set when Hearth starts takes precedence, so change it there, too.",
     );
   }
   throw new UsageError(

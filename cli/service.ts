@@ -66,7 +66,10 @@ const install = defineVerb({
         ? planHere()
         : planForUser(user, checkout(), process.env);
     if (onlyPrint) {
-      print(manager.fileFor(plan).trimEnd());
+      const file = manager.fileFor(plan).trimEnd();
+      print(
+        json ? JSON.stringify({ path: manager.path, file }, null, 2) : file,
+      );
       return 0;
     }
     if (user === undefined) {

@@ -2,8 +2,8 @@ import { locateHome } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import { endStoredSessions } from "../supervisor/history/sessions.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
-import { print } from "./terminal.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const signOut = defineVerb({
   name: "sign-out",
@@ -12,9 +12,10 @@ export const signOut = defineVerb({
   example: "hearth sign-out --all",
   args: {
     all: { type: "boolean", description: "All browsers" },
+    ...jsonArg,
     ...addressArg,
   },
-  run: async ({ all, url }) => {
+  run: async ({ all, json, url }) => {
     if (all !== true) {
       throw new UsageError(
         "`hearth sign-out` ends all sessions: add --all. To sign out one browser, use the button on its page.",
@@ -24,13 +25,21 @@ export const signOut = defineVerb({
     const named = url ?? readVariable("HEARTH_URL");
     if (named === undefined && supervisorHere(home) === undefined) {
       endStoredSessions(home.history);
-      print("All browsers signed out.");
+      if (json) {
+        printJson({ ended: null });
+      } else {
+        print("All browsers signed out.");
+      }
       return 0;
     }
     const { ended } = (await findStack(url).ask(
       "POST",
       "/api/sign-out-all",
     )) as { readonly ended: number };
+    if (json) {
+      printJson({ ended });
+      return 0;
+    }
     print(
       `All browsers signed out (${ended} ${ended === 1 ? "session" : "sessions"} ended); earlier sign-in links are invalid.`,
     );

@@ -8,16 +8,20 @@ import { paint, print } from "./terminal.ts";
 /** A running stack on the terminal: a table while it starts and stops, one line for each change in between. */
 export class StackDisplay implements Reporter {
   readonly #log: Reporter;
-  #screen: LiveScreen = openScreen();
+  readonly #isHidden: boolean;
+  #screen: LiveScreen;
   #isUp = false;
 
-  constructor(log: Reporter) {
+  /** With `isHidden`, everything is only logged. */
+  constructor(log: Reporter, isHidden: boolean) {
     this.#log = log;
+    this.#isHidden = isHidden;
+    this.#screen = openScreen(isHidden);
   }
 
   readonly onService: Reporter["onService"] = (view, before) => {
     this.#log.onService(view, before);
-    if (this.#isUp) {
+    if (this.#isUp && !this.#isHidden) {
       printChange(view, before);
     } else {
       this.#screen.show(view);
@@ -27,7 +31,7 @@ export class StackDisplay implements Reporter {
   readonly onCheck: Reporter["onCheck"] = (check, before) => {
     this.#log.onCheck(check, before);
     // The first result of a healthy check is not a change.
-    if (before === "new" && check.state === "up") {
+    if (this.#isHidden || (before === "new" && check.state === "up")) {
       return;
     }
     printEvent(
@@ -50,7 +54,7 @@ export class StackDisplay implements Reporter {
   /** From now on, the end of the services is shown as a table. */
   showStopping(): LiveScreen {
     this.#isUp = false;
-    this.#screen = openScreen();
+    this.#screen = openScreen(this.#isHidden);
     return this.#screen;
   }
 

@@ -80,6 +80,16 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** Prints one JSON document. */
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2));
+}
+
+/** Prints one JSON document of a stream, on one line. */
+export function printJsonLine(value: unknown): void {
+  print(JSON.stringify(value));
+}
+
 /** Prints errors to standard error, one sentence per line; those that start with two spaces continue the one before. */
 export function complain(sentences: readonly string[]): void {
   for (const sentence of sentences) {

@@ -10,8 +10,8 @@ import {
 } from "../supervisor/runtimes/process/run-file.ts";
 import { installedIn } from "../supervisor/release/release.ts";
 import { findServiceManager } from "../embedded/service/service-manager.ts";
-import { print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 export const uninstall = defineVerb({
   name: "uninstall",
@@ -27,48 +27,62 @@ export const uninstall = defineVerb({
       description:
         "Delete keys, spend, notes and all local backups without asking",
     },
+    ...jsonArg,
   },
-  run: async ({ "keep-data": keep, "delete-data": remove }) => {
+  run: async ({ "keep-data": keep, "delete-data": remove, json }) => {
     const home = locateHome();
+    const say = json ? () => {} : print;
+    const report = (removed: boolean, dataDeleted: boolean) => {
+      if (json) {
+        const { root, checkout } = home;
+        printJson({ removed, dataDeleted, home: root, checkout });
+      }
+    };
     if (keep && remove) {
       throw new Failure("--keep-data and --delete-data cannot be combined.");
     }
     if (!existsSync(home.root)) {
-      print(`Nothing to remove: ${home.root} not found.`);
+      report(false, false);
+      say(`Nothing to remove: ${home.root} not found.`);
       return 0;
     }
-    const deletes = keep ? false : remove || (await askToDelete(home));
+    const mayAsk = json !== true && process.stdin.isTTY;
+    const deletes = keep ? false : remove || (await askToDelete(home, mayAsk));
     if (deletes === undefined) {
       print("Nothing was changed.");
       return 1;
     }
-    removeService(home);
+    removeService(home, say);
     needStopped(home);
     const programs = systemPlaceOf(home);
     if (deletes) {
       rmSync(programs, { recursive: true, force: true });
       rmSync(home.root, { recursive: true, force: true });
-      print(`Deleted ${home.root} with all data.`);
+      say(`Deleted ${home.root} with all data.`);
     } else {
       for (const path of [...installedIn(home), home.compileCache]) {
         rmSync(path, { recursive: true, force: true });
       }
-      print(
+      say(
         `Hearth removed; its data is kept in ${home.root} and used again by \`npm start\` in a checkout.`,
       );
     }
-    print(
+    report(true, deletes);
+    say(
       `To complete the removal, delete the checkout ${home.checkout}.${deletes ? " Copies of backups elsewhere are kept." : ""}`,
     );
     return 0;
   },
 });
 
-/** Undefined: cancelled. Throws a Failure without a terminal. */
-async function askToDelete(home: Home): Promise<boolean | undefined> {
-  if (!process.stdin.isTTY) {
+/** Undefined: cancelled. Throws a Failure without a terminal to ask. */
+async function askToDelete(
+  home: Home,
+  mayAsk: boolean,
+): Promise<boolean | undefined> {
+  if (!mayAsk) {
     throw new Failure(
-      "--keep-data or --delete-data is required without a terminal.",
+      "--keep-data or --delete-data is required without a terminal and with --json.",
     );
   }
   const lines = createInterface({
@@ -89,7 +103,7 @@ async function askToDelete(home: Home): Promise<boolean | undefined> {
 }
 
 /** Removes the service of this home only. */
-function removeService(home: Home): void {
+function removeService(home: Home, say: (sentence: string) => void): void {
   if (process.platform !== "linux" && process.platform !== "darwin") {
     return;
   }
@@ -98,7 +112,7 @@ function removeService(home: Home): void {
     existsSync(manager.path) &&
     readFileSync(manager.path, "utf8").includes(home.root);
   if (isOurs && manager.remove()) {
-    print(`Hearth no longer starts at boot (${manager.path} deleted).`);
+    say(`Hearth no longer starts at boot (${manager.path} deleted).`);
   }
 }
 

@@ -15,29 +15,33 @@ import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import { alreadyRunsSentence } from "../supervisor/release/version.ts";
 import { SMALL_MEMORY } from "../supervisor/small-memory.ts";
 import type { Status } from "../supervisor/status.ts";
-import { findFirstSteps } from "./first-steps.ts";
+import { alreadyRunning, findFirstSteps } from "./first-steps.ts";
 import { openScreen } from "./live-screen.ts";
 import { createSignInLink } from "./open.ts";
 import { findStack, supervisorHere } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
 
-export interface DetachedStart {
-  readonly home: Home;
+/** How `up` was called. */
+export interface Start {
   readonly echo: boolean;
   readonly runners: Promise<readonly FoundRunner[]>;
   /** The start of the command, by performance.now(). */
   readonly startedAt: number;
+  /** Whether this machine has no data of Hearth yet. */
+  readonly isFirst: boolean;
+  readonly json: boolean;
 }
 
 const POLL_MS = 100;
 
 /** Starts the supervisor as a separate process, displays its progress, and returns when everything is up. */
-export async function upDetached(start: DetachedStart): Promise<ExitCode> {
-  const { home } = start;
+export async function upDetached(home: Home, start: Start): Promise<ExitCode> {
+  const { json } = start;
   const running = supervisorHere(home);
   if (running !== undefined) {
-    print(alreadyRunsSentence(running));
+    const sentence = alreadyRunsSentence(running);
+    print(json ? alreadyRunning(sentence) : sentence);
     return 0;
   }
   const logFile = join(home.logs, "supervisor.log");
@@ -63,7 +67,7 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
   closeSync(log);
   let hasEnded = false;
   void supervisor.ended.then(() => (hasEnded = true));
-  const screen = openScreen();
+  const screen = openScreen(json);
   try {
     const status = await untilUp(home, supervisor.pid ?? 0, {
       show: (status) => status.services.forEach(screen.show),
@@ -73,10 +77,10 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
     if (status === undefined) {
       throw new Failure(reasonOfExit(logFile, logFrom));
     }
-    for (const notice of status.notices) {
-      print(paint("soft", `  ${notice}`));
+    if (!json) {
+      status.notices.forEach((notice) => print(paint("soft", `  ${notice}`)));
     }
-    print(await textWhenUp(start, status));
+    print(await textWhenUp(home, start, status));
     return 0;
   } finally {
     supervisor.unref();
@@ -136,7 +140,8 @@ function reasonOfExit(logFile: string, logFrom: number): readonly string[] {
 }
 
 async function textWhenUp(
-  { home, runners, startedAt }: DetachedStart,
+  home: Home,
+  { runners, startedAt, isFirst, json }: Start,
   status: Status,
 ): Promise<string> {
   const addressOf = (name: string) =>
@@ -160,5 +165,7 @@ async function textWhenUp(
     tookMs: performance.now() - startedAt,
     runners: await runners,
     stopWith: "npx hearth down",
+    isFirst,
+    json,
   });
 }

@@ -1,11 +1,8 @@
 import { join } from "node:path";
 import { openLogFile, reportTo } from "../supervisor/log.ts";
-import { locateHome, createHome } from "../supervisor/home/home.ts";
+import { locateHome, createHome, isNewHome } from "../supervisor/home/home.ts";
 import { AlreadyRunning, startStack, type Stack } from "../embedded/stack.ts";
-import {
-  findRunners,
-  type FoundRunner,
-} from "../embedded/discovery/runners.ts";
+import { findRunners } from "../embedded/discovery/runners.ts";
 import { nameOf } from "../supervisor/release/release.ts";
 import {
   becomeRelease,
@@ -13,7 +10,7 @@ import {
   readSwitched,
   untilSwitchAsked,
 } from "../supervisor/release/switch.ts";
-import { findFirstSteps, type FirstSteps } from "./first-steps.ts";
+import { alreadyRunning, findFirstSteps } from "./first-steps.ts";
 import type { LiveScreen } from "./live-screen.ts";
 import { createSignInLink } from "./open.ts";
 import { onOutputClosed } from "./output-closed.ts";
@@ -21,8 +18,8 @@ import { onStopSignals } from "../core/signals.ts";
 import { findStack } from "./stack-client.ts";
 import { StackDisplay } from "./stack-display.ts";
 import { print } from "./terminal.ts";
-import { upDetached } from "./up-detached.ts";
-import { defineVerb, type ExitCode } from "./verb.ts";
+import { upDetached, type Start } from "./up-detached.ts";
+import { defineVerb, jsonArg, type ExitCode } from "./verb.ts";
 
 const WAIT_NOTICE_AFTER_MS = 2500;
 
@@ -41,30 +38,34 @@ export const up = defineVerb({
       description: "Add the alias hearth-echo, which repeats its input",
       negativeDescription: "Do not add the alias hearth-echo",
     },
+    ...jsonArg,
   },
-  run: async ({ detach, echo }) => {
+  run: async ({ detach, echo, json }) => {
     const startedAt = performance.now();
     const home = locateHome();
+    const isFirst = isNewHome(home);
     createHome(home);
     const runners = findRunners(process.env);
-    if (detach) {
-      return upDetached({ home, echo, runners, startedAt });
-    }
-    return upHere(echo, runners, startedAt);
+    const start: Start = {
+      echo,
+      runners,
+      startedAt,
+      isFirst,
+      json: json === true,
+    };
+    return detach ? upDetached(home, start) : upHere(start);
   },
 });
 
 /** Runs the supervisor in this process until a stop is requested. */
-async function upHere(
-  echo: boolean,
-  runners: Promise<readonly FoundRunner[]>,
-  startedAt: number,
-): Promise<ExitCode> {
+async function upHere(start: Start): Promise<ExitCode> {
+  const { echo, json } = start;
+  const say = json ? () => {} : print;
   const home = locateHome();
   const switched = readSwitched(home);
   const switchRequested = untilSwitchAsked(home);
   const log = reportTo(openLogFile(join(home.logs, "supervisor.log")));
-  const display = new StackDisplay(log);
+  const display = new StackDisplay(log, json);
   const requests = listenForStop(display);
   try {
     const stack = await startStack({
@@ -80,27 +81,27 @@ async function upHere(
       halt: requests.halt,
     });
     display.showUp();
-    print(await textWhenUp(stack, runners, performance.now() - startedAt));
+    print(await textWhenUp(stack, start));
     const requested = await Promise.race([requests.requested, switchRequested]);
     if (typeof requested !== "string") {
       display.end();
-      print(`\nSwitching to release ${nameOf(requested)} …`);
+      say(`\nSwitching to release ${nameOf(requested)} …`);
       await stack.leave(`switching to release ${requested.id}`);
       return becomeRelease(home, requested);
     }
-    await stopStack(stack, display.showStopping(), requested);
+    await stopStack(stack, display.showStopping(), requested, say);
     return 0;
   } catch (error) {
     display.end();
     if (requests.stop.aborted) {
-      print("\nHearth stopped before it was up.");
+      say("\nHearth stopped before it was up.");
       return 0;
     }
     switchBack(home, switched.upgradeFrom, error);
     if (!(error instanceof AlreadyRunning)) {
       throw error;
     }
-    print(error.message);
+    print(json ? alreadyRunning(error.message) : error.message);
     return 0;
   } finally {
     requests.forget();
@@ -146,8 +147,9 @@ async function stopStack(
   stack: Stack,
   screen: LiveScreen,
   reason: string,
+  say: (sentence: string) => void,
 ): Promise<void> {
-  print(`\nStopping (${reason}) …`);
+  say(`\nStopping (${reason}) …`);
   const notice = setTimeout(
     () =>
       screen.say(
@@ -161,15 +163,15 @@ async function stopStack(
     clearTimeout(notice);
     screen.end();
   }
-  print("Hearth stopped; keys, spend and notes are kept.");
+  say("Hearth stopped; keys, spend and notes are kept.");
 }
 
 async function textWhenUp(
   stack: Stack,
-  runners: Promise<readonly FoundRunner[]>,
-  tookMs: number,
+  { runners, startedAt, isFirst, json }: Start,
 ): Promise<string> {
-  const steps: FirstSteps = {
+  const tookMs = performance.now() - startedAt;
+  return findFirstSteps({
     addresses: stack.addresses,
     signInLink: await createSignInLink(
       findStack(stack.addresses.supervisor),
@@ -180,6 +182,7 @@ async function textWhenUp(
     tookMs,
     runners: await runners,
     stopWith: "Ctrl-C",
-  };
-  return findFirstSteps(steps);
+    isFirst,
+    json,
+  });
 }

@@ -29,10 +29,10 @@ import {
 } from "../supervisor/release/release.ts";
 import { announceNext } from "../supervisor/release/switch.ts";
 import type { Status } from "../supervisor/status.ts";
-import { runJob } from "./job-run.ts";
+import { resultOf, runJobUntilEnd } from "./job-run.ts";
 import { findStack, supervisorHere } from "./stack-client.ts";
-import { print } from "./terminal.ts";
-import { defineVerb, type ExitCode } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg, type ExitCode } from "./verb.ts";
 
 /** Includes the time for running calls of the gateway to finish and for Postgres to replay its log. */
 const SWITCH_TIMEOUT_MS = 600_000;
@@ -58,11 +58,13 @@ export const upgrade = defineVerb({
       type: "boolean",
       description: "Delete the previous release and earlier database clusters",
     },
+    ...jsonArg,
   },
-  run: async ({ back, "dry-run": dryRun, "forget-old": forgetOld }) => {
+  run: async ({ back, "dry-run": dryRun, "forget-old": forgetOld, json }) => {
     const home = locateHome();
+    const out = json ? jsonOutput() : textOutput;
     if (forgetOld) {
-      return forget(home);
+      return forget(home, out);
     }
     const { supervisor, from } = findRunning(home);
     const to = back ? releaseBefore(home, from) : ownRelease();
@@ -71,29 +73,55 @@ export const upgrade = defineVerb({
         "this program is not a release: run `npx hearth upgrade` in the checkout.",
       );
     }
+    const names = { from: nameOf(from), to: nameOf(to) };
     if (to.id === from.id) {
-      print(`Release ${nameOf(to)} is already running.`);
+      out.say(`Release ${names.to} is already running.`);
+      out.end({ ...names, changes: [], switched: false });
       return 0;
     }
     checkSameGeneration(from, to);
-    print(back ? "Switching back:" : "Upgrading:");
-    describeChanges(changesOf(from, to)).forEach(print);
+    out.say(back ? "Switching back:" : "Upgrading:");
+    const changes = describeChanges(changesOf(from, to));
+    changes.forEach(out.say);
     if (dryRun) {
+      out.end({ ...names, changes, switched: false });
       return 0;
     }
     if (!back) {
       await checkSettings(home);
     }
-    const backedUp = await backUp();
+    const backedUp = await backUp(out);
     if (backedUp !== 0) {
+      out.end({ ...names, changes, switched: false });
       return backedUp;
     }
-    print("Switching services one by one, without interrupting calls …");
+    out.say("Switching services one by one, without interrupting calls …");
     announceNext(home, to.id);
     sendSignal(supervisor, "SIGUSR2");
-    return untilSwitched(home, supervisor, from, to);
+    const code = await untilSwitched(home, supervisor, { from, to }, out);
+    out.end({ ...names, changes, switched: code === 0 });
+    return code;
   },
 });
+
+/** Sentences as they come, and one document at the end of a command. */
+interface Output {
+  /** Whether progress is hidden. */
+  readonly quiet: boolean;
+  readonly say: (sentence: string) => void;
+  readonly end: (result: Readonly<Record<string, unknown>>) => void;
+}
+
+const textOutput: Output = { quiet: false, say: print, end: () => {} };
+
+function jsonOutput(): Output {
+  const sentences: string[] = [];
+  return {
+    quiet: true,
+    say: (sentence) => sentences.push(sentence),
+    end: (result) => printJson({ ...result, sentences }),
+  };
+}
 
 function findRunning(home: Home): {
   readonly supervisor: ProcessIdentity;
@@ -139,13 +167,14 @@ async function checkSettings(home: Home): Promise<void> {
   }
 }
 
-async function backUp(): Promise<ExitCode> {
+async function backUp({ quiet, say }: Output): Promise<ExitCode> {
   const stack = findStack(undefined);
   for (const job of ["postgres-backup", "notes-backup"]) {
-    print(`Backing up (${job}) …`);
-    const { code } = await runJob(stack, job, {});
+    say(`Backing up (${job}) …`);
+    const { run, code } = await runJobUntilEnd(stack, job, {}, quiet);
+    say(resultOf(run));
     if (code !== 0) {
-      print("The backup failed; nothing was changed.");
+      say("The backup failed; nothing was changed.");
       return code;
     }
   }
@@ -155,9 +184,10 @@ async function backUp(): Promise<ExitCode> {
 async function untilSwitched(
   home: Home,
   supervisor: ProcessIdentity,
-  from: Release,
-  to: Release,
+  { from, to }: { readonly from: Release; readonly to: Release },
+  out: Output,
 ): Promise<ExitCode> {
+  const { say } = out;
   const startedAt = Date.now();
   const withinMs =
     majorChangeOf(from, to) === undefined
@@ -166,7 +196,7 @@ async function untilSwitched(
   let left = false;
   while (Date.now() - startedAt < withinMs) {
     if (!isAlive(supervisor)) {
-      return rescue(home, from, to);
+      return rescue(home, from, to, out);
     }
     const status = await readStatus();
     const runs = status?.supervisor.release;
@@ -174,7 +204,7 @@ async function untilSwitched(
       left = true;
     }
     if (status?.phase === "running" && runs === to.id) {
-      print(
+      say(
         `Release ${nameOf(to)} is running after ${inWords(Date.now() - startedAt)}. Switch back to ${nameOf(from)} with \`hearth upgrade --back\`.`,
       );
       removeReleases(home, new Set([from.id, to.id]));
@@ -184,12 +214,12 @@ async function untilSwitched(
       notice.startsWith(`Release ${to.id} `),
     );
     if (left && status?.phase === "running" && runs === from.id && failed) {
-      print(failed);
+      say(failed);
       return 1;
     }
     await wait(POLL_MS);
   }
-  print(
+  say(
     `Release ${nameOf(to)} is not up after ${inWords(withinMs)}. Run \`hearth status\` and \`hearth logs supervisor\` for the reason.`,
   );
   return 1;
@@ -209,20 +239,29 @@ async function readStatus(): Promise<Status | undefined> {
 }
 
 /** The new supervisor exited before it could switch back; the services are still running. */
-function rescue(home: Home, from: Release, to: Release): ExitCode {
-  print(
+function rescue(
+  home: Home,
+  from: Release,
+  to: Release,
+  { quiet, say }: Output,
+): ExitCode {
+  say(
     `The supervisor of release ${nameOf(to)} exited, so ${nameOf(from)} is started again (run \`hearth logs supervisor\` for the reason).`,
   );
   const directory = releaseDirectory(home, from.id);
   executeSync(
     join(directory, "node_modules", "node", "bin", "node"),
     [join(directory, "supervisor", "cli", "main.ts"), "up", "--detach"],
-    { ...IN_TERMINAL, env: { ...process.env, HEARTH_HOME: home.root } },
+    {
+      ...IN_TERMINAL,
+      ...(quiet ? { stdout: "ignore" } : {}),
+      env: { ...process.env, HEARTH_HOME: home.root },
+    },
   );
   return 1;
 }
 
-function forget(home: Home): ExitCode {
+function forget(home: Home, out: Output): ExitCode {
   const current = linkedRelease(home, "current");
   const running = supervisorHere(home)?.release;
   const keep = new Set(
@@ -234,7 +273,8 @@ function forget(home: Home): ExitCode {
     rmSync(path, { recursive: true, force: true });
   }
   const removed = [...releases.map(nameOf), ...clusters];
-  print(
+  out.end({ removed });
+  out.say(
     removed.length === 0
       ? "No earlier release to delete."
       : `Deleted ${removed.join(", ")}.${releases.length === 0 ? "" : " `hearth upgrade --back` is no longer possible."}`,

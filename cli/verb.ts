@@ -23,8 +23,16 @@ export interface Verb {
   readonly takeOver?: (words: readonly string[]) => ExitCode | undefined;
 }
 
+/** The option of every command: prints what it displays or did for programs. */
+export const jsonArg = {
+  json: { type: "boolean", description: "Print it as JSON" },
+} as const;
+
+/** Every command has `--json`; its description may differ. */
+type VerbArgs = ArgsDef & { readonly json: { readonly type: "boolean" } };
+
 /** One command of the CLI: its arguments, an example, and its implementation. */
-export function defineVerb<const T extends ArgsDef>(definition: {
+export function defineVerb<const T extends VerbArgs>(definition: {
   readonly name: string;
   readonly description: string;
   readonly example: string;
@@ -67,7 +75,7 @@ export async function runVerb(
     await printHelp(verb, verb.command);
     return 0;
   }
-  checkWords(verb, verb.args, words);
+  checkWords(verb, words);
   const { result } = await runCommand(verb.command, { rawArgs: [...words] });
   return result === 1 || result === 2 ? result : 0;
 }
@@ -96,8 +104,9 @@ function asksForHelp(words: readonly string[]): boolean {
   return words.includes("--help") || words.includes("-h");
 }
 
-/** citty ignores unknown options; a mistyped one must be reported. */
-function checkWords(verb: Verb, args: ArgsDef, words: readonly string[]): void {
+/** Throws a UsageError for words that the verb does not accept: citty ignores unknown options. */
+export function checkWords(verb: Verb, words: readonly string[]): void {
+  const { args = {} } = verb;
   const options = Object.entries(args).filter(
     ([, arg]) => arg.type !== "positional",
   );

@@ -15,6 +15,8 @@ import { registerMetricsRoutes } from "./http/metrics-routes.ts";
 import { registerNotesRoutes } from "./http/notes-routes.ts";
 import { registerReportRoutes } from "./http/report-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
+import { registerAlertsPage } from "./pages/alerts/alerts-page.ts";
+import { registerBackupsPage } from "./pages/backups/backups-page.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
@@ -113,6 +115,13 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     checks: config.checks,
     timeZone,
   });
+  registerAlertsPage(api, {
+    alerting: supervision.alerting,
+    config,
+    env,
+    home: supervision.context.home,
+    history,
+  });
   registerNounPages(api, env, timeZone, {
     page: () =>
       findKnown(status(), "gateway") === undefined ? null : "/services/gateway",
@@ -163,6 +172,7 @@ function registerJobs(
     home.backups,
     peerOf(env, credentials().operatorPassword),
   );
+  registerBackupsPage(api, { home, env, jobs, timeZone: time_zone });
   registerCopyRoutes(
     api,
     openCopies(join(home.backups, "copies"), {

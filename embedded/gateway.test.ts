@@ -14,7 +14,12 @@ test("a gateway with an invalid configuration is not restarted, and the mistake 
   try {
     createHome(place.home);
     const secrets = readOrCreateSecrets(place.home);
-    const { validate } = gatewayService(place.home, 1, 2, false, secrets);
+    const { validate } = gatewayService(
+      place.home,
+      { gateway: 1, postgres: 2, supervisor: 3 },
+      false,
+      secrets,
+    );
     writeFileSync(config, "model_list: 3\n");
     await expect(validate?.()).rejects.toMatchObject({
       sentences: [

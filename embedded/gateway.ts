@@ -5,6 +5,7 @@ import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts
 import { Failure } from "../core/failure.ts";
 import { checkGateway } from "./gateway-check.ts";
 import { operatorFile, type Home } from "../supervisor/home/home.ts";
+import type { Ports } from "./ports.ts";
 import { explainHearth, operatorEnvironment } from "./node-program.ts";
 import { handOver, type Secrets } from "../supervisor/home/secrets.ts";
 
@@ -25,17 +26,19 @@ const OWN_VARIABLES = [
 /** The gateway's own limit for running calls at a stop (120 s), and time to flush. */
 const DRAIN_WITHIN_MS = 130_000;
 
+type GatewayPorts = Pick<Ports, "gateway" | "postgres" | "supervisor">;
+
 /** The AI gateway, on loopback. */
 export function gatewayService(
   home: Home,
-  port: number,
-  postgresPort: number,
+  ports: GatewayPorts,
   echo: boolean,
   secrets: Secrets,
 ): ServiceSpec {
+  const port = ports.gateway;
   const address = `http://127.0.0.1:${port}`;
   const successorFile = join(home.handed, "gateway-successor.json");
-  const env = environmentOf(home, postgresPort, echo, secrets, successorFile);
+  const env = environmentOf(home, ports, echo, secrets, successorFile);
   return {
     name: "gateway",
     address,
@@ -68,13 +71,13 @@ export function gatewayService(
 
 function environmentOf(
   home: Home,
-  postgresPort: number,
+  ports: GatewayPorts,
   echo: boolean,
   secrets: Secrets,
   successorFile: string,
 ): Readonly<Record<string, string>> {
   const handed = {
-    DATABASE_URL: gatewayDatabaseUrl(secrets, postgresPort),
+    DATABASE_URL: gatewayDatabaseUrl(secrets, ports.postgres),
     PROXY_MASTER_KEY: secrets.masterKey,
     PROXY_MASTER_KEY_PREVIOUS: secrets.previousMasterKey ?? "",
     PROXY_MASTER_KEY_PREVIOUS_UNTIL: secrets.previousMasterKeyUntil ?? "",
@@ -85,6 +88,8 @@ function environmentOf(
     handOver(home, name, value),
   ]);
   return {
+    // Of the page `/`; the operator may set a public one.
+    HEARTH_CONSOLE_URL: `http://127.0.0.1:${ports.supervisor}`,
     ...operatorEnvironment(home, OWN_VARIABLES),
     ...(Object.fromEntries(files) as Readonly<Record<string, string>>),
     HEARTH_JOURNAL_DIR: home.journal,

@@ -107,7 +107,7 @@ function specsOf(
     postgresService(place, ports.postgres, secrets),
     notesService(home, ports.notes, secrets),
     ...(echo ? [echoService(home, ports.echo)] : []),
-    gatewayService(home, ports.gateway, ports.postgres, echo, secrets),
+    gatewayService(home, ports, echo, secrets),
   ];
 }
 

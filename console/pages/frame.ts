@@ -20,6 +20,8 @@ export const PAGE_LINKS: readonly PageLink[] = [
   { path: "/keys", name: "Keys" },
   { path: "/notes", name: "Notes" },
   { path: "/jobs", name: "Jobs" },
+  { path: "/backups", name: "Backups" },
+  { path: "/alerts", name: "Alerts" },
   { path: "/reports/", name: "Reports" },
 ];
 

@@ -1,3 +1,4 @@
+import { howToSupply, installationOfGateway } from "../../core/installation.ts";
 import { CallError, type ErrorKind } from "../http/errors.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Catalog, ModelGroup } from "../routing/catalog.ts";
@@ -42,7 +43,7 @@ export function refuseIfPending(
   if (pending !== null) {
     throw new CallError(
       "model_pending",
-      `The model ${requested} is pending: ${pending} is missing. Its operator stores it with \`hearth models key ${pending}\`, or sets it where the gateway starts.`,
+      `The model ${requested} is pending: ${pending} is missing. Its operator can ${howToSupply(pending, installationOfGateway(process.env))}.`,
       { param: "model" },
     );
   }

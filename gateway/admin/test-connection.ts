@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { tryDeployment } from "../calls/health-check.ts";
+import { howToSupply, installationOfGateway } from "../../core/installation.ts";
 import type { Deployment } from "../config/types.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
@@ -66,7 +67,7 @@ const testConnection = adminRoute(
     const error =
       found.pending === null
         ? await tryDeployment(admin.gateway, deployment)
-        : `${found.pending} is missing: store it with \`hearth models key ${found.pending}\`, or set it where the gateway starts.`;
+        : `${found.pending} is missing: ${howToSupply(found.pending, installationOfGateway(process.env))}.`;
     return {
       status: error === null ? "success" : "error",
       result: {

@@ -1,17 +1,30 @@
 import type { OpenApiDocument, Operation } from "../http/openapi/document.ts";
 import type { Schema } from "../http/openapi/json-schemas.ts";
+import { DOCS_SCRIPT } from "./docs-script.ts";
 import { DOCS_STYLE } from "./docs-style.ts";
+import { exampleBody } from "./example-body.ts";
 import { framed, type Page } from "./frame.ts";
 import { html, NOTHING, type Html } from "../../core/html.ts";
 import { fieldList, fieldOf, typeOf } from "./schema-words.ts";
+import { snippets } from "./snippets.ts";
 
 interface Listed extends Operation {
   readonly method: string;
   readonly path: string;
 }
 
-/** The OpenAPI document as a page: every route with its input and answer, without a script. */
-export function docsPage(document: OpenApiDocument, version: string): Page {
+export interface DocsView {
+  readonly document: OpenApiDocument;
+  readonly version: string;
+  /** The reader's address of this gateway. */
+  readonly address: string;
+  /** An alias for examples. */
+  readonly model: string;
+}
+
+/** The OpenAPI document as a page: every route with its input and answer. A script adds search, examples and a form for each. */
+export function docsPage(view: DocsView): Page {
+  const { document, version, address, model } = view;
   const operations: readonly Listed[] = Object.entries(document.paths).flatMap(
     ([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({
@@ -26,24 +39,20 @@ export function docsPage(document: OpenApiDocument, version: string): Page {
     title: "API of this gateway",
     look: "none",
     style: DOCS_STYLE,
-    script: null,
+    script: DOCS_SCRIPT,
     version,
-    main: html`<main>
-      <h1>API of this gateway</h1>
-      <p class="soft">
-        Send a key as <code>Authorization: Bearer sk-…</code>. Bodies are JSON
-        unless stated otherwise. Error messages say what to do next. Fields of
-        LiteLLM that are not supported are accepted while they are empty. For
-        client generators: <a href="/openapi.json">openapi.json</a>.
-      </p>
+    main: html`<main data-address="${address}" data-model="${model}">
+      ${introduction(view)}
       <nav class="groups" aria-label="Groups">
         ${[...groups.keys()].map((name) => html`<a href="#${name}">${name}</a>`)}
         <a href="#shapes">shapes</a>
       </nav>
       ${[...groups].map(
         ([name, all]) =>
-          html`<h2 id="${name}">${name}</h2>
-            ${all.map(operationCard)}`,
+          html`<section data-group="${name}">
+            <h2 id="${name}">${name}</h2>
+            ${all.map((operation) => operationCard(operation, model))}
+          </section>`,
       )}
       <h2 id="shapes">Shapes</h2>
       ${Object.entries(document.components.schemas).map(
@@ -57,13 +66,56 @@ export function docsPage(document: OpenApiDocument, version: string): Page {
   });
 }
 
-function operationCard(operation: Listed): Html {
+function introduction({ address, model }: DocsView): Html {
+  return html`<h1>API of this gateway</h1>
+    <p class="soft">
+      Send a key as <code>Authorization: Bearer sk-…</code>. Bodies are JSON
+      unless stated otherwise. Error messages say what to do next. Fields of
+      LiteLLM that are not supported are accepted while they are empty. For
+      client generators: <a href="/openapi.json">openapi.json</a>.
+    </p>
+    <details>
+      <summary>First call: curl, Python, JavaScript, Claude Code</summary>
+      ${snippets(address, model)}
+    </details>
+    <div class="tools" id="docs-tools" hidden>
+      <label class="field"
+        >Search operations
+        <input
+          id="docs-search"
+          type="search"
+          autocomplete="off"
+          placeholder="chat, /key, budget …"
+      /></label>
+      <label class="field"
+        >Key, to try them
+        <input
+          id="docs-key"
+          type="password"
+          autocomplete="off"
+          spellcheck="false"
+          placeholder="sk-…"
+          aria-describedby="docs-key-note"
+      /></label>
+      <p class="soft" id="docs-key-note">
+        The key stays in the memory of this page until it is closed or reloaded,
+        and is sent only to this gateway.
+      </p>
+      <p id="docs-found" role="status"></p>
+    </div>`;
+}
+
+function operationCard(operation: Listed, model: string): Html {
   const { method, path, summary, parameters = [], requestBody } = operation;
   const { "multipart/form-data": form, "application/json": json } =
     requestBody?.content ?? {};
   const body = (form ?? json)?.schema;
   const answer = answerOf(operation);
-  return html`<details class="card">
+  return html`<details
+    class="card"
+    id="${operation.operationId}"
+    ${dataOf(operation, model)}
+  >
     <summary>
       <span class="method">${method}</span> <code>${path}</code
       ><small>${summary}</small>
@@ -97,10 +149,66 @@ function operationCard(operation: Listed): Html {
   </details>`;
 }
 
-function answerOf({ responses }: Operation): Schema {
+/** What the script needs for an example and a form. In lists, `*` marks what is required and `@` a file. */
+function dataOf(operation: Listed, model: string): Html {
+  const { parameters = [], requestBody, security } = operation;
+  const { "multipart/form-data": form, "application/json": json } =
+    requestBody?.content ?? {};
+  const query = parameters
+    .filter((each) => each.in === "query")
+    .map(({ name, required }) => (required ? `${name}*` : name));
+  const reads = readsOf(operation);
+  return html`${security === undefined ? NOTHING : html` data-open`}${
+    reads === "json" ? NOTHING : html` data-reads="${reads}"`
+  }${query.length === 0 ? NOTHING : html` data-query="${query.join(" ")}"`}${
+    json === undefined
+      ? NOTHING
+      : html` data-body="${JSON.stringify(exampleBody(json.schema, model))}"`
+  }${
+    form === undefined ? NOTHING : html` data-form="${formFields(form.schema)}"`
+  }`;
+}
+
+function formFields(schema: Schema): string {
+  const required = (schema["required"] ?? []) as readonly string[];
+  const properties = (schema["properties"] ?? {}) as Readonly<
+    Record<string, Schema>
+  >;
+  return Object.entries(properties)
+    .map(
+      ([name, field]) =>
+        `${name}${required.includes(name) ? "*" : ""}${isFile(field) ? "@" : ""}`,
+    )
+    .join(" ");
+}
+
+function isFile(field: Schema): boolean {
+  const options = (field["anyOf"] ?? [field]) as readonly Schema[];
+  return options.some(
+    ({ format, items }) =>
+      format === "binary" ||
+      (items as Schema | undefined)?.["format"] === "binary",
+  );
+}
+
+function readsOf(operation: Listed): "json" | "text" | "file" {
+  const [type = "application/json"] = Object.keys(contentOf(operation));
+  return type.endsWith("json")
+    ? "json"
+    : type.startsWith("text")
+      ? "text"
+      : "file";
+}
+
+function answerOf(operation: Listed): Schema {
+  const [first] = Object.values(contentOf(operation));
+  return first?.schema ?? {};
+}
+
+/** What an operation answers with success, by content type. */
+function contentOf({ responses }: Operation) {
   const [success] = Object.entries(responses).flatMap(([status, response]) =>
     status === "default" ? [] : [response],
   );
-  const [first] = Object.values(success?.content ?? {});
-  return first?.schema ?? {};
+  return success?.content ?? {};
 }

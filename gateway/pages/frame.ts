@@ -21,7 +21,7 @@ const DRAWINGS: Readonly<Record<Look, string>> = {
 
 export interface PageParts {
   /** Path of the page in the navigation. */
-  readonly current: "/me" | "/docs";
+  readonly current: "/" | "/me" | "/docs";
   readonly title: string;
   readonly look: Look;
   readonly main: Html;
@@ -63,7 +63,7 @@ export function framed(parts: PageParts): Page {
       </head>
       <body>
         <header class="top">
-          <a class="brand" href="/me">Hearth</a>
+          <a class="brand" href="/">Hearth</a>
           <nav aria-label="Pages">
             ${LINKS.map(([path, name]) =>
               path === current

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { get } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   startAdminFixture,
@@ -24,12 +25,12 @@ async function load(
   path: string,
   form?: Readonly<Record<string, string>>,
 ): Promise<Loaded> {
-  const answer = await fetch(
-    fixture.url + path,
-    form === undefined
+  const answer = await fetch(fixture.url + path, {
+    headers: { accept: "text/html" },
+    ...(form === undefined
       ? {}
-      : { method: "POST", body: new URLSearchParams(form) },
-  );
+      : { method: "POST", body: new URLSearchParams(form) }),
+  });
   expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(answer.headers.get("cache-control")).toBe("no-store");
   return {
@@ -45,7 +46,7 @@ function contentsOf(text: string, tag: string): readonly string[] {
   );
 }
 
-test.each(["/me", "/docs"])(
+test.each(["/", "/me", "/docs"])(
   "%s runs its own style and script only, and loads nothing",
   async (path) => {
     const { status, text, policy } = await load(path);
@@ -61,9 +62,60 @@ test.each(["/me", "/docs"])(
     }
     expect(text).not.toMatch(/\s(src|action|href)="(https?:)?\/\//);
     expect(text).not.toMatch(/\sstyle="|\son\w+="/);
-    expect(text.length).toBeLessThan(200_000);
+    expect(text.length).toBeLessThan(230_000);
   },
 );
+
+test("the start page says what this is and where to go, as JSON to programs", async () => {
+  const { text } = await load("/");
+  expect(text).toContain("This is a Hearth gateway.");
+  for (const path of ["/docs", "/me", "/openapi.json"]) {
+    expect(text).toContain(`href="${path}"`);
+  }
+  expect(text).toContain(`${fixture.url}/v1/chat/completions`);
+  const answer = await fetch(fixture.url);
+  expect(answer.headers.get("content-type")).toContain("application/json");
+  expect(answer.headers.get("vary")).toBe("accept");
+  const view = (await answer.json()) as Readonly<Record<string, unknown>>;
+  expect(view).toMatchObject({
+    name: "Hearth gateway",
+    ready: true,
+    base_url: `${fixture.url}/v1`,
+    docs: `${fixture.url}/docs`,
+    console: null,
+    // Aliases are not shown without a key.
+    example_model: "MODEL",
+  });
+  for (const name of ["docs", "openapi", "usage", "health"]) {
+    expect((await fetch(String(view[name]))).status).toBe(200);
+  }
+});
+
+test("examples never contain a host that a shell would run", async () => {
+  for (const path of ["/", "/docs", "/me"]) {
+    const answer = await requestWithHost(path, "$(id)`id`'\"><script>x");
+    expect(answer.includes("http://localhost:4000/v1/chat/completions")).toBe(
+      path !== "/me",
+    );
+    expect(answer).not.toContain("$(id)");
+    expect(contentsOf(answer, "script").join()).not.toContain("id`");
+  }
+});
+
+/** fetch sets the host itself. */
+function requestWithHost(path: string, host: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get(
+      fixture.url + path,
+      { headers: { host, accept: "text/html" } },
+      (answer) => {
+        let text = "";
+        answer.on("data", (part) => (text += String(part)));
+        answer.on("end", () => resolve(text));
+      },
+    ).on("error", reject);
+  });
+}
 
 test("the form shows the usage of a key without script, and never the key", async () => {
   await fixture.post("/team/new", { team_id: "t", team_alias: HOSTILE });
@@ -141,7 +193,7 @@ test("the API page shows forms with their files, and answers that are files", as
   const { text } = await load("/docs");
   const card = (path: string) =>
     text
-      .split('<details class="card"')
+      .split("<details")
       .find((part) => part.includes(`<code>${path}</code`)) ?? "";
   expect(card("/v1/audio/transcriptions")).toMatch(
     /Form \(multipart\/form-data\)[^]*file[^]*response_format/,

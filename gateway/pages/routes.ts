@@ -3,11 +3,15 @@ import { z } from "zod";
 import { authenticate } from "../access/authenticate.ts";
 import { adminOf } from "../admin/admin-route.ts";
 import { ownUsageOf } from "../admin/spend/own-usage.ts";
+import { readVariable } from "../../core/environment.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable, statusOf } from "../http/errors.ts";
 import { dayOf } from "../ledger/windows.ts";
 import { myUsagePage, PERIODS, type MyUsage } from "./my-usage.ts";
+import { exampleModel } from "./example-model.ts";
+import { ownAddress } from "./own-address.ts";
 import { send } from "./send.ts";
+import { startPage, startView } from "./start.ts";
 
 const MAX_FORM_BYTES = 10_000;
 const DAY_MS = 86_400_000;
@@ -22,6 +26,19 @@ const form = z.object({
 
 /** HTML pages; each is one file that loads nothing else. */
 export function addPageRoutes(server: FastifyInstance, gateway: Gateway): void {
+  server.get("/", (request, reply) => {
+    const view = startView({
+      version: gateway.version,
+      address: ownAddress(request),
+      model: exampleModel(gateway),
+      ready: gateway.database.ready(),
+      console: readVariable("HEARTH_CONSOLE_URL"),
+    });
+    reply.header("vary", "accept");
+    return (request.headers.accept ?? "").includes("text/html")
+      ? send(reply, startPage(view))
+      : reply.send(view);
+  });
   server.get("/me", (request, reply) =>
     send(reply, myUsagePage({ ...emptyView(gateway, request), days: 30 })),
   );
@@ -69,7 +86,7 @@ function emptyView(
     usage: null,
     mistake: null,
     timeZone: gateway.config.general.timezone,
-    address: `${request.protocol}://${request.host}`,
+    address: ownAddress(request),
     version: gateway.version,
   };
 }

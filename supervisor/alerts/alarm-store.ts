@@ -44,6 +44,8 @@ export interface AlarmStore {
     readonly silences: readonly Silence[];
     readonly deliveries: readonly Delivery[];
   };
+  /** Active and past alarms, newest first. */
+  readonly latest: (limit: number) => readonly AlarmRecord[];
   readonly saveAlarm: (record: AlarmRecord) => void;
   readonly saveSilence: (silence: Silence) => void;
   readonly saveDelivery: (delivery: Delivery) => void;
@@ -54,6 +56,9 @@ export interface AlarmStore {
 export function openAlarmStore(db: DatabaseSync): AlarmStore {
   const unfinished = db.prepare(
     "SELECT * FROM alarms WHERE cleared_at IS NULL OR told <> '{}' ORDER BY raised_at",
+  );
+  const latest = db.prepare(
+    "SELECT * FROM alarms ORDER BY raised_at DESC LIMIT ?",
   );
   const inForce = db.prepare(
     "SELECT * FROM silences WHERE until_at > ? ORDER BY from_at",
@@ -78,6 +83,7 @@ export function openAlarmStore(db: DatabaseSync): AlarmStore {
       silences: inForce.all(now).map(silenceFrom),
       deliveries: waiting.all().map(deliveryOf),
     }),
+    latest: (limit) => latest.all(limit).map(alarmOf),
     saveAlarm: ({ id, raisedAt, clearedAt, alarm, notified }) => {
       putAlarm.run(
         id,

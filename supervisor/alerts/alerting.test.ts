@@ -289,6 +289,28 @@ test("a test message is sent through every sink immediately, including sinks wit
   ]);
 });
 
+test("a test message is sent through the named sink only", async () => {
+  await beginAgain([sink("phone"), sink("mail", true)]);
+  await alerting.test("mail");
+  expect(messages()).toEqual(["mail: ▲ test needs attention (a)"]);
+});
+
+test("the history has active and past alarms, newest first", () => {
+  alerting.raise(alarm("gateway"));
+  now += HOUR;
+  alerting.raise(alarm("notes"));
+  alerting.clear("check:gateway");
+  expect(
+    alerting
+      .history(10)
+      .map((each) => [each.alarm.subject, each.raisedAt, each.clearedAt]),
+  ).toEqual([
+    ["notes", now, null],
+    ["gateway", now - HOUR, now],
+  ]);
+  expect(alerting.history(1)).toHaveLength(1);
+});
+
 test("a sink that hangs delays neither the others nor the shutdown; its message is kept", async () => {
   const hangs: Sink = { ...sink("mail"), send: () => new Promise(() => {}) };
   await beginAgain([hangs, sink("phone")]);

@@ -108,6 +108,11 @@ export class Alerting implements Alarms {
       }));
   }
 
+  /** Active and past alarms, newest first. */
+  history(limit: number): readonly AlarmRecord[] {
+    return this.#options.store.latest(limit);
+  }
+
   /** Silences matching alarms from now on. */
   silence(pattern: string, forMs: number, why: string): Silence {
     const from = this.#options.now();
@@ -141,15 +146,17 @@ export class Alerting implements Alarms {
     return this.#dispatcher.states();
   }
 
-  /** Sends a test message through every sink, including fallbacks. */
-  async test(): Promise<readonly SinkState[]> {
+  /** Sends a test message through every sink, including fallbacks, or only through the named one. Returns the states of all. */
+  async test(only?: string): Promise<readonly SinkState[]> {
     const at = this.#options.now();
     const record = newRecord(TEST_ALARM, at);
     const message = this.#message(at, [eventOf("raised", record)]);
     for (const { name } of this.#options.sinks) {
-      this.#dispatcher.enqueue(name, message);
+      if (only === undefined || name === only) {
+        this.#dispatcher.enqueue(name, message);
+      }
     }
-    await this.#dispatcher.dispatch(true);
+    await this.#dispatcher.dispatch(true, only);
     return this.sinks();
   }
 
@@ -310,7 +317,7 @@ function sinkAlarm(name: string, trouble: string): Alarm {
     subject: `alerts by ${name}`,
     text: "alerts cannot be delivered through this channel; they are kept and retried",
     output: trouble,
-    command: "hearth alerts --test",
+    command: "hearth alerts test",
   };
 }
 

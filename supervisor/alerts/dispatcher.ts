@@ -86,10 +86,13 @@ export class Dispatcher {
     this.#quietly(() => this.#options.store.saveDelivery(delivery));
   }
 
-  /** Sends what is due, or everything if `immediately`, in order per sink. Resolves when all attempts have ended. */
-  async dispatch(immediately: boolean = false): Promise<void> {
+  /** Sends what is due, or everything if `immediately`, in order per sink, or only through the named one. Resolves when all attempts have ended. */
+  async dispatch(immediately: boolean = false, only?: string): Promise<void> {
+    const lines = [...this.#lines.values()].filter(
+      ({ sink }) => only === undefined || sink.name === only,
+    );
     await Promise.all(
-      [...this.#lines.values()].map((line) => {
+      lines.map((line) => {
         line.running ??= this.#drain(line, immediately).finally(() => {
           line.running = undefined;
         });

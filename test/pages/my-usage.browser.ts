@@ -124,14 +124,9 @@ for (const screen of SCREENS) {
   );
 }
 
-test.each([
-  ["/me", DESK],
-  ["/me", PHONE],
-  ["/docs", DESK],
-  ["/docs", PHONE],
-] as const)("%s is accessible, on $1.name", async (path, screen) => {
+test.each([DESK, PHONE])("/me is accessible, on $name", async (screen) => {
   const { page, complaints } = await open(screen);
-  await page.goto(fixture.url + path);
+  await page.goto(`${fixture.url}/me`);
   expect(await findViolations(page)).toEqual([]);
   expect(await overflowOf(page)).toBeLessThanOrEqual(0);
   expect(complaints).toEqual([]);

@@ -59,12 +59,23 @@ test("data of an earlier version in the checkout stays in use until it is moved,
   expect(moved).toMatchObject({ code: 0 });
   expect(existsSync(earlier)).toBe(false);
   expect((await hearth("home", "show")).output.trim()).toBe(usual);
-  expect(await hearth("up", "--detach")).toMatchObject({ code: 0 });
+  const started = await hearth("up", "--detach", "--json");
+  expect(JSON.parse(started.output)).toMatchObject({
+    alreadyRunning: false,
+    firstStart: false,
+    gatewayReady: true,
+    models: expect.arrayContaining([
+      { id: "hearth-echo", pending: false },
+    ]) as unknown,
+  });
+  const again = await hearth("up", "--detach", "--json");
+  expect(JSON.parse(again.output)).toMatchObject({ alreadyRunning: true });
   expect((await hearth("keys", "list")).output).toContain("me");
 
   const running = await hearth("uninstall", "--keep-data");
   expect(running.output).toContain("Hearth is running");
-  expect(await hearth("down")).toMatchObject({ code: 0 });
+  const stopped = await hearth("down", "--json");
+  expect(JSON.parse(stopped.output)).toMatchObject({ stopped: true });
   expect((await hearth("uninstall")).output).toContain("--keep-data");
   expect(await hearth("uninstall", "--keep-data")).toMatchObject({ code: 0 });
   expect(existsSync(join(usual, "releases"))).toBe(false);

@@ -1,8 +1,12 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startHearth,
+  type CommandResult,
+} from "../supervisor/hearth-command.ts";
 import {
   prepareStack,
   pressCtrlC,
@@ -32,6 +36,14 @@ async function makeKey(
     body: JSON.stringify(fields),
   });
   return ((await answer.json()) as { key: string }).key;
+}
+
+/** Runs the CLI for this stack. */
+function hearth(
+  words: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
+  return startHearth(words, { ...stack.env, ...more }).ended;
 }
 
 function client(apiKey: string): OpenAI {
@@ -109,18 +121,42 @@ test("the start prints each service with its address, and the file of the master
 });
 
 test("the printed commands create a key and chat with it", async () => {
-  const commands = running
-    .output()
-    .split("\n")
-    .filter(
-      (line) =>
-        line.startsWith("  ") &&
-        /KEY|curl|-H|-d|\$/.test(line) &&
-        !/^ {2}(gateway|notes|supervisor) /.test(line),
-    )
-    .join("\n");
-  const answer = execFileSync("bash", ["-c", commands], { encoding: "utf8" });
-  expect(answer).toContain("Echo: Hello, Hearth");
+  const printed = (verb: string) => {
+    const [, words] =
+      new RegExp(`^  npx hearth (${verb} .*)$`, "m").exec(running.output()) ??
+      [];
+    // As a shell splits them.
+    return (words ?? "")
+      .match(/"[^"]*"|\S+/g)
+      ?.map((word) => word.replaceAll('"', ""));
+  };
+  const created = await hearth(printed("keys new") ?? []);
+  expect(created.out).toMatch(/^sk-/);
+  const answer = await hearth(printed("chat") ?? []);
+  expect(answer.out).toContain("Echo: Hello, Hearth");
+  expect(running.output()).not.toMatch(/\b(sed|curl) /);
+});
+
+test("a restart names the variables of the shell that it does not apply", async () => {
+  const { code, out, error } = await hearth(["restart", "gateway", "--json"], {
+    ANTHROPIC_API_KEY: "sk-ant-of-this-shell",
+  });
+  expect(code).toBe(0);
+  expect(JSON.parse(out)).toMatchObject({ name: "gateway", state: "running" });
+  expect(error).toMatch(
+    /^hearth: ANTHROPIC_API_KEY is set in this shell, but not in the running Hearth, .* still pending: run `hearth models key ANTHROPIC_API_KEY`, which takes effect at once, or set /,
+  );
+  expect(error).not.toContain("sk-ant-of-this-shell");
+  expect((await hearth(["restart", "echo"])).error).toBe("");
+});
+
+test("the gateway's address leads to its documentation and the console", async () => {
+  const answer = await fetch(stack.gatewayUrl);
+  expect(await answer.json()).toMatchObject({
+    base_url: `${stack.gatewayUrl}/v1`,
+    console: stack.supervisorUrl,
+    example_model: "hearth-echo",
+  });
 });
 
 test("the openai client lists models, chats, streams, responds and embeds", async () => {
@@ -292,6 +328,8 @@ test("Ctrl-C stops everything; the next start keeps keys and spend", async () =>
     expect(stateOf(pid ?? 0)).toMatch(/^(Z.*)?$/);
   }
   running = await stack.start();
+  expect(running.output()).toContain("Next: npx hearth status");
+  expect(running.output()).not.toContain("1. Create a key");
   expect(await spendOf("newcomer")).toBe(spend);
   expect((await chat(key, "still known")).choices[0]?.message.content).toBe(
     "Echo: still known",

@@ -1,3 +1,4 @@
+import { silenceField } from "../silence-field.ts";
 import { inWords } from "../../../core/duration.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
@@ -103,16 +104,7 @@ export function viewService(facts: ServiceFacts, known: Known) {
     timeZone,
     output: viewOutput(facts),
     logs: viewLogChoice(facts, path),
-    silenceField: {
-      kind: "choice",
-      name: "for",
-      label: "Duration",
-      values: [
-        ["1h", "1 hour"],
-        ["8h", "8 hours"],
-        ["tomorrow", `until ${facts.tomorrow}`],
-      ],
-    },
+    silenceField: silenceField(facts.tomorrow),
   };
 }
 

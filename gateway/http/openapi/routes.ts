@@ -2,6 +2,8 @@ import type { FastifyInstance } from "fastify";
 import type { Gateway } from "../../gateway.ts";
 import { OPEN_ROUTES, ROUTES } from "../route-table.ts";
 import { docsPage } from "../../pages/docs.ts";
+import { exampleModel } from "../../pages/example-model.ts";
+import { ownAddress } from "../../pages/own-address.ts";
 import { send } from "../../pages/send.ts";
 import { openApiDocument, type OpenApiDocument } from "./document.ts";
 
@@ -29,7 +31,15 @@ export function addDocumentRoutes(
       })),
     }),
   );
-  server.get("/docs", (_request, reply) =>
-    send(reply, docsPage(documented(), gateway.version)),
+  server.get("/docs", (request, reply) =>
+    send(
+      reply,
+      docsPage({
+        document: documented(),
+        version: gateway.version,
+        address: ownAddress(request),
+        model: exampleModel(gateway),
+      }),
+    ),
   );
 }

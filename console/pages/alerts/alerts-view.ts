@@ -1,0 +1,162 @@
+import { inWords } from "../../../core/duration.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { ago, moment } from "../../../core/words.ts";
+import type { AlarmRecord } from "../../../supervisor/alerts/alarm-store.ts";
+import type { ActiveAlarm } from "../../../supervisor/alerts/alerting.ts";
+import type { SinkConfig } from "../../../supervisor/alerts/config.ts";
+import type { SinkState } from "../../../supervisor/alerts/dispatcher.ts";
+import type { Silence } from "../../../supervisor/alerts/silence.ts";
+import { silenceField } from "../silence-field.ts";
+import { CHANNEL_SETUPS, viewSetup } from "./channel-setup.ts";
+import type { Place } from "./config-place.ts";
+
+export interface AlertsFacts {
+  readonly alarms: readonly ActiveAlarm[];
+  readonly history: readonly AlarmRecord[];
+  readonly silences: readonly Silence[];
+  readonly sinks: readonly SinkState[];
+  /** In the order of `sinks`. */
+  readonly configs: readonly SinkConfig[];
+  readonly hasWatchdog: boolean;
+  readonly place: Place;
+  readonly now: number;
+  /** IANA name. */
+  readonly timeZone: string;
+  /** When a silence until tomorrow ends, in words. */
+  readonly tomorrow: string;
+}
+
+/** Heading and shape of the page. */
+export function alertsHeading({ alarms }: Pick<AlertsFacts, "alarms">): {
+  readonly title: string;
+  readonly look: Look;
+} {
+  const down = alarms.some(({ level }) => level === "down");
+  return {
+    title:
+      alarms.length === 0
+        ? "No open alerts."
+        : `${alarms.length} open ${alarms.length === 1 ? "alert" : "alerts"}.`,
+    look: alarms.length === 0 ? "ok" : down ? "bad" : "warn",
+  };
+}
+
+/** The page without any secret of a channel: addresses are shortened to their host. */
+export function viewAlerts(facts: AlertsFacts) {
+  const { alarms, history, silences, now, timeZone } = facts;
+  const channels = viewChannels(facts);
+  return {
+    timeZone,
+    alarms: alarms.map((alarm) => ({
+      subject: alarm.subject,
+      href: hrefOf(alarm.fingerprint),
+      text: alarm.text,
+      warned: alarm.level === "warning",
+      output: alarm.output ?? null,
+      tried: alarm.tried ?? [],
+      since: inWords(now - alarm.since),
+      command: alarm.command,
+      silenced:
+        alarm.silence === null
+          ? null
+          : `Silenced until ${moment(alarm.silence.until, timeZone)}: ${alarm.silence.why}`,
+    })),
+    silenceField: silenceField(facts.tomorrow),
+    silences: silences.map(({ id, pattern, until, why }) => ({
+      id,
+      pattern,
+      until: moment(until, timeZone),
+      why,
+    })),
+    channels,
+    hasWatchdog: facts.hasWatchdog,
+    setups: CHANNEL_SETUPS.map((setup) => ({
+      ...viewSetup(setup, facts.place),
+      isOpen: channels.length === 0 && setup.kind === "ntfy",
+    })),
+    history: history.map((record) => viewPast(record, facts)),
+  };
+}
+
+function viewChannels({ sinks, configs, now }: AlertsFacts) {
+  return sinks.flatMap((sink, at) => {
+    const config = configs[at];
+    return config === undefined ? [] : [viewChannel(sink, config, now)];
+  });
+}
+
+function viewChannel(sink: SinkState, config: SinkConfig, now: number) {
+  const { name, trouble, deliveredAt, waiting } = sink;
+  const look: Look =
+    trouble !== null ? "bad" : deliveredAt === null ? "none" : "ok";
+  return {
+    name,
+    look,
+    state:
+      trouble !== null
+        ? "failing"
+        : deliveredAt === null
+          ? "not used since the start"
+          : `delivered ${ago(deliveredAt, now)}`,
+    target: targetOf(config),
+    trouble,
+    notes: [
+      ...(waiting === 0
+        ? []
+        : [`${waiting} ${waiting === 1 ? "message" : "messages"} waiting`]),
+      config.fallback
+        ? "only what another channel could not deliver"
+        : `reminds every ${inWords(config.remind)}`,
+    ].join(" · "),
+  };
+}
+
+/** Where a channel leads, without what could be a secret: path and query of an address. */
+function targetOf(config: SinkConfig): string {
+  switch (config.kind) {
+    case "smtp":
+      return `Mail to ${config.to.join(", ")} through ${config.host}:${config.port}`;
+    case "ntfy":
+      return `ntfy topic at ${new URL(config.url).host}`;
+    case "slack":
+      return `Slack webhook at ${new URL(config.url).host}`;
+    case "webhook":
+      return `Webhook at ${new URL(config.url).host}`;
+  }
+}
+
+/** The page of what an alarm is about; null: there is none. */
+function hrefOf(fingerprint: string): string | null {
+  const at = fingerprint.indexOf(":");
+  const name = encodeURIComponent(fingerprint.slice(at + 1));
+  switch (fingerprint.slice(0, at)) {
+    case "check":
+    case "service":
+      return `/services/${name}`;
+    case "job":
+      return `/jobs/${name}`;
+    default:
+      return null;
+  }
+}
+
+function viewPast(
+  { alarm, raisedAt, clearedAt, notified }: AlarmRecord,
+  { now, timeZone }: AlertsFacts,
+) {
+  const channels = Object.keys(notified);
+  const isOpen = clearedAt === null;
+  const look: Look = !isOpen ? "none" : alarm.level === "down" ? "bad" : "warn";
+  return {
+    subject: alarm.subject,
+    text: alarm.text,
+    look,
+    from: moment(raisedAt, timeZone),
+    lasted: isOpen
+      ? `open for ${inWords(now - raisedAt)}`
+      : `lasted ${inWords(clearedAt - raisedAt)}`,
+    // Emptied once the end is reported.
+    notified:
+      channels.length === 0 ? null : `sent through ${channels.join(", ")}`,
+  };
+}

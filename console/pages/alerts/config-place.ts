@@ -1,0 +1,71 @@
+import type { Environment } from "../../../core/environment.ts";
+import { operatorFile, type Home } from "../../../supervisor/home/home.ts";
+
+/** Where the settings of this supervisor are changed. */
+export type Place =
+  | { readonly kind: "here"; readonly file: string; readonly home: string }
+  | { readonly kind: "two-hosts" }
+  | { readonly kind: "kubernetes" };
+
+export function placeOfConfig(home: Home, env: Environment): Place {
+  switch (env["HEARTH_RUNTIME"]) {
+    case "docker":
+      return { kind: "two-hosts" };
+    case "kubernetes":
+      return { kind: "kubernetes" };
+    default:
+      return {
+        kind: "here",
+        file: operatorFile(home, "supervisor.local.yaml"),
+        home: home.root,
+      };
+  }
+}
+
+export interface ApplySteps {
+  /** The file that gets the settings. */
+  readonly file: string;
+  /** Where its secrets are set. */
+  readonly secretsIn: string;
+  /** Commands that apply the change, one per line. */
+  readonly commands: string;
+}
+
+/** How a change of the settings and of these secrets takes effect. */
+export function howToApply(
+  place: Place,
+  secrets: readonly string[],
+): ApplySteps {
+  const names = secrets.join(", ");
+  switch (place.kind) {
+    case "here":
+      return {
+        file: place.file,
+        secretsIn: `Set ${names} in the shell that starts Hearth, or in ${place.home}/service.env where it starts at boot.`,
+        commands: ["down", "up --detach", "alerts test"]
+          .map((words) => `npx hearth ${words}`)
+          .join("\n"),
+      };
+    case "two-hosts":
+      return {
+        file: "config/supervisor.local.yaml of the deployment",
+        secretsIn: `${names} is a secret of the stack; the command asks for it.`,
+        commands: [
+          "npx pulumi config set hearth:supervisorConfig config/supervisor.local.yaml",
+          ...secrets.map(
+            (name) =>
+              `npx pulumi config set --secret --path hearth:alertSecrets.${name}`,
+          ),
+          "npm run deploy -- up",
+          "ssh HOST docker exec hearth-supervisor hearth alerts test",
+        ].join("\n"),
+      };
+    case "kubernetes":
+      return {
+        file: "supervisorConfig of the chart's values",
+        secretsIn: `Set ${names} in alertSecrets of the chart's values.`,
+        commands:
+          "helm upgrade hearth ./charts/hearth --values values.yaml\nkubectl exec hearth-supervisor-0 -- hearth alerts test",
+      };
+  }
+}

@@ -1,0 +1,190 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { JobView, RunView } from "../../../supervisor/jobs/runner.ts";
+import { writeSampleBackup } from "../../../test/supervisor/sample-backup.ts";
+import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
+import { readBackups } from "./backup-reader.ts";
+import {
+  backupsHeading,
+  viewBackups,
+  type BackupsFacts,
+} from "./backups-view.ts";
+
+const NEWEST = "2026-11-21T030000Z";
+const OLDER = "2026-11-20T030000Z";
+const now = Date.UTC(2026, 10, 21, 10);
+const HOUR_MS = 3_600_000;
+
+let place: ReturnType<typeof temporaryHome>;
+
+beforeEach(() => {
+  place = temporaryHome();
+});
+afterEach(() => place.remove());
+
+function run(change: Partial<RunView>): RunView {
+  return {
+    id: 7,
+    job: "restore-drill",
+    due: null,
+    caughtUp: false,
+    startedAt: now - HOUR_MS,
+    endedAt: now - HOUR_MS,
+    status: "done",
+    attempts: 1,
+    text: "it restores.",
+    details: null,
+    progress: null,
+    ...change,
+  };
+}
+
+function job(name: string, last: RunView | null = null): JobView {
+  return {
+    name,
+    description: `Does ${name}.`,
+    cron: null,
+    timeZone: "UTC",
+    nextAt: null,
+    running: null,
+    last,
+  };
+}
+
+function jobsWith(...drills: readonly RunView[]) {
+  return {
+    list: () => [job("postgres-backup"), job("restore-drill", drills[0])],
+    runsOf: () => drills,
+  };
+}
+
+function factsOf(change: Partial<BackupsFacts> = {}): BackupsFacts {
+  return {
+    backups: [],
+    jobs: [],
+    offsiteTarget: null,
+    offsiteWarning: undefined,
+    hasPeer: false,
+    hearth: "npx hearth",
+    now,
+    timeZone: "UTC",
+    ...change,
+  };
+}
+
+describe("the backups of this host", () => {
+  test("have contents, age, size, and a command that restores them", () => {
+    const { backups } = place.home;
+    writeSampleBackup(backups, "postgres", NEWEST);
+    writeSampleBackup(backups, "postgres", OLDER);
+    writeSampleBackup(backups, "notes", NEWEST);
+    const found = readBackups(backups, jobsWith());
+    expect(found.map(({ kind, name }) => [kind, name])).toEqual([
+      ["postgres", NEWEST],
+      ["postgres", OLDER],
+      ["notes", NEWEST],
+    ]);
+    const { kinds } = viewBackups(factsOf({ backups: found }));
+    expect(kinds[0]?.backups[0]).toMatchObject({
+      taken: "21 Nov, 03:00",
+      age: "7 h ago",
+      contents: "3 keys, 1,204 calls, 1,207 rows of 2 tables, Postgres 18.1",
+      problem: null,
+      restore: `npx hearth restore ${NEWEST}`,
+    });
+    expect(kinds[1]?.backups[0]).toMatchObject({
+      contents: "vault family with 312 documents, vault work with 1 document",
+      restore: `npx hearth notes restore ${NEWEST}`,
+    });
+  });
+
+  test("have the result of their own last drill; a failed one was of the newest backup at that time", () => {
+    const { backups } = place.home;
+    writeSampleBackup(backups, "postgres", NEWEST);
+    writeSampleBackup(backups, "postgres", OLDER);
+    const found = readBackups(
+      backups,
+      jobsWith(
+        run({ id: 9, details: { backup: NEWEST } }),
+        run({ id: 8, status: "failed", startedAt: now - 10 * HOUR_MS }),
+        run({ id: 7, details: { backup: OLDER } }),
+      ),
+    );
+    expect(found.map(({ drill }) => drill?.id)).toEqual([9, 8]);
+    const { kinds } = viewBackups(factsOf({ backups: found }));
+    expect(kinds[0]?.backups.map(({ drill }) => drill)).toMatchObject([
+      { look: "ok", words: "restored in a drill 1 h ago" },
+      { look: "bad", href: "/jobs/restore-drill/8" },
+    ]);
+  });
+
+  test("are unusable when their manifest was changed", () => {
+    const { backups } = place.home;
+    writeSampleBackup(backups, "postgres", NEWEST);
+    writeFileSync(join(backups, "postgres", NEWEST, "manifest.json"), "{}");
+    mkdirSync(join(backups, "postgres", OLDER));
+    const found = readBackups(backups, jobsWith());
+    expect(found.every(({ contents }) => contents === null)).toBe(true);
+    expect(found[0]?.problem).toContain("has changed since it was written");
+    expect(backupsHeading(factsOf({ backups: found }))).toEqual({
+      look: "bad",
+      title: "2 backups are unusable.",
+    });
+  });
+});
+
+test("the heading is the age of the newest backup, unless something failed", () => {
+  writeSampleBackup(place.home.backups, "postgres", NEWEST);
+  const backups = readBackups(place.home.backups, jobsWith());
+  expect(backupsHeading(factsOf())).toEqual({
+    look: "none",
+    title: "No backups yet.",
+  });
+  expect(backupsHeading(factsOf({ backups }))).toEqual({
+    look: "ok",
+    title: "The newest backup was taken 7 h ago.",
+  });
+  const offsiteWarning = {
+    text: "There are no off-site backups.",
+    command: "",
+  };
+  expect(backupsHeading(factsOf({ backups, offsiteWarning }))).toEqual({
+    look: "warn",
+    title: "No off-site backups.",
+  });
+  expect(viewBackups(factsOf({ backups, offsiteWarning })).newest).toBe(
+    "The newest backup was taken 7 h ago.",
+  );
+  const failed = run({ status: "failed" });
+  expect(
+    backupsHeading(factsOf({ backups, jobs: [job("offsite-copy", failed)] })),
+  ).toEqual({ look: "warn", title: "offsite-copy failed." });
+  expect(
+    backupsHeading(factsOf({ backups, jobs: [job("compaction", failed)] }))
+      .look,
+  ).toBe("ok");
+});
+
+test("copies elsewhere have the last run of their job", () => {
+  const { elsewhere } = viewBackups(
+    factsOf({
+      offsiteTarget: "nas:hearth",
+      hasPeer: true,
+      jobs: [
+        job("offsite-copy", run({ job: "offsite-copy", text: "uploaded." })),
+        job("offsite-drill"),
+        job("backup-copy", run({ status: "failed", text: "refused." })),
+      ],
+    }),
+  );
+  expect(elsewhere).toMatchObject([
+    { title: "Copies on the other host", look: "bad", text: "refused." },
+    {
+      title: "Off-site copies at nas:hearth",
+      look: "ok",
+      words: "done 1 h ago",
+    },
+    { name: "offsite-drill", look: "none", words: "has not run yet" },
+  ]);
+});

@@ -1,0 +1,50 @@
+import { readVariable, type Environment } from "./environment.ts";
+
+/** How Hearth was installed; `other`: a program was started by hand. */
+export type Installation = "embedded" | "two-hosts" | "kubernetes" | "other";
+
+/** The installation that started this gateway, by the variables that only it sets. */
+export function installationOfGateway(env: Environment): Installation {
+  if (readVariable("HEARTH_SUCCESSOR", env) !== undefined) {
+    return "embedded";
+  }
+  if (env["KUBERNETES_SERVICE_HOST"] !== undefined) {
+    return "kubernetes";
+  }
+  return readVariable("HEARTH_EXTRA_CONFIG", env) === undefined
+    ? "other"
+    : "two-hosts";
+}
+
+/** The fix for a missing provider key: first the one that needs no restart. Only keys can be stored, not addresses. */
+export function howToSupply(
+  variable: string,
+  installation: Installation,
+): string {
+  const set = howToSet(variable, installation);
+  return isProviderKey(variable)
+    ? `run \`hearth models key ${variable}\`, which takes effect at once, or ${set}`
+    : set;
+}
+
+/** Whether `hearth models key` can store it. */
+export function isProviderKey(variable: string): boolean {
+  return variable.endsWith("_KEY");
+}
+
+/** Where a variable of the gateway is set, and how it takes effect. */
+export function howToSet(variable: string, installation: Installation): string {
+  const isKey = isProviderKey(variable);
+  switch (installation) {
+    case "embedded":
+      return `set ${variable} in the shell that starts Hearth (in \`service.env\` of its home where it starts at boot), then run \`hearth down\` and \`hearth up\``;
+    case "two-hosts":
+      return isKey
+        ? `run \`npx pulumi config set --secret --path hearth:providerKeys.${variable}\`, then \`npm run deploy -- up\``
+        : `write the value into config/gateway.local.yaml in place of os.environ/${variable}, then run \`npm run deploy -- up\``;
+    case "kubernetes":
+      return `set ${variable} in \`${isKey ? "providerKeys" : "gateway.env"}\` of the chart's values, then run \`helm upgrade\``;
+    case "other":
+      return `set ${variable} in the environment of the gateway and restart it`;
+  }
+}

@@ -1,0 +1,59 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  momentOf,
+  writeManifest,
+  type Manifest,
+} from "../../supervisor/backup/manifest.ts";
+
+const PARTS = {
+  postgres: {
+    serverVersion: "18.1",
+    migrations: ["0001_start"],
+    tables: [
+      { name: "keys", columns: ["token"], file: "keys", rows: 3 },
+      { name: "spend_log", columns: ["id"], file: "log", rows: 1204 },
+    ].map((table) => ({ ...table, partition: null })),
+    sequences: [],
+    sums: {
+      calls: "1204",
+      spend: "41.55",
+      corrections: "0",
+      archived: "0",
+      daily: "41.55",
+      totals: "41.55",
+      keys: "3",
+    },
+  },
+  notes: {
+    users: 2,
+    vaults: [
+      { name: "family", documents: 312 },
+      { name: "work", documents: 1 },
+    ].map(({ name, documents }) => ({
+      name,
+      documents,
+      file: `${name}.jsonl.gz`,
+      leaves: documents,
+      missing: [],
+    })),
+  },
+};
+
+/** A complete backup in `backups/<kind>/<name>`, whose only file has no data. */
+export function writeSampleBackup(
+  backups: string,
+  kind: Manifest["kind"],
+  name: string,
+): void {
+  const directory = join(backups, kind, name);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "data"), "x".repeat(2048));
+  writeManifest(directory, {
+    format: 1,
+    kind,
+    takenAt: momentOf(name) ?? 0,
+    files: [],
+    ...PARTS[kind],
+  });
+}
