@@ -30,7 +30,7 @@ interface User extends NounItem {
   readonly teams: z.infer<typeof userInfo>["teams"];
 }
 
-const ADDRESS = addressInQuery("/users", "user");
+export const USER_ADDRESS = addressInQuery("/users", "user");
 
 /** The roles as the gateway calls them, and in words. */
 const ROLES: readonly Choice[] = [
@@ -43,7 +43,7 @@ const ROLES: readonly Choice[] = [
 const COLUMNS: readonly NounColumn<ListedUser>[] = [
   nameColumn(
     (user) => ({
-      href: ADDRESS.href(user.user_id),
+      href: USER_ADDRESS.href(user.user_id),
       text: userName(user),
       note: present([user.user_id, user.user_email])
         .filter((text) => text !== userName(user))
@@ -83,7 +83,7 @@ const FIELDS: readonly NounField[] = [
 
 export const USER_NOUN: Noun<ListedUser, User> = {
   name: "User",
-  address: ADDRESS,
+  address: USER_ADDRESS,
   list: {
     label: "Users",
     createLabel: "Create user",
@@ -114,7 +114,7 @@ export const USER_NOUN: Noun<ListedUser, User> = {
         const id = String(values["user_id"]);
         return redirectWithMessage(
           reply,
-          ADDRESS.href(id),
+          USER_ADDRESS.href(id),
           `User "${id}" created.`,
         );
       },
