@@ -15,6 +15,7 @@ import { registerMetricsRoutes } from "./http/metrics-routes.ts";
 import { registerNotesRoutes } from "./http/notes-routes.ts";
 import { registerReportRoutes } from "./http/report-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
+import { registerCallsPage } from "./pages/calls/calls-page.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
@@ -123,6 +124,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
   };
   registerNounPages(api, env, timeZone, gateway);
   registerSpendPage(api, { env, timeZone });
+  registerCallsPage(api, env, timeZone);
   const { vaults } = supervision;
   registerSearchPage(api, {
     env,

@@ -99,7 +99,7 @@ test("services, jobs and pages are found without the gateway, and the page says 
   await page.goto(`${testbed.address}/search?q=gate`);
   const main = page.locator("main");
   expect(await main.innerText()).toMatch(
-    /Keys not searched: .*does not answer \(ECONNREFUSED\)/,
+    /Keys, Users, Teams, Models not searched: .*does not answer \(ECONNREFUSED\)/,
   );
   await main.getByRole("link", { name: "gateway", exact: true }).click();
   expect(page.url()).toBe(`${testbed.address}/services/gateway`);

@@ -41,13 +41,14 @@ test("a long list is cut, and says how many it leaves out", () => {
 test("a source that cannot be searched is named, and the others are shown", () => {
   const view = viewSearch("x", [
     { title: "Keys", found: { trouble: "The gateway does not answer." } },
+    { title: "Users", found: { trouble: "The gateway does not answer." } },
     { title: "Pages", found: { hits: [], total: 0, all: null } },
     { title: "Jobs", found: { hits: [hit("x")], total: 1, all: null } },
   ]);
   expect(view).toMatchObject({
     title: "1 result for “x”.",
     look: "warn",
-    troubles: ["Keys not searched: The gateway does not answer."],
+    troubles: ["Keys, Users not searched: The gateway does not answer."],
     groups: [{ title: "Jobs" }],
   });
 });

@@ -70,14 +70,25 @@ export function viewSearch(query: string, results: readonly SearchResult[]) {
           },
         ],
   );
-  const troubles = results.flatMap(({ title, found }) =>
-    "trouble" in found ? [`${title} not searched: ${found.trouble}`] : [],
-  );
+  const troubles = troublesOf(results);
   const total = results.reduce(
     (sum, { found }) => sum + ("trouble" in found ? 0 : found.total),
     0,
   );
   return { query, groups, troubles, ...headingOf(query, total, troubles) };
+}
+
+/** A sentence for each trouble, with everything that it hides. */
+function troublesOf(results: readonly SearchResult[]): readonly string[] {
+  const hidden = new Map<string, string[]>();
+  for (const { title, found } of results) {
+    if ("trouble" in found) {
+      hidden.set(found.trouble, [...(hidden.get(found.trouble) ?? []), title]);
+    }
+  }
+  return [...hidden].map(
+    ([trouble, titles]) => `${titles.join(", ")} not searched: ${trouble}`,
+  );
 }
 
 function headingOf(

@@ -30,6 +30,7 @@ import type { Sums } from "../../../supervisor/reports/sums.ts";
 import { drawColumns, drawLines } from "../../../core/charts.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped, moment, money } from "../../../core/words.ts";
+import { callsHref } from "../calls/calls-view.ts";
 import {
   DIMENSIONS,
   fieldsOf,
@@ -184,7 +185,7 @@ function drawPicked({ choice, period, picked, rows }: SpendFacts): ChartView {
   );
 }
 
-function viewTable({ choice, rows, totals }: SpendFacts) {
+function viewTable({ choice, rows, totals, period }: SpendFacts) {
   const { by, sort, order, pick } = choice;
   const columns = columnsFor(by);
   const found = filterAndSort(rows, choice);
@@ -224,9 +225,22 @@ function viewTable({ choice, rows, totals }: SpendFacts) {
       name: shortName(row.name),
       href: hrefOf(by, row.id),
       picked: pick.includes(row.id),
-      cells: columns.map(({ key, write }) => write(row[key])),
+      cells: columns.map(({ key, write }) => ({
+        text: write(row[key]),
+        href:
+          key === "failed" && row.failed > 0
+            ? failedCalls(by, row.id, period)
+            : null,
+      })),
     })),
-    total: columns.map(({ key, write }) => write(total[key])),
+    total: columns.map(({ key, write }) => ({
+      text: write(total[key]),
+      // Of all rows, so not of a filtered table.
+      href:
+        key === "failed" && total.failed > 0 && choice.find === ""
+          ? callsHref({ status: "failure", ...daysOf(period) })
+          : null,
+    })),
     range:
       found.length === 0
         ? "0 of 0"
@@ -255,6 +269,26 @@ function switchTo(choice: SpendChoice, by: Dimension): SpendChoice {
     pick: [],
     page: 1,
   };
+}
+
+/** The failed calls of a row; null where the ledger cannot be filtered by it. */
+function failedCalls(by: Dimension, id: string, period: Period): string | null {
+  const calls = { status: "failure" as const, ...daysOf(period) };
+  switch (by) {
+    case "model":
+    case "key":
+    case "user":
+    case "team":
+      return id === "" ? null : callsHref({ ...calls, [by]: id });
+    case "day":
+      return callsHref({ ...calls, from: id, until: id });
+    case "provider":
+      return null;
+  }
+}
+
+function daysOf({ from, until }: Period) {
+  return { from, until };
 }
 
 /** The page with details of a row. */
