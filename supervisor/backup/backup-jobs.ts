@@ -71,6 +71,7 @@ export function backupJobs(context: Context): readonly Job[] {
     {
       name: "restore",
       description: "Restores a backup into an empty database.",
+      purpose: "restore",
       schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
       options: [
         whichBackup(places.directory),

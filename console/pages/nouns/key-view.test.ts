@@ -187,6 +187,13 @@ test.each([
   });
 });
 
+test("a key of the master key says so", () => {
+  const created = { ...key, created_by: "default_user_id" };
+  expect(viewKey({ ...facts, key: created }).facts).toContain(
+    "created 1 Nov, 09:00 with the master key",
+  );
+});
+
 test("many calls are cut to the latest", () => {
   const [call] = facts.calls;
   const many = Array.from({ length: 40 }, () => call ?? expect.fail());

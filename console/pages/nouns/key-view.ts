@@ -1,5 +1,5 @@
 import { inWords } from "../../../core/duration.ts";
-import { ownerNames } from "../../../supervisor/gateway/owners.ts";
+import { MASTER_USER, ownerNames } from "../../../supervisor/gateway/owners.ts";
 import type { KeyUsage, Refusals } from "../../../supervisor/gateway/usage.ts";
 import { drawColumns } from "../../../core/charts.ts";
 import { latencyOf, viewCall } from "../calls/call-rows.ts";
@@ -133,7 +133,7 @@ function factsOf({ key, usage, timeZone, now }: KeyFacts): readonly string[] {
   return [
     ...(key.key_alias === null ? [] : [key.key_name]),
     `owner: ${ownerNames(key)}`,
-    `created ${moment(Date.parse(key.created_at), timeZone)}${key.created_by === null ? "" : ` by ${key.created_by}`}`,
+    `created ${moment(Date.parse(key.created_at), timeZone)}${creatorOf(key)}`,
     ...(key.state === "active" && key.expires !== null
       ? [keyState(key, timeZone).word]
       : []),
@@ -142,6 +142,13 @@ function factsOf({ key, usage, timeZone, now }: KeyFacts): readonly string[] {
       : `last used ${lastUseOf(key, now)}`,
     `${money(usage.total_spend)} in total`,
   ];
+}
+
+function creatorOf({ created_by: by }: KeyFacts["key"]): string {
+  if (by === null) {
+    return "";
+  }
+  return by === MASTER_USER ? " with the master key" : ` by ${readable(by)}`;
 }
 
 function viewBudgets({ key, usage, timeZone }: KeyFacts) {

@@ -138,7 +138,15 @@ export function viewSpend(facts: SpendFacts) {
         : `${stale.trouble} Figures from ${moment(stale.at, timeZone)}.`,
     findings: callFindings(facts),
     empty,
-    figures: figuresOf({ totals, previous, forecast, change, period }),
+    figures: figuresOf({ totals, previous, forecast, change, period }).map(
+      (figure) => ({
+        ...figure,
+        href:
+          figure.name === "Failed" && totals.failed > 0
+            ? callsHref({ status: "failure", ...daysOf(period) })
+            : null,
+      }),
+    ),
     charts: empty
       ? []
       : [
