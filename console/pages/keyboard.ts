@@ -1,9 +1,12 @@
 /**
  * Keys of every page: `/` searches, `?` lists the keys, `g` and a letter opens a page. Ignored while a field has the focus.
- * The switch of the theme takes effect without loading the page again.
+ * In a navigation that scrolls, the current page is in view. The switch of the theme takes effect without loading the page again.
  */
 export const KEYBOARD_SCRIPT: string = `
 (() => {
+  const pages = document.querySelector("header nav");
+  const current = pages.querySelector("[aria-current]");
+  if (current) pages.scrollLeft = current.offsetLeft - pages.offsetLeft - (pages.clientWidth - current.offsetWidth) / 2;
   const dialog = document.getElementById("shortcuts");
   const show = () => dialog.open ? dialog.close() : dialog.showModal();
   const opener = document.getElementById("show-shortcuts");
