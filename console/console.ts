@@ -124,7 +124,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
   };
   registerNounPages(api, env, timeZone, gateway);
   registerSpendPage(api, { env, timeZone });
-  registerCallsPage(api, env, timeZone);
+  registerCallsPage(api, env, timeZone, gateway);
   const { vaults } = supervision;
   registerSearchPage(api, {
     env,

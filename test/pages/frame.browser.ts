@@ -29,13 +29,13 @@ afterAll(async () => {
   await testbed?.stop();
 });
 
-const background = "getComputedStyle(document.body).backgroundColor";
+const BACKGROUND = "getComputedStyle(document.body).backgroundColor";
 const LIGHT = "rgb(250, 248, 245)";
 const DARK = "rgb(22, 19, 15)";
 
 test("the theme follows the system until one is chosen, at once and on every page", async () => {
   const { page, complaints } = await openPage(browser, desk);
-  const colour = () => page.evaluate(background);
+  const colour = () => page.evaluate(BACKGROUND);
   await page.goto(`${testbed.address}/jobs`);
   expect(await colour()).toBe(LIGHT);
   await page.emulateMedia({ colorScheme: "dark" });

@@ -14,6 +14,7 @@ import { withQuery } from "../nouns/noun-address.ts";
 import {
   openNounContext,
   showingFailures,
+  type GatewayState,
   type NounContext,
 } from "../nouns/noun-context.ts";
 import {
@@ -29,8 +30,9 @@ export function registerCallsPage(
   server: FastifyInstance,
   env: Environment,
   timeZone: string,
+  gateway: GatewayState,
 ): void {
-  const context = openNounContext(env, timeZone);
+  const context = openNounContext(env, timeZone, gateway);
   server.get(CALLS_PATH, (request, reply) =>
     showingFailures(request, reply, "/spend", async () => {
       const choice = readCallChoice(request.query);

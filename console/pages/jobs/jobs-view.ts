@@ -76,7 +76,6 @@ export function viewJobs(
       .filter((job) => job.purpose === purpose)
       .map((job) => viewJob(job, optionsOf(job.name), now));
   return {
-    timeZone: jobs[0]?.timeZone ?? "",
     failed: sorted.filter(hasFailed).map(({ name, last }) => ({
       name,
       text: last?.text ?? "",

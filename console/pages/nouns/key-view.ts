@@ -18,7 +18,7 @@ import type { KeyFacts } from "./key-facts.ts";
 import { keyState, keyTitle, lastUseOf } from "./key-list.ts";
 
 /** Of many; all of them are in the table of calls. */
-const SHOWN_CALLS = 10;
+const SHOWN_CALLS = 8;
 /** The others are folded. */
 const SHOWN_MODELS = 12;
 

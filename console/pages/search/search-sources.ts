@@ -1,4 +1,5 @@
 import type { Environment } from "../../../core/environment.ts";
+import type { AdminApi } from "../../../supervisor/gateway/admin-api.ts";
 import { listModels } from "../../../supervisor/gateway/first-call.ts";
 import {
   ownerNames,
@@ -23,7 +24,12 @@ import {
 } from "../nouns/noun-context.ts";
 import { TEAM_ADDRESS } from "../nouns/team-address.ts";
 import { USER_ADDRESS } from "../nouns/user-noun.ts";
-import { matching, MAX_HITS, type SearchSource } from "./search-view.ts";
+import {
+  matching,
+  MAX_HITS,
+  type Hits,
+  type SearchSource,
+} from "./search-view.ts";
 
 export interface SearchParts {
   readonly env: Environment;
@@ -112,79 +118,72 @@ function gatewaySources({
   gateway,
 }: SearchParts): readonly SearchSource[] {
   const { api } = openNounContext(env, timeZone, gateway);
-  const size = String(MAX_HITS);
   return [
-    {
-      title: "Keys",
-      find: async (search) => {
-        const query = { search, size, return_full_object: "true" };
-        const page = keyPage.parse(
-          await api.ask("GET", withQuery("/key/list", query)),
-        );
-        return {
-          hits: page.keys.map((key) => ({
-            name: keyTitle(key),
-            note: `owner: ${ownerNames(key)}`,
-            href: `${KEYS_PATH}/${key.token}`,
-          })),
-          total: page.total_count,
-          all: withQuery(KEYS_PATH, { search }),
-        };
-      },
-    },
-    {
-      title: "Users",
-      find: async (search) => {
-        const page = userPage.parse(
-          await api.ask(
-            "GET",
-            withQuery("/user/list", { search, page_size: size }),
-          ),
-        );
-        return {
-          hits: page.users.map((user) => ({
-            name: userName(user),
-            note: user.user_email ?? "",
-            href: USER_ADDRESS.href(user.user_id),
-          })),
-          total: page.total,
-          all: withQuery("/users", { search }),
-        };
-      },
-    },
-    {
-      title: "Teams",
-      find: async (search) => {
-        const page = teamPage.parse(
-          await api.ask(
-            "GET",
-            withQuery("/v2/team/list", { search, page_size: size }),
-          ),
-        );
-        return {
-          hits: page.teams.map((team) => ({
-            name: teamName(team),
-            note: "",
-            href: TEAM_ADDRESS.href(team.team_id),
-          })),
-          total: page.total,
-          all: withQuery("/teams", { search }),
-        };
-      },
-    },
-    {
-      title: "Models",
-      find: async (query) =>
-        matching(
-          (await listModels(api)).map(({ id, pending }) => ({
-            name: id,
-            note: pending
-              ? "needs an API key or address"
-              : "spend of this model",
-            href: withQuery("/spend", { find: id }),
-          })),
-          query,
-        ),
-    },
+    { title: "Keys", find: (search) => findKeys(api, search) },
+    { title: "Users", find: (search) => findUsers(api, search) },
+    { title: "Teams", find: (search) => findTeams(api, search) },
+    { title: "Models", find: (search) => findModels(api, search) },
   ];
+}
+
+const SIZE = String(MAX_HITS);
+
+async function findKeys(api: AdminApi, search: string): Promise<Hits> {
+  const query = { search, size: SIZE, return_full_object: "true" };
+  const page = keyPage.parse(
+    await api.ask("GET", withQuery("/key/list", query)),
+  );
+  return {
+    hits: page.keys.map((key) => ({
+      name: keyTitle(key),
+      note: `owner: ${ownerNames(key)}`,
+      href: `${KEYS_PATH}/${key.token}`,
+    })),
+    total: page.total_count,
+    all: withQuery(KEYS_PATH, { search }),
+  };
+}
+
+async function findUsers(api: AdminApi, search: string): Promise<Hits> {
+  const query = { search, page_size: SIZE };
+  const page = userPage.parse(
+    await api.ask("GET", withQuery("/user/list", query)),
+  );
+  return {
+    hits: page.users.map((user) => ({
+      name: userName(user),
+      note: user.user_email ?? "",
+      href: USER_ADDRESS.href(user.user_id),
+    })),
+    total: page.total,
+    all: withQuery("/users", { search }),
+  };
+}
+
+async function findTeams(api: AdminApi, search: string): Promise<Hits> {
+  const query = { search, page_size: SIZE };
+  const page = teamPage.parse(
+    await api.ask("GET", withQuery("/v2/team/list", query)),
+  );
+  return {
+    hits: page.teams.map((team) => ({
+      name: teamName(team),
+      note: "",
+      href: TEAM_ADDRESS.href(team.team_id),
+    })),
+    total: page.total,
+    all: withQuery("/teams", { search }),
+  };
+}
+
+async function findModels(api: AdminApi, search: string): Promise<Hits> {
+  const models = await listModels(api);
+  return matching(
+    models.map(({ id, pending }) => ({
+      name: id,
+      note: pending ? "needs an API key or address" : "spend of this model",
+      href: withQuery("/spend", { find: id }),
+    })),
+    search,
+  );
 }

@@ -30,7 +30,7 @@ import type { Sums } from "../../../supervisor/reports/sums.ts";
 import { drawColumns, drawLines } from "../../../core/charts.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped, moment, money } from "../../../core/words.ts";
-import { callsHref } from "../calls/calls-view.ts";
+import { allFailedCalls, failedCallsOf } from "./failed-calls.ts";
 import {
   DIMENSIONS,
   fieldsOf,
@@ -131,7 +131,7 @@ export function viewSpend(facts: SpendFacts) {
   const series = seriesOf(facts.calls, period);
   const empty = totals.requests === 0;
   return {
-    subline: `${inFull(period.from)} to ${inFull(period.until)} · time zone ${timeZone}`,
+    subline: `${inFull(period.from)} to ${inFull(period.until)}`,
     stale:
       stale === null
         ? null
@@ -142,8 +142,8 @@ export function viewSpend(facts: SpendFacts) {
       (figure) => ({
         ...figure,
         href:
-          figure.name === "Failed" && totals.failed > 0
-            ? callsHref({ status: "failure", ...daysOf(period) })
+          figure.name === "Failed"
+            ? allFailedCalls(period, totals.failed)
             : null,
       }),
     ),
@@ -228,25 +228,13 @@ function viewTable({ choice, rows, totals, period }: SpendFacts) {
       head("name", dimensionNames[by]),
       ...columns.map(({ key, label }) => head(key, label)),
     ],
-    rows: shown.map((row) => ({
-      id: row.id,
-      name: shortName(row.name),
-      href: hrefOf(by, row.id),
-      picked: pick.includes(row.id),
-      cells: columns.map(({ key, write }) => ({
-        text: write(row[key]),
-        href:
-          key === "failed" && row.failed > 0
-            ? failedCalls(by, row.id, period)
-            : null,
-      })),
-    })),
+    rows: shown.map((row) => viewRow(row, columns, choice, period)),
     total: columns.map(({ key, write }) => ({
       text: write(total[key]),
       // Of all rows, so not of a filtered table.
       href:
-        key === "failed" && total.failed > 0 && choice.find === ""
-          ? callsHref({ status: "failure", ...daysOf(period) })
+        key === "failed" && choice.find === ""
+          ? allFailedCalls(period, total.failed)
           : null,
     })),
     range:
@@ -266,6 +254,24 @@ function viewTable({ choice, rows, totals, period }: SpendFacts) {
   };
 }
 
+function viewRow(
+  row: Payer,
+  columns: readonly Column[],
+  { by, pick }: SpendChoice,
+  period: Period,
+) {
+  return {
+    id: row.id,
+    name: shortName(row.name),
+    href: hrefOf(by, row.id),
+    picked: pick.includes(row.id),
+    cells: columns.map(({ key, write }) => ({
+      text: write(row[key]),
+      href: key === "failed" ? failedCallsOf(by, row, period) : null,
+    })),
+  };
+}
+
 /** Another dimension has other rows: filter, order and selection are reset. */
 function switchTo(choice: SpendChoice, by: Dimension): SpendChoice {
   return {
@@ -277,26 +283,6 @@ function switchTo(choice: SpendChoice, by: Dimension): SpendChoice {
     pick: [],
     page: 1,
   };
-}
-
-/** The failed calls of a row; null where the ledger cannot be filtered by it. */
-function failedCalls(by: Dimension, id: string, period: Period): string | null {
-  const calls = { status: "failure" as const, ...daysOf(period) };
-  switch (by) {
-    case "model":
-    case "key":
-    case "user":
-    case "team":
-      return id === "" ? null : callsHref({ ...calls, [by]: id });
-    case "day":
-      return callsHref({ ...calls, from: id, until: id });
-    case "provider":
-      return null;
-  }
-}
-
-function daysOf({ from, until }: Period) {
-  return { from, until };
 }
 
 /** The page with details of a row. */
