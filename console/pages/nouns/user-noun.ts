@@ -178,7 +178,7 @@ async function viewUser(
     look: stateOfBudget(row).look,
     budget,
     keys: await readOwnedKeys(context, "user", id),
-    facts: present([id, row.user_email, row.user_role]).filter(
+    facts: present([id, row.user_email, roleWords(row.user_role)]).filter(
       (fact) => fact !== title,
     ),
     limits: limitFigures(row),
