@@ -43,6 +43,12 @@ test("columns of numbers without any value are left out, from head to foot", () 
   expect(fitted).not.toContain("Failed");
 });
 
+test("a table of many columns is marked", () => {
+  const titles = ["A", "B", "C", "D", "E", "F"];
+  const table = `<table>${head(...titles)}<tbody>${row(...titles.map(() => number("1")))}</tbody></table>`;
+  expect(fitTables(table)).toContain('<table class="cards many">');
+});
+
 test("the sorted column stays, and so do tables without rows", () => {
   const sorted = `<table><thead><tr><th scope="col">A</th><th scope="col" class="num" aria-sort="descending">B</th></tr></thead><tbody>${row("<th>a</th>", number("0"))}</tbody></table>`;
   expect(fitTables(sorted)).toBe(sorted);

@@ -1,5 +1,7 @@
 /** Tables with fewer columns fit on a phone. */
 const LEAST_COLUMNS_OF_CARDS = 3;
+/** Tables with as many columns need narrow ones. */
+const MANY_COLUMNS = 6;
 
 /** A cell with its markup. Tables are not nested, and no text contains "<", because templates escape it. */
 const CELL = /<(t[hd])\b([^>]*)>([^]*?)<\/\1>/g;
@@ -10,8 +12,8 @@ const TABLE = /<table\b([^>]*)>([^]*?)<\/table>/g;
 const ZERO = /^(?:|0|0(?:\.0+)? ?%|\$ ?0(?:\.0+)?|[–-])$/;
 
 /**
- * Prepares the tables of a page for narrow screens: a table of three and more columns gets the class `cards`, and each of its
- * cells the title of its column in `data-label`. Columns of numbers (class `num`) that are zero in every row are left out,
+ * Prepares the tables of a page for narrow screens: a table of three and more columns gets the class `cards`, one of many columns
+ * also `many`, and each of its cells the title of its column in `data-label`. Columns of numbers (class `num`) that are zero in every row are left out,
  * except the sorted one. Tables without column titles, or with cells that span columns, stay as they are.
  */
 export function fitTables(markup: string): string {
@@ -21,9 +23,10 @@ export function fitTables(markup: string): string {
       return table;
     }
     const columns = columnsOf(head, inner.replace(head, ""));
-    const isCards =
-      columns.filter(({ hidden }) => !hidden).length >= LEAST_COLUMNS_OF_CARDS;
-    return `<table${isCards ? withClass(attributes, "cards") : attributes}>${inner.replace(
+    const { length: shown } = columns.filter(({ hidden }) => !hidden);
+    const isCards = shown >= LEAST_COLUMNS_OF_CARDS;
+    const names = shown >= MANY_COLUMNS ? "cards many" : "cards";
+    return `<table${isCards ? withClass(attributes, names) : attributes}>${inner.replace(
       ROW,
       (_row, open: string, cells: string, close: string) =>
         `${open}${fitCells(cells, columns, isCards)}${close}`,

@@ -112,12 +112,12 @@ export async function findViolations(
   );
 }
 
-/** Names of the tables of which a part is hidden, because they are wider than their place. */
+/** Tables of which a part is hidden, because they are wider than their place. */
 export function clippedTables(page: Page): Promise<readonly string[]> {
   return page.evaluate(
     `[...document.querySelectorAll(".scroll")]
       .filter((each) => each.scrollWidth > each.clientWidth)
-      .map((each) => each.getAttribute("aria-label") ?? "")`,
+      .map((each) => each.getAttribute("aria-label") + ", by " + (each.scrollWidth - each.clientWidth) + " px")`,
   );
 }
 
