@@ -79,9 +79,10 @@ function describe(view: KeyView): readonly string[] {
     "",
     view.refused,
     ...alignColumns(
-      view.refusals.map(({ at, why, message }) => [
+      view.refusals.map(({ at, why, count, message }) => [
         { text: at, tone: "soft" },
         { text: why, tone: "strong" },
+        { text: `${count} ×`, right: true },
         { text: message },
       ]),
     ),

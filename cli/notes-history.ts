@@ -1,4 +1,3 @@
-import { inMegabytes } from "../supervisor/vaults/compaction.ts";
 import { parseMoment } from "../supervisor/vaults/moment.ts";
 import {
   isBelow,
@@ -14,6 +13,7 @@ import { print } from "./terminal.ts";
 import { openPast, type OpenedPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { Failure } from "../core/failure.ts";
+import { sizeWords } from "../core/size.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
 export const pathArg = {
@@ -102,7 +102,7 @@ async function showReach(
   print(
     json === true
       ? JSON.stringify(summary, null, 2)
-      : `Vault ${vault}: history since ${inZone(summary.from)}; ${summary.versions} earlier versions use ${inMegabytes(summary.bytes)}.`,
+      : `Vault ${vault}: history since ${inZone(summary.from)}; ${summary.versions} earlier versions use ${sizeWords(summary.bytes)}.`,
   );
   return 0;
 }

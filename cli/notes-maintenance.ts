@@ -115,13 +115,14 @@ function printConflicts({ vault, conflicts, more }: ConflictReport): void {
     print(`More than ${conflicts.length} conflicts; only these are shown.`);
   }
   print(
-    `Merge the note on a device, or run: hearth notes resolve ${vault} <document> --newer | --rev <version>`,
+    `Merge the note on a device, or run: hearth notes resolve ${vault} <document> --newer | --both | --rev <version>`,
   );
 }
 
 export const resolve = defineVerb({
   name: "notes resolve",
-  description: "Resolve one conflict: keep the newer version or a given one.",
+  description:
+    "Resolve one conflict: keep the newer version, a given one, or both as two notes.",
   example: "hearth notes resolve notes daily/2026-11-21.md --newer",
   args: {
     ...vaultArg,
@@ -131,6 +132,10 @@ export const resolve = defineVerb({
       description: "Path or id of the note, from `hearth notes conflicts`",
     },
     newer: { type: "boolean", description: "Keep the version modified last" },
+    both: {
+      type: "boolean",
+      description: "Keep all versions, the others as notes beside it",
+    },
     rev: {
       type: "string",
       description: "Keep this version",
@@ -139,22 +144,30 @@ export const resolve = defineVerb({
     json,
     ...supervisorArg,
   },
-  run: async ({ vault, document, newer, rev, json, supervisor }) => {
-    if ((newer === true) === (rev !== undefined)) {
+  run: async ({ vault, document, newer, both, rev, json, supervisor }) => {
+    const choices = [newer === true, both === true, rev !== undefined];
+    if (choices.filter(Boolean).length !== 1) {
       throw new UsageError(
-        "choose the version to keep: --newer, or --rev with one from `hearth notes conflicts`.",
+        "choose the version to keep: --newer, --both, or --rev with one from `hearth notes conflicts`.",
       );
     }
     const resolved = (await findStack(supervisor).ask(
       "POST",
       pathOf(vault, "resolve"),
       SLOW_MS,
-      { document, ...(rev === undefined ? { newer: true } : { rev }) },
+      {
+        document,
+        ...(rev !== undefined
+          ? { rev }
+          : both === true
+            ? { both: true }
+            : { newer: true }),
+      },
     )) as Resolved;
     print(
       json
         ? JSON.stringify(resolved, null, 2)
-        : `Kept ${resolved.kept} of ${resolved.document}; ${resolved.removed.join(", ")} will be removed from every device with its next sync.`,
+        : `Kept ${resolved.kept} of ${resolved.document}; ${resolved.copies.length > 0 ? `the other versions are now ${resolved.copies.join(", ")}` : `${resolved.removed.join(", ")} will be removed from every device with its next sync`}.`,
     );
     return 0;
   },

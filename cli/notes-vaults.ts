@@ -1,6 +1,6 @@
 import { readVariable } from "../core/environment.ts";
+import { sizeWords } from "../core/size.ts";
 import { inWords } from "../core/duration.ts";
-import { inMegabytes } from "../supervisor/vaults/compaction.ts";
 import type { VaultView } from "../supervisor/vaults/overview.ts";
 import type {
   Removed,
@@ -233,8 +233,8 @@ export const list = defineVerb({
           { text: each.vault, tone: "strong" },
           { text: each.state, tone: TONES[each.state] },
           { text: String(each.documents), right: true },
-          { text: inMegabytes(each.fileBytes), right: true },
-          { text: inMegabytes(each.reclaimableBytes), right: true },
+          { text: sizeWords(each.fileBytes), right: true },
+          { text: sizeWords(each.reclaimableBytes), right: true },
           {
             text: String(each.conflicts),
             right: true,

@@ -17,12 +17,15 @@ import { registerReportRoutes } from "./http/report-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
 import { registerAlertsPage } from "./pages/alerts/alerts-page.ts";
 import { registerBackupsPage } from "./pages/backups/backups-page.ts";
+import { registerCallsPage } from "./pages/calls/calls-page.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
+import type { GatewayState } from "./pages/nouns/noun-context.ts";
 import { registerNounPages } from "./pages/nouns/noun-pages.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
 import { findKnown } from "./pages/service/service-view.ts";
+import { registerSearchPage } from "./pages/search/search-page.ts";
 import { registerServicePage } from "./pages/service/service-page.ts";
 import { registerSpendPage } from "./pages/spend/spend-page.ts";
 import { registerStatusPage } from "./pages/status/status-page.ts";
@@ -57,6 +60,7 @@ export async function openConsole(
     credentials,
     publicUrl: readPublicUrl(env),
     proxyHops: readProxyHops(env),
+    timeZone: supervision.context.config.jobs.time_zone,
   });
   refreshAfterChanges(api, () => supervision.refresh());
   registerMetricsRoutes(api, () => ({
@@ -122,12 +126,23 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     home: supervision.context.home,
     history,
   });
-  registerNounPages(api, env, timeZone, {
+  const gateway: GatewayState = {
     page: () =>
       findKnown(status(), "gateway") === undefined ? null : "/services/gateway",
     onSilent: () => probeAgain(watch(), "gateway"),
-  });
+  };
+  registerNounPages(api, env, timeZone, gateway);
   registerSpendPage(api, { env, timeZone });
+  registerCallsPage(api, env, timeZone, gateway);
+  const { vaults } = supervision;
+  registerSearchPage(api, {
+    env,
+    timeZone,
+    gateway,
+    status,
+    jobs,
+    vaults: "why" in vaults ? undefined : vaults.promptActs,
+  });
 }
 
 function registerNotes(

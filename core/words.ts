@@ -72,6 +72,11 @@ export function readable(name: string): string {
   return name.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
 }
 
+/** "250 ms", "1.2 s": how long a call took. */
+export function latency(ms: number): string {
+  return ms < 1000 ? `${grouped(Math.round(ms))} ms` : inWords(ms);
+}
+
 /** "8 min ago", "just now" */
 export function ago(at: number, now: number): string {
   return now - at < 1000 ? "just now" : `${inWords(now - at)} ago`;

@@ -3,6 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { FastifyRequest } from "fastify";
 import type { Credentials } from "../../supervisor/credentials.ts";
 import { Attempts } from "./attempts.ts";
+import { cookieIn } from "./cookies.ts";
 import { isOwnHost } from "./own-host.ts";
 import {
   openSessions,
@@ -177,12 +178,7 @@ export function cookieNameOf(request: FastifyRequest): string {
 }
 
 function sessionTokenOf(request: FastifyRequest): string | undefined {
-  const start = `${cookieNameOf(request)}=`;
-  return (request.headers.cookie ?? "")
-    .split(";")
-    .map((each) => each.trim())
-    .find((each) => each.startsWith(start))
-    ?.slice(start.length);
+  return cookieIn(request.headers.cookie, cookieNameOf(request));
 }
 
 function isForeignChange(request: FastifyRequest): boolean {

@@ -32,9 +32,10 @@ const seedBody = z.strictObject({ accept: z.boolean().default(false) });
 const resolveBody = z.union(
   [
     z.strictObject({ document: text, newer: z.literal(true) }),
+    z.strictObject({ document: text, both: z.literal(true) }),
     z.strictObject({ document: text, rev: text }),
   ],
-  "must be {document, newer: true} or {document, rev}",
+  "must be {document, newer: true}, {document, both: true} or {document, rev}",
 );
 const collectBody = z.strictObject({
   notesSeq: z.number(),
@@ -125,7 +126,7 @@ function registerContentRoutes(
       acts.resolve(
         request.params.vault,
         body.document,
-        "rev" in body ? { rev: body.rev } : "newer",
+        "rev" in body ? { rev: body.rev } : "both" in body ? "both" : "newer",
       ),
     ),
   );

@@ -9,6 +9,7 @@ import { sendError } from "./send-error.ts";
 import { registerServiceRoutes, type ServiceParts } from "./service-routes.ts";
 import { showFailure } from "./show-page.ts";
 import { registerSignInRoutes, wantsPage } from "./sign-in-routes.ts";
+import { registerThemeRoute } from "./theme-routes.ts";
 
 export interface ApiParts
   extends
@@ -16,6 +17,15 @@ export interface ApiParts
     Pick<AuthenticatorOptions, "credentials" | "publicUrl"> {
   /** Number of proxies in front that set X-Forwarded-For; 0 ignores the header. */
   readonly proxyHops?: number;
+  /** IANA name of the zone of all times on pages. */
+  readonly timeZone?: string;
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** IANA name of the zone of all times on pages; null where it is unknown. */
+    timeZone: string | null;
+  }
 }
 
 declare module "fastify" {
@@ -35,6 +45,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     // Long names in paths would not match the default limit.
     routerOptions: { maxParamLength: MAX_NAME_LENGTH },
   });
+  server.decorate("timeZone", parts.timeZone ?? null);
   const { credentials, publicUrl } = parts;
   const authenticator = new Authenticator({
     credentials,
@@ -47,6 +58,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   answerErrors(server);
   acceptForms(server);
   registerSignInRoutes(server, authenticator, publicUrl);
+  registerThemeRoute(server);
   registerServiceRoutes(server, parts);
   return server;
 }

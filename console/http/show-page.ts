@@ -2,7 +2,9 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { Failure } from "../../core/failure.ts";
 import { countByPage } from "../pages/attention.ts";
 import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
+import { THEME_COOKIE, themeOf } from "../pages/theme.ts";
 import type { Look } from "../../core/shapes.ts";
+import { cookieIn } from "./cookies.ts";
 
 export interface Page {
   /** Tab title and heading. */
@@ -32,7 +34,8 @@ export async function showPage(
   template: string,
   view: object,
 ): Promise<FastifyReply> {
-  const message = messageIn(request.headers.cookie);
+  const { cookie: cookies } = request.headers;
+  const message = messageIn(cookies);
   const notice = request.notice?.() ?? null;
   const seconds = refreshes === "soon" ? SOON_SECONDS : REFRESH_SECONDS;
   const html = await renderPage(
@@ -48,6 +51,8 @@ export async function showPage(
         : new Map(),
       json: json ?? null,
       refreshes: refreshes === false ? null : seconds,
+      theme: themeOf(cookieIn(cookies, THEME_COOKIE)),
+      timeZone: request.server.timeZone,
     },
     template,
     view,
@@ -125,10 +130,7 @@ export async function showingFailures(
 }
 
 function messageIn(cookies: string | undefined): string | null {
-  const value = cookies
-    ?.split(/;\s*/)
-    .find((each) => each.startsWith(`${MESSAGE_COOKIE}=`))
-    ?.slice(MESSAGE_COOKIE.length + 1);
+  const value = cookieIn(cookies, MESSAGE_COOKIE);
   if (value === undefined || value === "") {
     return null;
   }

@@ -5,24 +5,35 @@ import type { Eta } from "eta";
 import { projectRoot } from "../../supervisor/home/home.ts";
 import { COPY_SCRIPT } from "./copy.ts";
 import { DECRYPT_SCRIPT } from "./decrypt.ts";
+import { KEYBOARD_SCRIPT } from "./keyboard.ts";
 import { REFRESH_SCRIPT } from "./refresh.ts";
+import { THEMES, type Theme } from "./theme.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
+import { fitTables } from "../../core/table-cells.ts";
 
 /** A page in the navigation. */
 export interface PageLink {
   readonly path: string;
   readonly name: string;
+  /** The letter that opens the page after `g`. */
+  readonly key?: string;
 }
 
 export const PAGE_LINKS: readonly PageLink[] = [
-  { path: "/", name: "Status" },
-  { path: "/spend", name: "Spend" },
-  { path: "/keys", name: "Keys" },
-  { path: "/notes", name: "Notes" },
-  { path: "/jobs", name: "Jobs" },
-  { path: "/backups", name: "Backups" },
-  { path: "/alerts", name: "Alerts" },
-  { path: "/reports/", name: "Reports" },
+  { path: "/", name: "Status", key: "s" },
+  { path: "/spend", name: "Spend", key: "p" },
+  { path: "/keys", name: "Keys", key: "k" },
+  { path: "/notes", name: "Notes", key: "n" },
+  { path: "/jobs", name: "Jobs", key: "j" },
+  { path: "/backups", name: "Backups", key: "b" },
+  { path: "/alerts", name: "Alerts", key: "a" },
+  { path: "/reports/", name: "Reports", key: "r" },
+];
+
+/** Pages below those of the navigation. */
+export const FURTHER_PAGE_LINKS: readonly PageLink[] = [
+  { path: "/users", name: "Users", key: "u" },
+  { path: "/teams", name: "Teams", key: "t" },
 ];
 
 /** Something to know about the whole page, above it. */
@@ -49,6 +60,9 @@ export interface Frame {
   readonly notice: Notice | null;
   /** Things that need attention, by the path of a page in the navigation. */
   readonly needs: ReadonlyMap<string, number>;
+  readonly theme: Theme;
+  /** IANA name of the zone of all times; null where it is unknown. */
+  readonly timeZone: string | null;
 }
 
 interface Fixed {
@@ -84,7 +98,7 @@ export async function renderPage(
 ): Promise<string> {
   fixed ??= load();
   const { eta, stylesheet, version } = await fixed;
-  const body = eta.render(template, { ...view, shapeOf, frame });
+  const body = fitTables(eta.render(template, { ...view, shapeOf, frame }));
   return eta.render("frame", {
     frame,
     body,
@@ -97,8 +111,15 @@ export async function renderPage(
       ...link,
       needs: frame.needs.get(link.path) ?? 0,
     })),
-    scripts:
-      frame.refreshes === null ? [COPY_SCRIPT] : [REFRESH_SCRIPT, COPY_SCRIPT],
+    shortcuts: [...PAGE_LINKS, ...FURTHER_PAGE_LINKS].filter(
+      ({ key }) => key !== undefined,
+    ),
+    themes: THEMES,
+    scripts: [
+      ...(frame.refreshes === null ? [] : [REFRESH_SCRIPT]),
+      COPY_SCRIPT,
+      KEYBOARD_SCRIPT,
+    ],
     // Without script the whole page reloads visibly, so less often.
     reloads: frame.refreshes === null ? null : frame.refreshes * 2,
   });
@@ -111,7 +132,7 @@ export async function contentSecurityPolicy(): Promise<string> {
   return [
     "default-src 'none'",
     `style-src '${hashOf(stylesheet)}'`,
-    `script-src ${[REFRESH_SCRIPT, COPY_SCRIPT, DECRYPT_SCRIPT].map((script) => `'${hashOf(script)}'`).join(" ")}`,
+    `script-src ${[REFRESH_SCRIPT, COPY_SCRIPT, KEYBOARD_SCRIPT, DECRYPT_SCRIPT].map((script) => `'${hashOf(script)}'`).join(" ")}`,
     "img-src data:",
     "connect-src 'self'",
     "form-action 'self'",

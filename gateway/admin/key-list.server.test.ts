@@ -184,6 +184,30 @@ test("a rotated key keeps its last use, and its admins see its usage", async () 
   });
 });
 
+test("keys are sorted by their last use, also under a former secret; unused ones come last", async () => {
+  const older = "2026-02-03T10:00:00.000Z";
+  const newer = "2026-02-05T10:00:00.000Z";
+  const create = (name: string) =>
+    fixture.createKey({ key_alias: `l-${name}`, user_id: "by-use" });
+  const renewed = await create("renewed");
+  const early = await create("early");
+  await create("never");
+  await fixture.spend(
+    { api_key: hashKey(early), ended_at: older },
+    { api_key: hashKey(renewed), ended_at: newer },
+  );
+  await fixture.post("/key/regenerate", { key: renewed });
+  const later = await create("later-that-day");
+  await fixture.spend({ api_key: hashKey(later), ended_at: newer });
+  const sorted = await list("user_id=by-use&sort_by=last_used_at");
+  expect(sorted.aliases).toEqual([
+    "l-later-that-day",
+    "l-renewed",
+    "l-early",
+    "l-never",
+  ]);
+});
+
 test("users and teams are searched, and sorted by spend", async () => {
   for (const [id, dollars] of [
     ["little", 1],

@@ -67,6 +67,15 @@ async function lastUsesOf(
   return new Map(uses.map((row) => [row.token, row.last_used_at]));
 }
 
+/**
+ * SQL to sort keys by their last use: by day, under any of their hashes, and within a day by when the ledger last charged them.
+ * The exact times would be looked up in every partition of the ledger, for every key.
+ */
+export const LAST_USE_ORDER = `(SELECT CASE WHEN max(d.day) IS NOT NULL THEN ARRAY[(max(d.day) - date '1970-01-01')::bigint,
+      (SELECT t.version FROM spend_totals t WHERE t.entity = 'key:' || keys.token AND t.window_name = 'all')] END
+    FROM (SELECT keys.token AS hash UNION ALL SELECT old_token FROM rotated_keys r WHERE r.token = keys.token) hashes
+      CROSS JOIN LATERAL (SELECT max(s.day) AS day FROM daily_spend s WHERE s.api_key = hash) d)`;
+
 interface OwnerNames {
   readonly user_email: string | null;
   readonly user_alias: string | null;

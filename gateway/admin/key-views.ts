@@ -7,7 +7,7 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
 import { keyFacts, reachableKey } from "./key-owner.ts";
 import { tokensNow } from "./key-tokens.ts";
-import { answerRowsInUse, IN_STATE } from "./key-use.ts";
+import { answerRowsInUse, IN_STATE, LAST_USE_ORDER } from "./key-use.ts";
 import {
   deletedKeyRow,
   KEY,
@@ -85,7 +85,11 @@ const infoOfSeveral = adminRoute(
   },
 );
 
-const SORTABLE = { ...sortableFields(KEY), ...sortableBySpend(KEY) };
+const SORTABLE = {
+  ...sortableFields(KEY),
+  ...sortableBySpend(KEY),
+  last_used_at: LAST_USE_ORDER,
+};
 const SORTABLE_DELETED = { deleted_at: "deleted_at", ...sortableFields(KEY) };
 
 const FILTERS: Filters = {
@@ -126,7 +130,7 @@ const list = adminRoute(
   "GET /key/list",
   {
     summary:
-      "List keys within reach, page by page: hashes, or with return_full_object whole rows. Can be searched, filtered by state, and sorted, also by spend and by the used share of the budget; status=deleted lists deleted keys.",
+      "List keys within reach, page by page: hashes, or with return_full_object whole rows. Can be searched, filtered by state, and sorted, also by spend, by the used share of the budget and by the last use; status=deleted lists deleted keys.",
     input: listQuery,
     answer: z.object({
       keys: z.array(z.union([out.text, deletedKeyRow, usedKeyRow])),

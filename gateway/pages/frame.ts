@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { html, NOTHING, type Html } from "../../core/html.ts";
+import { fitTables } from "../../core/table-cells.ts";
 
 /** The look of a page's verdict: a shape and a sign, in addition to the colour. */
 export type Look = "ok" | "warn" | "bad" | "none";
@@ -72,7 +73,7 @@ export function framed(parts: PageParts): Page {
             )}
           </nav>
         </header>
-        ${main}
+        ${{ html: fitTables(main.html) }}
         <footer><span>Hearth gateway ${version}</span></footer>
         ${script === null ? NOTHING : { html: `<script>${script}</script>` }}
       </body>

@@ -68,32 +68,38 @@ export function backupJobs(context: Context): readonly Job[] {
       options: [whichBackup(places.directory)],
       run: (job) => verify(places.directory, job),
     },
-    {
-      name: "restore",
-      description: "Restores a backup into an empty database.",
-      schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
-      options: [
-        whichBackup(places.directory),
-        {
-          name: "setAside",
-          kind: "tick",
-          label: "Keep a non-empty database under another name",
-          note: "Otherwise a restore fails if the database is not empty.",
-        },
-      ],
-      run: (job) =>
-        restore(
-          {
-            ...places,
-            databaseUrl: readVariable("RESTORE_DATABASE_URL", env),
-            restartGateway: restartOf(context),
-            redis: redisPlace(env),
-            peer: peerOf(env, context.credentials().operatorPassword),
-          },
-          job,
-        ),
-    },
+    restoreJob(context, places),
   ];
+}
+
+function restoreJob(context: Context, places: BackupPlaces): Job {
+  const { env } = context;
+  return {
+    name: "restore",
+    description: "Restores a backup into an empty database.",
+    purpose: "restore",
+    schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
+    options: [
+      whichBackup(places.directory),
+      {
+        name: "setAside",
+        kind: "tick",
+        label: "Keep a non-empty database under another name",
+        note: "Otherwise a restore fails if the database is not empty.",
+      },
+    ],
+    run: (job) =>
+      restore(
+        {
+          ...places,
+          databaseUrl: readVariable("RESTORE_DATABASE_URL", env),
+          restartGateway: restartOf(context),
+          redis: redisPlace(env),
+          peer: peerOf(env, context.credentials().operatorPassword),
+        },
+        job,
+      ),
+  };
 }
 
 /** Restarts the gateway of this host after a restore, if the supervisor can. */

@@ -40,6 +40,7 @@ export function copyJobs(context: Context): readonly Job[] {
     {
       name: "backup-fetch",
       description: "Fetches a copy from the other host.",
+      purpose: "restore",
       schedule: { cron: null, timeoutMs: settings.timeout, retries: 0 },
       options: [
         {

@@ -15,6 +15,9 @@ import {
 type NamedUser = Pick<ListedUser, "user_id" | "user_alias" | "user_email">;
 type NamedTeam = Pick<TeamRow, "team_id" | "team_alias">;
 
+/** The user to whom the gateway books the calls and changes of the master key; LiteLLM's name for it. */
+export const MASTER_USER = "default_user_id";
+
 /** The full name, else the id, else, where the id was generated, the email address. */
 export function userName({
   user_id: id,

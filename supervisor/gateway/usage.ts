@@ -54,22 +54,55 @@ export const refusals = z.looseObject({
       message: z.string(),
     }),
   ),
+  /** By reason, of the whole period: only the latest rejections are kept one by one. */
+  counts: z.array(
+    z.looseObject({
+      type: z.string(),
+      count: z.number(),
+      last_at: z.string(),
+    }),
+  ),
   total: z.number(),
 });
 
 export type Refusals = z.infer<typeof refusals>;
 
-export const calls = z.array(
-  z.looseObject({
-    endTime: z.string(),
-    model_group: z.string().nullable(),
-    spend: z.number(),
-    total_tokens: z.number(),
-    cache_hit: z.enum(["True", "False"]),
-    status: z.enum(["success", "failure", "interrupted"]),
-    /** Set if spend was corrected by hand, without a call. */
-    payer: z.string().nullable(),
-  }),
-);
+const call = z.looseObject({
+  endTime: z.string(),
+  model_group: z.string().nullable(),
+  spend: z.number(),
+  total_tokens: z.number(),
+  cache_hit: z.enum(["True", "False"]),
+  status: z.enum(["success", "failure", "interrupted"]),
+  /** Set if spend was corrected by hand, without a call. */
+  payer: z.string().nullable(),
+});
 
-export type Call = z.infer<typeof calls>[number];
+/** GET /spend/logs */
+export const calls = z.array(call);
+
+/** A call in a page of the ledger. */
+const loggedCall = call.extend({
+  /** From the request to the end of the answer. */
+  request_duration_ms: z.number(),
+  api_key: z.string().nullable(),
+  metadata: z.looseObject({
+    user_api_key_alias: z.string().nullable(),
+    error_information: z
+      .looseObject({ error_message: z.string().optional() })
+      .nullable(),
+  }),
+});
+
+export type Call = z.infer<typeof loggedCall>;
+
+/** GET /spend/logs/v2: newest first. */
+export const callPage = z.looseObject({
+  data: z.array(loggedCall),
+  total: z.number(),
+  /** There are more than `total`. */
+  total_is_capped: z.boolean(),
+  total_pages: z.number(),
+});
+
+export type CallPage = z.infer<typeof callPage>;

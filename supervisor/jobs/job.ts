@@ -5,6 +5,8 @@ export interface Job {
   /** What it does, in one sentence. */
   readonly description: string;
   readonly schedule: JobSchedule;
+  /** Brings data back after a loss, rather than routine work: listed separately. */
+  readonly purpose?: "restore";
   /** Options of a run on demand in the console; passed as `context.options`. */
   readonly options?: readonly JobOption[];
   /**

@@ -29,7 +29,7 @@ export type RunView = JobRun & {
 };
 
 /** An entry of `hearth jobs list`. Times in milliseconds since 1970. */
-export interface JobView {
+export interface JobView extends Pick<Job, "purpose"> {
   readonly name: string;
   readonly description: string;
   readonly cron: string | null;
@@ -141,6 +141,7 @@ export class JobRunner {
       return {
         name: job.name,
         description: job.description,
+        ...(job.purpose === undefined ? {} : { purpose: job.purpose }),
         cron: scheduled ? job.schedule.cron : null,
         timeZone,
         nextAt,

@@ -59,6 +59,7 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
     {
       name: "offsite-fetch",
       description: "Download a backup from the off-site target.",
+      purpose: "restore",
       schedule: { cron: null, timeoutMs: copy.timeout, retries: 0 },
       options: [
         {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Eta } from "eta";
 import { projectRoot } from "../home/home.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
+import { fitTables } from "../../core/table-cells.ts";
 import { moment } from "../../core/words.ts";
 import {
   healthFindings,
@@ -39,9 +40,11 @@ export function renderReportPage(report: Report): string {
     icon: iconOf(look),
     madeAt: moment(Date.parse(madeAt), timeZone),
     stylesheet: readFileSync(join(projectRoot, "core", "hearth.css"), "utf8"),
-    body: isSpend
-      ? eta.render("spend", viewSpend(report))
-      : eta.render("health", viewHealth(report)),
+    body: fitTables(
+      isSpend
+        ? eta.render("spend", viewSpend(report))
+        : eta.render("health", viewHealth(report)),
+    ),
   });
 }
 

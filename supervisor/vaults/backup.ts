@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { sizeWords } from "../../core/size.ts";
 import { beginBackup, writeCompressed } from "../backup/backup-files.ts";
 import {
   backupName,
@@ -15,7 +16,6 @@ import {
 } from "./backup-format.ts";
 import { versionWords } from "../release/version.ts";
 import { backUpVault } from "./backup-vault.ts";
-import { inMegabytes } from "./compaction.ts";
 import type { Couch } from "./couch.ts";
 import type { DatabaseInfo } from "./couch-answers.ts";
 import { openDatabase, vaultNames, type Database } from "./database.ts";
@@ -170,5 +170,5 @@ export function describeBackup({
   manifest,
 }: CreatedBackup): string {
   const leaves = manifest.vaults.reduce((sum, vault) => sum + vault.leaves, 0);
-  return `${manifest.vaults.length} ${manifest.vaults.length === 1 ? "vault" : "vaults"} with ${leaves} revisions in ${inMegabytes(bytes)}: ${name}`;
+  return `${manifest.vaults.length} ${manifest.vaults.length === 1 ? "vault" : "vaults"} with ${leaves} revisions in ${sizeWords(bytes)}: ${name}`;
 }

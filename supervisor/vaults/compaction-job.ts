@@ -1,11 +1,7 @@
 import { z } from "zod";
+import { sizeWords } from "../../core/size.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
-import {
-  compactVault,
-  inMegabytes,
-  LARGE_BYTES,
-  type Compaction,
-} from "./compaction.ts";
+import { compactVault, LARGE_BYTES, type Compaction } from "./compaction.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 
@@ -62,12 +58,12 @@ export async function compact(
 function describeCompaction(compaction: Compaction): string {
   const { vault } = compaction;
   if (compaction.status === "skipped") {
-    return `Vault ${vault} (${inMegabytes(compaction.fileBytes)}) not compacted: ${compaction.why}.`;
+    return `Vault ${vault} (${sizeWords(compaction.fileBytes)}) not compacted: ${compaction.why}.`;
   }
   const { beforeBytes, afterBytes, activeBytes } = compaction;
   const advice =
     activeBytes > LARGE_BYTES
-      ? ` The notes themselves take ${inMegabytes(activeBytes)}: split the vault, exclude large files, or rebuild it from a device.`
+      ? ` The notes themselves take ${sizeWords(activeBytes)}: split the vault, exclude large files, or rebuild it from a device.`
       : "";
-  return `Vault ${vault} compacted from ${inMegabytes(beforeBytes)} to ${inMegabytes(afterBytes)}.${advice}`;
+  return `Vault ${vault} compacted from ${sizeWords(beforeBytes)} to ${sizeWords(afterBytes)}.${advice}`;
 }

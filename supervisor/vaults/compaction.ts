@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { isWithin } from "../moments.ts";
 import { Failure } from "../../core/failure.ts";
+import { sizeWords } from "../../core/size.ts";
 import { countConflicts } from "./conflicts.ts";
 import type { Database } from "./database.ts";
 import type { NotesState } from "./notes-state.ts";
@@ -112,13 +113,13 @@ async function obstacleTo(
   }
   if (!onDemand && reclaimable < minBytes) {
     return active > LARGE_BYTES
-      ? `the notes themselves take ${inMegabytes(active)}, which compaction cannot reduce: split the vault, exclude large files (exclude patterns), or rebuild it from a device`
-      : `only ${inMegabytes(reclaimable)} can be reclaimed`;
+      ? `the notes themselves take ${sizeWords(active)}, which compaction cannot reduce: split the vault, exclude large files (exclude patterns), or rebuild it from a device`
+      : `only ${sizeWords(reclaimable)} can be reclaimed`;
   }
   const free = freeBytes();
   // Only the embedded store reports its use of space; it compacts in place, within space that it reserves.
   if (space === null && free < active) {
-    return `compaction needs ${inMegabytes(active)} of free disk space while it runs, and ${inMegabytes(free)} are available: free some space`;
+    return `compaction needs ${sizeWords(active)} of free disk space while it runs, and ${sizeWords(free)} are available: free some space`;
   }
   const most = limits.maxConflicts;
   const conflicts = await countConflicts(database, most + 1, signal);
@@ -144,9 +145,4 @@ async function untilDone(
     }
     await wait(POLL_INTERVAL_MS, undefined, { signal });
   }
-}
-
-/** Bytes in megabytes, for sentences. */
-export function inMegabytes(bytes: number): string {
-  return `${(bytes / 1_000_000).toFixed(bytes < 10_000_000 ? 1 : 0)} MB`;
 }

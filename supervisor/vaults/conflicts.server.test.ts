@@ -159,6 +159,47 @@ describe.each(serversUnderTest())("on $name", (under) => {
     );
   });
 
+  test("both versions stay as two notes, on every device", async () => {
+    const { database, files } = await conflicted("vault-both");
+    await resolveConflict(database, "note.md", "newer");
+    // As a device writes an unencrypted note: its id is the path in lower case.
+    const note = { _id: "plans/trip.md", type: "plain", path: "Plans/Trip.md" };
+    const times = { mtime: 1, ctime: 1, size: 3, eden: {} };
+    await database.write(
+      [
+        { _id: "h:sea", type: "leaf", data: "sea" },
+        { _id: "h:hill", type: "leaf", data: "hill" },
+      ].map((chunk, at) => ({ ...chunk, _rev: `1-${String(at).repeat(32)}` })),
+      { keepRevisions: true },
+    );
+    await database.write(
+      ["h:sea", "h:hill"].map((chunk, at) => ({
+        ...note,
+        ...times,
+        children: [chunk],
+        _rev: `1-${"ab".charAt(at).repeat(32)}`,
+      })),
+      { keepRevisions: true },
+    );
+    const resolved = await resolveConflict(database, note.path, "both");
+    expect(resolved).toEqual({
+      document: note._id,
+      kept: `1-${"b".repeat(32)}`,
+      removed: [`1-${"a".repeat(32)}`],
+      copies: ["Plans/Trip (conflict aaaaaa).md"],
+    });
+    expect(
+      (await database.document("plans/trip (conflict aaaaaa).md"))?.["path"],
+    ).toBe("Plans/Trip (conflict aaaaaa).md");
+    for (const device of await files()) {
+      expect(device).toMatchObject({
+        "Plans/Trip.md": "hill",
+        "Plans/Trip (conflict aaaaaa).md": "sea",
+      });
+    }
+    expect((await report(database)).conflicts).toEqual([]);
+  });
+
   test("a missing document, conflict or version and encrypted times are reported", async () => {
     const { database } = await conflicted("vault-refusals");
     await expect(

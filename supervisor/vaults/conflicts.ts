@@ -1,5 +1,6 @@
 import { Failure } from "../../core/failure.ts";
 import type { CouchDocument, Database } from "./database.ts";
+import { copyVersions, shownWithText } from "./keep-both.ts";
 import { isEncryptedPath } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 
@@ -127,18 +128,20 @@ function versionOf(leaf: CouchDocument, wins: boolean): ConflictVersion {
   };
 }
 
-/** The version to keep: the one written last, or a named one. */
-export type Resolution = "newer" | { readonly rev: string };
+/** The version to keep: the one written last, a named one, or all, each as a note of its own. */
+export type Resolution = "newer" | "both" | { readonly rev: string };
 
 export interface Resolved {
   readonly document: string;
   readonly kept: string;
   readonly removed: readonly string[];
+  /** Paths of the notes that now contain other versions. */
+  readonly copies: readonly string[];
 }
 
 /**
  * Resolves one conflict: every other version becomes a deleted leaf. `document` is an id or a readable path. Throws a Failure
- * when the conflict or the version does not exist, or when "newer" cannot be determined because times are encrypted.
+ * when the conflict or the version does not exist, or when "newer" or "both" is impossible because the note is encrypted.
  */
 export async function resolveConflict(
   database: Database,
@@ -154,15 +157,31 @@ export async function resolveConflict(
       `"${document}" of vault ${database.name} has no open conflict. Run \`hearth notes conflicts ${database.name}\` to list the open ones.`,
     );
   }
-  const kept =
-    resolution === "newer"
-      ? newest(leaves, document)
-      : named(leaves, resolution.rev, document);
-  const removed = leaves.map((leaf) => leaf._rev).filter((rev) => rev !== kept);
+  const kept = await keptOf(database, leaves, document, resolution);
+  const others = leaves.filter((leaf) => leaf._rev !== kept);
+  const copies =
+    resolution === "both" ? await copyVersions(database, others) : [];
+  const removed = others.map((leaf) => leaf._rev);
   await database.write(
     removed.map((rev) => ({ _id: id, _rev: rev, _deleted: true })),
   );
-  return { document: id, kept, removed };
+  return { document: id, kept, removed, copies };
+}
+
+async function keptOf(
+  database: Database,
+  leaves: readonly CouchDocument[],
+  document: string,
+  resolution: Resolution,
+): Promise<string> {
+  if (resolution === "newer") {
+    return newest(leaves, document);
+  }
+  if (resolution === "both") {
+    const shown = await database.document(leaves[0]?._id ?? "");
+    return shownWithText(leaves, shown?._rev, document);
+  }
+  return named(leaves, resolution.rev, document);
 }
 
 async function idOf(database: Database, document: string): Promise<string> {

@@ -61,7 +61,7 @@ test("a scheduled compaction skips a small vault and reports the reason", async 
   expect(await run("compaction", {}, false)).toMatchObject({
     status: "skipped",
     summary: expect.stringMatching(
-      /^Vault vault-jobs \(0\.\d MB\) not compacted: only 0\.\d MB can be reclaimed\.$/,
+      /^Vault vault-jobs \(\d+ kB\) not compacted: only \d+ kB can be reclaimed\.$/,
     ) as string,
   });
   // A compaction started because of the size is skipped, too.
@@ -74,7 +74,7 @@ test("a requested compaction runs and reports sizes", async () => {
   const { status, summary, details } = await run("compaction");
   expect(status).toBe("done");
   expect(summary).toMatch(
-    /^Vault vault-jobs compacted from \S+ MB to \S+ MB\.$/,
+    /^Vault vault-jobs compacted from \S+ [kM]?B to \S+ [kM]?B\.$/,
   );
   expect(details).toMatchObject({ vaults: [{ vault: VAULT, status: "done" }] });
 });
@@ -97,7 +97,7 @@ test("the drill needs a backup and reports what it compared", async () => {
     "there is no backup of the notes to test",
   );
   expect((await run("notes-backup")).summary).toMatch(
-    /^1 vault with 6 revisions in 0\.0 MB: \S+Z\.$/,
+    /^1 vault with 6 revisions in \d+ kB: \S+Z\.$/,
   );
   expect((await run("notes-drill")).summary).toMatch(
     /restores: vault-jobs with 6 documents, 6 revisions \(6 compared\)\.$/,

@@ -75,6 +75,7 @@ function jobsOnDemand(parts: NotesJobParts): readonly Job[] {
     {
       name: "notes-restore",
       description: "Restore vaults from a backup.",
+      purpose: "restore",
       schedule: onDemand(4 * 3_600_000),
       options: [
         whichBackup(parts.backups),

@@ -172,7 +172,7 @@ function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
         resolution,
       );
       note(
-        `a conflict in vault ${vault} was resolved: version ${resolved.kept} of ${resolved.document} is kept.`,
+        `a conflict in vault ${vault} was resolved: version ${resolved.kept} of ${resolved.document} is kept${resolved.copies.length === 0 ? "" : `, the others as ${resolved.copies.join(", ")}`}.`,
       );
       return resolved;
     },

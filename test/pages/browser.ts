@@ -112,6 +112,15 @@ export async function findViolations(
   );
 }
 
+/** Tables of which a part is hidden, because they are wider than their place. */
+export function clippedTables(page: Page): Promise<readonly string[]> {
+  return page.evaluate(
+    `[...document.querySelectorAll(".scroll")]
+      .filter((each) => each.scrollWidth > each.clientWidth)
+      .map((each) => each.getAttribute("aria-label") + ", by " + (each.scrollWidth - each.clientWidth) + " px")`,
+  );
+}
+
 /** Pixels by which the page is wider than its window. */
 export function overflowOf(page: Page): Promise<number> {
   return page.evaluate(

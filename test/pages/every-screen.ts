@@ -2,14 +2,20 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
-import { findViolations, openPage, overflowOf, SCREENS } from "./browser.ts";
+import {
+  clippedTables,
+  findViolations,
+  openPage,
+  overflowOf,
+  SCREENS,
+} from "./browser.ts";
 
 /** Together these cover every colour and layout. */
 const EXAMINED = ["desk", "desk-dark", "phone"];
 
 /**
- * Opens a page on every screen and checks its heading, that the browser reports no errors, that nothing overflows with all
- * details open, that no name became markup, and that axe-core finds no violation. Pictures are named after `name`.
+ * Opens a page on every screen and checks its heading, that the browser reports no errors, that nothing overflows and no table
+ * is clipped with all details open, that no name became markup, and that axe-core finds no violation. Pictures are named after `name`.
  */
 export async function checkEveryScreen(
   browser: Browser,
@@ -38,6 +44,7 @@ export async function checkEveryScreen(
       }
     });
     expect(await overflowOf(page), `${screen.name} overflows`).toBe(0);
+    expect(await clippedTables(page), `${screen.name} clips`).toEqual([]);
     await page.reload();
     await takePicture(page, `${name}-${screen.name}`);
     if (EXAMINED.includes(screen.name)) {

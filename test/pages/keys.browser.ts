@@ -44,6 +44,15 @@ test("an empty list explains how to create a key", async () => {
   await page.context().close();
 });
 
+/** The times of a call some milliseconds ago. */
+function during(ago: number, tookMs: number) {
+  const end = Date.now() - ago;
+  return {
+    started_at: new Date(end - tookMs).toISOString(),
+    ended_at: new Date(end).toISOString(),
+  };
+}
+
 /** Keys of a household in every state. */
 async function fillHousehold(): Promise<string> {
   const month = { budget_duration: "1mo" };
@@ -57,7 +66,7 @@ async function fillHousehold(): Promise<string> {
         spend,
         prompt_tokens: 900 + index * 37,
         model_group: index % 3 === 0 ? "claude-small" : "gpt-mini",
-        ended_at: new Date(Date.now() - index * 86_400_000).toISOString(),
+        ...during(index * 86_400_000, 700 + ((index * 377) % 900)),
       })),
     );
     return token;
@@ -86,7 +95,7 @@ test("each state of a key has a shape and a word, each budget a meter", async ()
   const states = await page.locator("tbody .state").allInnerTexts();
   expect(states.map((each) => each.trim().replace(/ \d.*/, ""))).toEqual([
     "active",
-    "active",
+    "nearly used up",
     "active until",
     "blocked",
     "over budget",
@@ -97,6 +106,10 @@ test("each state of a key has a shape and a word, each budget a meter", async ()
   await takePicture(page, "keys-usual");
   await page.goto(`${testbed.address}/keys/${token}`);
   expect(await main(page)).toContain("Show table");
+  expect(await main(page)).toMatch(
+    /Latest calls[^]*All calls of this key[^]*Budgets/i,
+  );
+  expect(await main(page)).toMatch(/median of the last 20 answers/);
   await takePicture(page, "key-usual");
   await page.context().close();
 });
@@ -285,6 +298,39 @@ test("hostile names run nothing and fit every screen", async () => {
   await page.context().close();
 });
 
+test("the page of a busy key is of a sensible length on a phone", async () => {
+  const key = await fixture.createKey({ key_alias: "busy", rpm_limit: 2 });
+  await fixture.spend(
+    ...Array.from({ length: 60 }, (_, index) => ({
+      api_key: hashKey(key),
+      model_group: `model-${index % 9}`,
+      spend: 0.01,
+      ...during(index * 3_600_000, 800),
+      ...(index % 7 === 0 ? { status: "failure" as const } : {}),
+    })),
+  );
+  for (let call = 0; call < 25; call++) {
+    await fixture.chat(key, "hi", { model: call % 2 === 0 ? "none" : "mock" });
+  }
+  const { page } = await openPage(browser, { width: 360, scheme: "light" });
+  await page.goto(`${testbed.address}/keys/${hashKey(key)}`);
+  await expect
+    .poll(async () => {
+      await page.reload();
+      return main(page);
+    }, PATIENT)
+    .toMatch(/invalid request error\s+\d+/);
+  expect(
+    await page.locator("[aria-label='Rejected calls'] tbody tr").count(),
+  ).toBe(2);
+  const height = await page.evaluate<number>(
+    "document.documentElement.scrollHeight",
+  );
+  await takePicture(page, "key-busy-phone");
+  expect(height).toBeLessThan(4300);
+  await page.context().close();
+});
+
 test("a form of another origin changes nothing", async () => {
   const token = hashKey(await fixture.createKey({ key_alias: "guarded" }));
   const { page } = await openPage(browser, desk);
@@ -341,7 +387,7 @@ describe("ten thousand keys", () => {
     await page.getByRole("link", { name: /^blocked/ }).click();
     await page.getByText("1 to 11 of 11", { exact: true }).waitFor();
     await page.goto(`${testbed.address}/keys`);
-    await page.getByRole("searchbox").fill("MANY-9999");
+    await page.getByLabel("Search by name").fill("MANY-9999");
     await page.keyboard.press("Enter");
     await page.getByText("1 to 1 of 1", { exact: true }).waitFor();
     await page.goto(`${testbed.address}/keys?page=99999`);

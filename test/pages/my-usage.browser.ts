@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import {
+  clippedTables,
   findViolations,
   openBrowser,
   openPage,
@@ -13,6 +14,7 @@ import {
   SCREENS,
   type Watched,
 } from "./browser.ts";
+import { takePicture } from "./every-screen.ts";
 
 /** Changes reach the gateway by a notification, which may be slow on a busy machine. */
 const PATIENT = { timeout: 20_000 };
@@ -112,10 +114,12 @@ for (const screen of SCREENS) {
       const { page, complaints } = await open(screen);
       await show(page, keys[which]);
       expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+      await takePicture(page, `me-${which}-${screen.name}`);
       for (const summary of await page.locator("summary").all()) {
         await summary.click();
       }
       expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+      expect(await clippedTables(page)).toEqual([]);
       expect(await violationsHere(page)).toEqual([]);
       expect(await page.title()).toContain("· Hearth");
       expect(complaints).toEqual([]);

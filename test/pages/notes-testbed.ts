@@ -109,6 +109,31 @@ export async function encryptedConflict(
   });
 }
 
+/** A note in two versions, written as devices do without encryption: the id is the path in lower case. */
+export async function plainConflict(
+  testbed: NotesConsole,
+  vault: string,
+  path: string,
+  texts: readonly [string, string],
+): Promise<void> {
+  await ask(`${testbed.store.url}/${vault}/_bulk_docs`, {
+    json: {
+      new_edits: false,
+      docs: texts.map((data, at) => ({
+        _id: path.toLowerCase(),
+        _rev: `1-${"ab".charAt(at).repeat(32)}`,
+        type: "plain",
+        path,
+        children: ["h:text"],
+        eden: { "h:text": { data, epoch: 1 } },
+        ctime: 0,
+        mtime: at,
+        size: data.length,
+      })),
+    },
+  });
+}
+
 /** The devices' entries in the vault's milestone. */
 export async function introduce(
   testbed: NotesConsole,

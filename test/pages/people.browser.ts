@@ -115,7 +115,16 @@ test("a team pays for its members, each with a budget", async () => {
     user_id: "bob",
     spend: 0.5,
   });
-  await page.reload();
+  await fixture.createKey({ team_id: "kitchen", user_id: "carl" });
+  await page.goto(`${testbed.address}/users/user?id=carl`);
+  expect(await main(page)).toMatch(
+    /Not a member of any team\.\s+Keys of this user are paid by:\s+Kitchen/,
+  );
+  await page.goto(`${testbed.address}/users/user?id=default_user_id`);
+  expect(await main(page)).toContain(
+    "The gateway books calls with the master key to this user.",
+  );
+  await page.goto(`${testbed.address}/teams/team?id=kitchen`);
   expect(await page.textContent("h1")).toBe(
     "Kitchen has spent $ 0.50 of $ 5.00.",
   );

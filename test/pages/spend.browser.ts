@@ -5,6 +5,7 @@ import { hashKey } from "../../gateway/access/keys.ts";
 import { query } from "../../gateway/database/pool.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl, throwAwayDatabase } from "../servers/database.ts";
+import { MASTER_KEY } from "../servers/gateway.ts";
 import { openBrowser, openPage } from "./browser.ts";
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen } from "./every-screen.ts";
@@ -153,6 +154,40 @@ test("sums of the page and its CSV match the ledger in every dimension", async (
     }
   }
   await page.context().close();
+});
+
+test("a number of failed calls leads to these calls", async () => {
+  const testbed = await startConsoleTestbed({
+    services: [],
+    databaseUrl: readerUrl(spending.databaseUrl, "supervisor"),
+    env: { GATEWAY_URL: spending.url, PROXY_MASTER_KEY: MASTER_KEY },
+  });
+  testbeds.push(testbed);
+  const day = (ago: number) =>
+    new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10);
+  const { page } = await openPage(browser, desk);
+  await page.goto(
+    `${testbed.address}/spend?by=key&from=${day(24)}&until=${day(1)}`,
+  );
+  const row = page.locator("tbody tr", { hasText: "editor" }).last();
+  const failed = row.locator("a[href*=failure]");
+  const count = await failed.innerText();
+  await failed.click();
+  expect(await page.textContent("h1")).toBe(
+    `${count} failed call${count === "1" ? "" : "s"}.`,
+  );
+  const rows = page.locator("tbody tr");
+  expect(await rows.count()).toBe(Number(count));
+  expect(await page.locator("main").innerText()).toContain("key editor");
+  await page.getByRole("link", { name: "all", exact: true }).click();
+  expect(await rows.count()).toBeGreaterThan(Number(count));
+  await rows.first().getByRole("link", { name: "editor" }).click();
+  expect(await page.textContent("h1")).toContain("editor");
+  await page.context().close();
+  await checkEveryScreen(browser, `${testbed.address}/spend/calls?page=2`, {
+    name: "calls",
+    heading: /^\d+ calls\.$/,
+  });
 });
 
 test("a new call is shown at once next to cached days", async () => {

@@ -63,8 +63,15 @@ describe("the heading above all jobs", () => {
   });
 });
 
+function rowsOf(
+  jobs: readonly JobView[],
+  optionsOf: Parameters<typeof viewJobs>[1] = () => [],
+) {
+  return viewJobs(jobs, optionsOf, now).groups.flatMap((group) => group.jobs);
+}
+
 test("failed jobs come first, then running ones, then by next run", () => {
-  const { jobs, failed: needs } = viewJobs(
+  const { groups, failed: needs } = viewJobs(
     [
       job({ name: "late", nextAt: now + 9 }),
       job({ name: "asked", nextAt: null, cron: null }),
@@ -75,7 +82,8 @@ test("failed jobs come first, then running ones, then by next run", () => {
     () => [],
     now,
   );
-  expect(jobs.map(({ name }) => name)).toEqual([
+  expect(groups.map(({ title }) => title)).toEqual(["Routine"]);
+  expect(groups[0]?.jobs.map(({ name }) => name)).toEqual([
     "broken",
     "busy",
     "soon",
@@ -91,11 +99,28 @@ test("failed jobs come first, then running ones, then by next run", () => {
       command: "hearth jobs run broken",
     },
   ]);
-  expect(jobs.at(-1)).toMatchObject({ next: "on demand", schedule: null });
+  expect(groups[0]?.jobs.at(-1)).toMatchObject({
+    next: "on demand",
+    schedule: null,
+  });
+});
+
+test("restores are separate from routine jobs", () => {
+  const { groups } = viewJobs(
+    [job({ name: "notes-restore", purpose: "restore" }), job()],
+    () => [],
+    now,
+  );
+  expect(
+    groups.map(({ title, jobs }) => [title, jobs.map(({ name }) => name)]),
+  ).toEqual([
+    ["Routine", ["sweep"]],
+    ["Restore after a loss", ["notes-restore"]],
+  ]);
 });
 
 test("a running job shows progress and remaining time", () => {
-  const { jobs } = viewJobs([job({ running })], () => [], now);
+  const jobs = rowsOf([job({ running })]);
   expect(jobs[0]?.progress).toEqual({
     id: 7,
     text: "the hall",
@@ -115,27 +140,23 @@ test("a failed attempt shows when it is retried", () => {
       nextTryAt: now + 4 * MINUTE_MS,
     },
   });
-  const { jobs } = viewJobs([job({ running: waiting })], () => [], now);
+  const jobs = rowsOf([job({ running: waiting })]);
   expect(jobs[0]?.progress?.words).toBe(
     "running for 5 min, attempt 2 failed, retrying in 4 min",
   );
 });
 
 test("options are fields; a choice starts with its default", () => {
-  const { jobs } = viewJobs(
-    [job()],
-    () => [
-      {
-        name: "vault",
-        kind: "choice",
-        label: "Vault",
-        values: () => ["notes"],
-        otherwise: "all",
-      },
-      { name: "force", kind: "tick", label: "Anyway" },
-    ],
-    now,
-  );
+  const jobs = rowsOf([job()], () => [
+    {
+      name: "vault",
+      kind: "choice",
+      label: "Vault",
+      values: () => ["notes"],
+      otherwise: "all",
+    },
+    { name: "force", kind: "tick", label: "Anyway" },
+  ]);
   expect(jobs[0]?.fields).toEqual([
     {
       name: "vault",

@@ -57,7 +57,7 @@ function hasFailed({ last, running }: JobView): boolean {
   return running === null && last?.status === "failed";
 }
 
-/** All jobs: failed ones first, then running ones, then by their next run. */
+/** All jobs, routine work apart from restores: failed ones first, then running ones, then by their next run. */
 export function viewJobs(
   jobs: readonly JobView[],
   optionsOf: (name: string) => readonly JobOption[],
@@ -71,8 +71,11 @@ export function viewJobs(
       (a.nextAt ?? Infinity) - (b.nextAt ?? Infinity) ||
       (a.name < b.name ? -1 : 1),
   );
+  const rows = (purpose: JobView["purpose"]) =>
+    sorted
+      .filter((job) => job.purpose === purpose)
+      .map((job) => viewJob(job, optionsOf(job.name), now));
   return {
-    timeZone: jobs[0]?.timeZone ?? "",
     failed: sorted.filter(hasFailed).map(({ name, last }) => ({
       name,
       text: last?.text ?? "",
@@ -80,10 +83,11 @@ export function viewJobs(
       since: last === null ? "" : ago(last.endedAt ?? last.startedAt, now),
       command: `hearth jobs run ${name}`,
     })),
-    jobs: sorted.map((job) => ({
-      ...viewJob(job, optionsOf(job.name), now),
-      idle: job.running === null && job.last === null && job.nextAt === null,
-    })),
+    groups: [
+      { title: "Routine", jobs: rows(undefined) },
+      { title: "Restore after a loss", jobs: rows("restore") },
+    ].filter((group) => group.jobs.length > 0),
+    count: jobs.length,
     noSchedules: jobs.every(({ cron }) => cron === null),
   };
 }

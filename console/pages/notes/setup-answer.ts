@@ -9,9 +9,10 @@ export async function viewSetup(answer: SetupAnswer, title: string) {
     // The page has a field for the address.
     advice: answer.advice.map((each) => each.replace(" with --url", "")),
     path: `/notes/${encodeURIComponent(answer.vault)}`,
+    // A camera needs a few pixels per module, also from a screen of low density.
     qr: await qrcode.toDataURL(answer.setupUri, {
       errorCorrectionLevel: "L",
-      scale: 3,
+      scale: 6,
       margin: 4,
     }),
   };

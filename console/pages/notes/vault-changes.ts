@@ -11,9 +11,12 @@ const confirmForm = z.object({ confirm: z.string().default("") });
 const seedForm = confirmForm.extend({ accept: z.literal("true").optional() });
 const resolveForm = z.object({
   document: z.string("note is required").max(10_000),
-  keep: z.union([z.literal("newer"), z.string().regex(/^\d+-[0-9a-f]+$/)], {
-    error: "version is required",
-  }),
+  keep: z.union(
+    [z.enum(["newer", "both"]), z.string().regex(/^\d+-[0-9a-f]+$/)],
+    {
+      error: "version is required",
+    },
+  ),
 });
 const MAX_NAME_LENGTH = 100;
 
@@ -24,15 +27,19 @@ export function registerVaultChanges(
 ): void {
   atVault(server, "resolve", async (request, reply, vault) => {
     const { document, keep } = needForm(request, resolveForm);
-    const { kept } = await acts.resolve(
+    const { kept, copies } = await acts.resolve(
       vault,
       document,
-      keep === "newer" ? "newer" : { rev: keep },
+      keep === "newer" || keep === "both" ? keep : { rev: keep },
     );
+    const also =
+      copies.length === 0
+        ? ""
+        : `, the other as ${copies.join(", ").slice(0, MAX_NAME_LENGTH)}`;
     return redirectWithMessage(
       reply,
       `${PATH}/${encodeURIComponent(vault)}`,
-      `Version ${kept.slice(0, 8)} of ${document.slice(0, MAX_NAME_LENGTH)} kept. Devices update on their next sync.`,
+      `Version ${kept.slice(0, 8)} of ${document.slice(0, MAX_NAME_LENGTH)} kept${also}. Devices update on their next sync.`,
     );
   });
   atVault(server, "restore-seed", async (request, reply, vault) => {

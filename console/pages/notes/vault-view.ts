@@ -4,6 +4,7 @@ import type {
   Conflict,
   ConflictVersion,
 } from "../../../supervisor/vaults/conflicts.ts";
+import { canKeepBoth } from "../../../supervisor/vaults/keep-both.ts";
 import { growthWords } from "../../../supervisor/vaults/growth.ts";
 import { rowsOf } from "../../../supervisor/vaults/space.ts";
 import type { VaultGrowth } from "../../../supervisor/vaults/vault-acts.ts";
@@ -157,6 +158,11 @@ function viewConflict(
     device: conflict.device,
     since: ago(conflict.firstSeen, now),
     newest: newest?.rev ?? null,
+    canKeepBoth: canKeepBoth(
+      conflict.document,
+      conflict.path,
+      conflict.versions,
+    ),
     versions: versions.map((version) => ({
       rev: version.rev,
       letter: version.letter,

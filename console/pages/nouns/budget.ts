@@ -22,6 +22,7 @@ export interface Budgeted {
 
 /** From this share on the meter warns. */
 const NEARLY_USED = 0.8;
+export const NEARLY_USED_WORD = "nearly used up";
 
 export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
   const { spend, budget_in_force: budget } = row;
@@ -55,16 +56,21 @@ function lookOf(share: number): Look {
   return share >= NEARLY_USED ? "warn" : "ok";
 }
 
-/** The state of a user or a team. */
-export function stateOfBudget({
+/** Whether the larger part of a budget is used, so that a person should know. */
+export function isNearlyUsed({
   spend,
   budget_in_force: budget,
-  blocked,
-}: Budgeted & { readonly blocked?: unknown }): {
+}: Budgeted): boolean {
+  return budget !== null && spend >= budget * NEARLY_USED;
+}
+
+/** The state of a user or a team. */
+export function stateOfBudget(row: Budgeted & { readonly blocked?: unknown }): {
   readonly look: Look;
   readonly word: string;
 } {
-  if (blocked === true) {
+  const { spend, budget_in_force: budget } = row;
+  if (row.blocked === true) {
     return { look: "rest", word: "blocked" };
   }
   if (budget === null) {
@@ -72,7 +78,9 @@ export function stateOfBudget({
   }
   return spend >= budget
     ? { look: "warn", word: "over budget" }
-    : { look: "ok", word: "within budget" };
+    : isNearlyUsed(row)
+      ? { look: "warn", word: NEARLY_USED_WORD }
+      : { look: "ok", word: "within budget" };
 }
 
 export function spendHeading(

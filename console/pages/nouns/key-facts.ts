@@ -1,13 +1,14 @@
 import type { AdminApi } from "../../../supervisor/gateway/admin-api.ts";
 import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
 import {
-  calls,
+  callPage,
   keyUsage,
   refusals,
   type Call,
   type KeyUsage,
   type Refusals,
 } from "../../../supervisor/gateway/usage.ts";
+import { EVER } from "../calls/calls-view.ts";
 
 /** What the page of a key and `hearth keys show` show. */
 export interface KeyFacts {
@@ -15,6 +16,7 @@ export interface KeyFacts {
   readonly usage: KeyUsage;
   /** Of the last 24 hours. */
   readonly refusals: Refusals;
+  /** The latest, newest first. */
   readonly calls: readonly Call[];
   /** IANA name. */
   readonly timeZone: string;
@@ -22,8 +24,10 @@ export interface KeyFacts {
   readonly now: number;
 }
 
-const SHOWN_CALLS = 10;
-const SHOWN_REFUSALS = 20;
+/** Enough for a 95th percentile. */
+const READ_CALLS = 100;
+/** Enough to find the latest message of each reason. */
+const READ_REFUSALS = 100;
 
 export async function readKeyFacts(
   api: AdminApi,
@@ -33,8 +37,11 @@ export async function readKeyFacts(
   const { token } = key;
   const [usage, rejected, last] = await Promise.all([
     api.ask("GET", `/key/usage?key=${token}`),
-    api.ask("GET", `/refusals?api_key=${token}&page_size=${SHOWN_REFUSALS}`),
-    api.ask("GET", `/spend/logs?api_key=${token}&page_size=${SHOWN_CALLS}`),
+    api.ask("GET", `/refusals?api_key=${token}&page_size=${READ_REFUSALS}`),
+    api.ask(
+      "GET",
+      `/spend/logs/v2?api_key=${token}&page_size=${READ_CALLS}&start_date=${EVER.from}&end_date=${EVER.until}`,
+    ),
   ]);
   return {
     key,
@@ -42,6 +49,6 @@ export async function readKeyFacts(
     now: Date.now(),
     usage: keyUsage.parse(usage),
     refusals: refusals.parse(rejected),
-    calls: calls.parse(last),
+    calls: callPage.parse(last).data,
   };
 }

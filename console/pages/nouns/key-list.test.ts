@@ -86,7 +86,7 @@ test("a row shows spend, budget, reset time, owner and last use", () => {
         text: "anna-laptop",
         note: "sk-...abcd",
       },
-      { kind: "state", look: "ok", word: "active" },
+      { kind: "state", look: "warn", word: "nearly used up" },
       { kind: "number", text: "$ 4.75" },
       {
         kind: "budget",
@@ -116,6 +116,8 @@ test("a row shows spend, budget, reset time, owner and last use", () => {
       expires: "2026-12-24T18:00:00.000Z",
     },
   ]).list.rows;
+  const [calm] = view({}, [{ ...key, spend: 3.99 }]).list.rows;
+  expect(calm?.[1]).toMatchObject({ look: "ok", word: "active" });
   expect(bare).toMatchObject([
     { text: "sk-...abcd", note: "" },
     { word: "active until 24 Dec, 18:00" },

@@ -7,6 +7,7 @@ import {
 import { ownerNames } from "../../../supervisor/gateway/owners.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { ago, grouped, moment, readable } from "../../../core/words.ts";
+import { isNearlyUsed, NEARLY_USED_WORD } from "./budget.ts";
 import { KEY_STATE_WORDS } from "./key-states.ts";
 import { gatewayQuery, listHref, type ListQuery } from "./list-view.ts";
 import type { NounFilter, NounList } from "./noun.ts";
@@ -40,12 +41,18 @@ export const KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] = [
   stateColumn(keyState),
   ...budgetColumns(),
   OWNER_COLUMN,
-  textColumn("Last used", (key, { now }) => lastUseOf(key, now)),
+  {
+    ...textColumn("Last used", (key, { now }) => lastUseOf(key, now)),
+    sort: "last_used_at",
+  },
 ];
 
 /** The columns on the page of an owner. */
 export const OWNED_KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] =
   KEY_COLUMNS.filter((column) => column !== OWNER_COLUMN);
+
+/** Looking up the last use of each key takes too long for a page of more. */
+const MAX_SORTED_BY_USE = 1000;
 
 /** The list of keys; `counter` counts them by state. */
 export function keyList(counter: KeyCounter): NounList<UsedKeyRow> {
@@ -59,6 +66,10 @@ export function keyList(counter: KeyCounter): NounList<UsedKeyRow> {
       command: "hearth keys new --user anna --budget 5 --per 1mo",
     },
     columns: KEY_COLUMNS,
+    firstSort: async () =>
+      sum(await counter.count()) > MAX_SORTED_BY_USE
+        ? "created_at"
+        : "last_used_at",
     states: KEY_STATES,
     read: async (context, query) => {
       const [counts, page] = await Promise.all([
@@ -191,18 +202,25 @@ export function lastUseOf(key: UsedKeyRow, now: number): string {
     : ago(Date.parse(key.last_used_at), now);
 }
 
-/** An active key that expires shows when. */
+/** An active key that expires shows when; one whose budget is nearly used warns. */
 export function keyState(
   key: UsedKeyRow,
   timeZone: string,
 ): { readonly look: Look; readonly word: string } {
   const { look, word } = KEY_STATE_WORDS[key.state];
-  return key.state === "active" && key.expires !== null
+  if (key.state !== "active") {
+    return { look, word };
+  }
+  const until =
+    key.expires === null
+      ? ""
+      : ` until ${moment(Date.parse(key.expires), timeZone)}`;
+  return isNearlyUsed(key)
     ? {
-        look,
-        word: `${word} until ${moment(Date.parse(key.expires), timeZone)}`,
+        look: "warn",
+        word: `${NEARLY_USED_WORD}${until === "" ? "" : `, ${word}${until}`}`,
       }
-    : { look, word };
+    : { look, word: `${word}${until}` };
 }
 
 function sum(counts: KeyCounts): number {

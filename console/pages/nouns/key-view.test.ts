@@ -31,6 +31,12 @@ const key: UsedKeyRow = {
   team_alias: null,
 };
 
+const logged = {
+  request_duration_ms: 20,
+  api_key: key.token,
+  metadata: { user_api_key_alias: "anna", error_information: null },
+};
+
 const facts: KeyFacts = {
   key,
   usage: {
@@ -61,7 +67,7 @@ const facts: KeyFacts = {
         model: "",
         spend: 4,
         api_requests: 1200,
-        failed_requests: 0,
+        failed_requests: 12,
         total_tokens: 18_204,
       },
     ],
@@ -78,6 +84,18 @@ const facts: KeyFacts = {
         message: "Slow down.",
       },
     ],
+    counts: [
+      {
+        type: "rate_limit_exceeded",
+        count: 30,
+        last_at: "2026-11-21T10:02:00.000Z",
+      },
+      {
+        type: "blocked",
+        count: 1,
+        last_at: "2026-11-20T14:00:00.000Z",
+      },
+    ],
     total: 31,
   },
   calls: [
@@ -89,6 +107,7 @@ const facts: KeyFacts = {
       cache_hit: "True",
       status: "success",
       payer: null,
+      ...logged,
     },
     {
       endTime: "2026-11-20T10:00:00.000Z",
@@ -98,6 +117,7 @@ const facts: KeyFacts = {
       cache_hit: "False",
       status: "success",
       payer: "key:a",
+      ...logged,
     },
   ],
   timeZone: "UTC",
@@ -108,15 +128,34 @@ test("a key's page shows remaining budget, limits and rejected calls", () => {
   const view = viewKey(facts);
   expect(view).toMatchObject({
     title: "anna has $ 1.00 of $ 5.00 left.",
-    look: "ok",
+    look: "warn",
     budgets: [{ of: "member", name: "anna", left: "$ 1.00" }],
     limits: [{ what: "requests per minute", allowed: "60", left: "12" }],
     everyModel: false,
     models: [{ id: "mock", pending: true }],
     days: [{ day: "2026-11-20", spend: "$ 4.00" }],
-    byModel: [{ model: "unknown", calls: "1,200", failed: "" }],
-    refused: "31 rejected calls in the last 24 hours; showing the latest 1.",
-    refusals: [{ at: "10:02", why: "rate limit exceeded", model: "" }],
+    byModel: [{ model: "unknown", calls: "1,200", failed: "12" }],
+    figures: [
+      { name: "Calls", value: "1,200" },
+      {
+        name: "Failed",
+        value: "12",
+        note: "1 % of calls",
+        href: `/spend/calls?status=failure&key=${key.token}&from=2026-10-23`,
+      },
+      { name: "Latency", value: "–" },
+      { name: "Rejected", value: "31" },
+    ],
+    refused: "31 rejected calls in the last 24 hours.",
+    refusals: [
+      {
+        why: "rate limit exceeded",
+        count: "30",
+        at: "21 Nov, 10:02",
+        message: "Slow down.",
+      },
+      { why: "blocked", count: "1", at: "20 Nov, 14:00", message: "" },
+    ],
     calls: [
       { model: "mock", word: "answered from the cache" },
       { model: "manual correction or import" },
@@ -146,6 +185,19 @@ test.each([
     title,
     look,
   });
+});
+
+test("a key of the master key says so", () => {
+  const created = { ...key, created_by: "default_user_id" };
+  expect(viewKey({ ...facts, key: created }).facts).toContain(
+    "created 1 Nov, 09:00 with the master key",
+  );
+});
+
+test("many calls are cut to the latest", () => {
+  const [call] = facts.calls;
+  const many = Array.from({ length: 40 }, () => call ?? expect.fail());
+  expect(viewKey({ ...facts, calls: many }).calls).toHaveLength(8);
 });
 
 test("without spend there is no chart", () => {

@@ -1,23 +1,26 @@
 import { inWords } from "../../../core/duration.ts";
-import { ownerNames } from "../../../supervisor/gateway/owners.ts";
-import type {
-  Call,
-  KeyUsage,
-  Refusals,
-} from "../../../supervisor/gateway/usage.ts";
+import { MASTER_USER, ownerNames } from "../../../supervisor/gateway/owners.ts";
+import type { KeyUsage, Refusals } from "../../../supervisor/gateway/usage.ts";
 import { drawColumns } from "../../../core/charts.ts";
-import { viewBudget } from "./budget.ts";
+import { latencyOf, viewCall } from "../calls/call-rows.ts";
+import { callsHref } from "../calls/calls-view.ts";
+import { isNearlyUsed, viewBudget } from "./budget.ts";
 import type { Look } from "../../../core/shapes.ts";
 import {
   ago,
-  clock,
   grouped,
   moment,
   money,
+  percent,
   readable,
 } from "../../../core/words.ts";
 import type { KeyFacts } from "./key-facts.ts";
 import { keyState, keyTitle, lastUseOf } from "./key-list.ts";
+
+/** Of many; all of them are in the table of calls. */
+const SHOWN_CALLS = 8;
+/** The others are folded. */
+const SHOWN_MODELS = 12;
 
 /** What templates/key.eta shows. */
 export type KeyView = ReturnType<typeof viewKey>;
@@ -34,16 +37,66 @@ export function viewKey(facts: KeyFacts) {
       id,
       pending: status === "pending",
     })),
+    shownModels: SHOWN_MODELS,
     ...viewSpend(usage),
+    figures: viewFigures(facts),
     refused: refusalsSentence(refusals),
-    refusals: refusals.refusals.map((each) => ({
-      at: clock(Date.parse(each.at), timeZone),
-      why: each.type.replaceAll("_", " "),
-      model: each.model ?? "",
-      message: each.message,
-    })),
-    calls: facts.calls.map((call) => viewCall(call, timeZone)),
+    refusals: viewRefusals(refusals, timeZone),
+    calls: facts.calls
+      .slice(0, SHOWN_CALLS)
+      .map((call) => viewCall(call, timeZone)),
+    allCalls: callsHref({ key: key.token }),
   };
+}
+
+/** How the calls go. */
+function viewFigures({ key, usage, refusals, calls }: KeyFacts) {
+  const sum = (field: "api_requests" | "failed_requests") =>
+    usage.by_model.reduce((all, each) => all + each[field], 0);
+  const [all, failed] = [sum("api_requests"), sum("failed_requests")];
+  const latency = latencyOf(calls);
+  return [
+    { name: "Calls", value: grouped(all), note: "last 30 days", href: null },
+    {
+      name: "Failed",
+      value: grouped(failed),
+      note: all === 0 ? "" : `${percent(failed / all)} of calls`,
+      href:
+        failed === 0
+          ? null
+          : callsHref({
+              status: "failure",
+              key: key.token,
+              from: usage.start_date,
+            }),
+    },
+    {
+      name: "Latency",
+      value: latency?.median ?? "–",
+      note: latency?.note ?? "no answers yet",
+      href: null,
+    },
+    {
+      name: "Rejected",
+      value: grouped(refusals.total),
+      note: "last 24 hours",
+      href: null,
+    },
+  ];
+}
+
+/** A row for each reason, with its latest rejection, the most frequent first. */
+function viewRefusals({ counts, refusals }: Refusals, timeZone: string) {
+  return counts.map(({ type, count, last_at }) => {
+    const latest = refusals.find((each) => each.type === type);
+    return {
+      why: type.replaceAll("_", " "),
+      count: grouped(count),
+      at: moment(Date.parse(last_at), timeZone),
+      model: latest?.model ?? "",
+      message: latest?.message ?? "",
+    };
+  });
 }
 
 function verdictOf({ key, timeZone, now }: KeyFacts): {
@@ -71,7 +124,7 @@ function verdictOf({ key, timeZone, now }: KeyFacts): {
           budget === null
             ? `${name} is active, without a budget.`
             : `${name} has ${money(budget - spend)} of ${money(budget)} left.`,
-        look: "ok",
+        look: isNearlyUsed(key) ? "warn" : "ok",
       };
   }
 }
@@ -80,7 +133,7 @@ function factsOf({ key, usage, timeZone, now }: KeyFacts): readonly string[] {
   return [
     ...(key.key_alias === null ? [] : [key.key_name]),
     `owner: ${ownerNames(key)}`,
-    `created ${moment(Date.parse(key.created_at), timeZone)}${key.created_by === null ? "" : ` by ${key.created_by}`}`,
+    `created ${moment(Date.parse(key.created_at), timeZone)}${creatorOf(key)}`,
     ...(key.state === "active" && key.expires !== null
       ? [keyState(key, timeZone).word]
       : []),
@@ -89,6 +142,13 @@ function factsOf({ key, usage, timeZone, now }: KeyFacts): readonly string[] {
       : `last used ${lastUseOf(key, now)}`,
     `${money(usage.total_spend)} in total`,
   ];
+}
+
+function creatorOf({ created_by: by }: KeyFacts["key"]): string {
+  if (by === null) {
+    return "";
+  }
+  return by === MASTER_USER ? " with the master key" : ` by ${readable(by)}`;
 }
 
 function viewBudgets({ key, usage, timeZone }: KeyFacts) {
@@ -132,26 +192,10 @@ function viewSpend(usage: KeyUsage) {
   };
 }
 
-function refusalsSentence({ refusals, total }: Refusals): string {
-  if (total === 0) {
-    return "No rejected calls in the last 24 hours.";
-  }
-  const shown =
-    total > refusals.length ? `; showing the latest ${refusals.length}` : "";
-  return `${grouped(total)} rejected ${total === 1 ? "call" : "calls"} in the last 24 hours${shown}.`;
-}
-
-function viewCall(call: Call, timeZone: string) {
-  return {
-    at: moment(Date.parse(call.endTime), timeZone),
-    model:
-      call.payer === null
-        ? (call.model_group ?? "unknown")
-        : "manual correction or import",
-    tokens: grouped(call.total_tokens),
-    spend: money(call.spend),
-    ...callWords(call),
-  };
+function refusalsSentence({ total }: Refusals): string {
+  return total === 0
+    ? "No rejected calls in the last 24 hours."
+    : `${grouped(total)} rejected ${total === 1 ? "call" : "calls"} in the last 24 hours.`;
 }
 
 const payerWords: Readonly<Record<string, string>> = {
@@ -170,23 +214,6 @@ const limitWords = {
   tokens: "tokens per minute",
   parallel: "parallel requests",
 } as const;
-
-function callWords({ status, cache_hit: hit }: Call): {
-  readonly look: Look;
-  readonly word: string;
-} {
-  switch (status) {
-    case "success":
-      return {
-        look: "ok",
-        word: hit === "True" ? "answered from the cache" : "answered",
-      };
-    case "failure":
-      return { look: "bad", word: "failed" };
-    case "interrupted":
-      return { look: "warn", word: "interrupted" };
-  }
-}
 
 const DAY_MS = 86_400_000;
 

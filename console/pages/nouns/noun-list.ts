@@ -16,11 +16,12 @@ export function registerNounList<Row, Item extends NounItem>(
   context: NounContext,
   { address, list }: Noun<Row, Item>,
 ): void {
-  const { read, columns, states, ...words } = list;
+  const { read, columns, states, firstSort, ...words } = list;
   const path = address.list;
   server.get(path, (request, reply) =>
     showingFailures(request, reply, KEYS_PATH, async () => {
-      const query = readList(request.query, sortsOf(list), states);
+      const sorts = sortsOf(list, await firstSort?.(context));
+      const query = readList(request.query, sorts, states);
       const page = await read(context, query);
       const { title, look, rows, total, pages, filters, empty } = page;
       const at = { timeZone: context.timeZone, now: Date.now() };
@@ -41,11 +42,13 @@ export function registerNounList<Row, Item extends NounItem>(
   );
 }
 
-/** Sortable columns; newest first is the default. */
-export function sortsOf({
-  columns,
-}: Pick<NounList<never>, "columns">): readonly string[] {
+/** Sort keys, the default first. */
+export function sortsOf(
+  { columns }: Pick<NounList<never>, "columns">,
+  first: string = "created_at",
+): readonly string[] {
   return [
+    first,
     "created_at",
     ...columns.flatMap(({ sort }) => (sort === undefined ? [] : [sort])),
   ];

@@ -42,6 +42,8 @@ export interface NounList<Row> {
   /** Explains the noun in an empty list. */
   readonly lesson: { readonly text: string; readonly command?: string };
   readonly columns: readonly NounColumn<Row>[];
+  /** What an address without a sort key sorts by; the time of creation when left out. */
+  readonly firstSort?: (context: NounContext) => Promise<string>;
   /** Names of filters; none when left out. */
   readonly states?: readonly string[];
   readonly read: (

@@ -1,6 +1,11 @@
 import type { z } from "zod";
-import { teamName, userName } from "../../../supervisor/gateway/owners.ts";
 import {
+  MASTER_USER,
+  teamName,
+  userName,
+} from "../../../supervisor/gateway/owners.ts";
+import {
+  teamInfo,
   userInfo,
   userPage,
   type ListedUser,
@@ -28,9 +33,10 @@ import { TEAM_ADDRESS } from "./team-address.ts";
 interface User extends NounItem {
   readonly row: z.infer<typeof userInfo>["user_info"];
   readonly teams: z.infer<typeof userInfo>["teams"];
+  readonly ownKeys: z.infer<typeof userInfo>["keys"];
 }
 
-const ADDRESS = addressInQuery("/users", "user");
+export const USER_ADDRESS = addressInQuery("/users", "user");
 
 /** The roles as the gateway calls them, and in words. */
 const ROLES: readonly Choice[] = [
@@ -43,11 +49,14 @@ const ROLES: readonly Choice[] = [
 const COLUMNS: readonly NounColumn<ListedUser>[] = [
   nameColumn(
     (user) => ({
-      href: ADDRESS.href(user.user_id),
+      href: USER_ADDRESS.href(user.user_id),
       text: userName(user),
-      note: present([user.user_id, user.user_email])
-        .filter((text) => text !== userName(user))
-        .join(", "),
+      note: [
+        ...present([user.user_id, user.user_email]).filter(
+          (text) => text !== userName(user),
+        ),
+        ...(user.user_id === MASTER_USER ? ["the master key"] : []),
+      ].join(", "),
     }),
     "Name",
     "user_id",
@@ -83,7 +92,7 @@ const FIELDS: readonly NounField[] = [
 
 export const USER_NOUN: Noun<ListedUser, User> = {
   name: "User",
-  address: ADDRESS,
+  address: USER_ADDRESS,
   list: {
     label: "Users",
     createLabel: "Create user",
@@ -114,7 +123,7 @@ export const USER_NOUN: Noun<ListedUser, User> = {
         const id = String(values["user_id"]);
         return redirectWithMessage(
           reply,
-          ADDRESS.href(id),
+          USER_ADDRESS.href(id),
           `User "${id}" created.`,
         );
       },
@@ -146,20 +155,30 @@ export const USER_NOUN: Noun<ListedUser, User> = {
 };
 
 async function findUser({ api }: NounContext, id: string): Promise<User> {
-  const { user_info: row, teams } = userInfo.parse(
+  const {
+    user_info: row,
+    teams,
+    keys: ownKeys,
+  } = userInfo.parse(
     await api.ask("GET", withQuery("/user/info", { user_id: id })),
   );
-  return { id, title: userName(row), row, teams };
+  return { id, title: userName(row), row, teams, ownKeys };
 }
 
-async function viewUser(context: NounContext, { id, title, row, teams }: User) {
+async function viewUser(
+  context: NounContext,
+  { id, title, row, teams, ownKeys: keys }: User,
+) {
   const budget = viewBudget(row, context.timeZone);
+  const members = new Set(teams.map(({ team_id }) => team_id));
+  const paying = new Set(keys.flatMap(({ team_id }) => team_id ?? []));
   return {
     title: spendHeading(title, budget, row),
+    isMaster: id === MASTER_USER,
     look: stateOfBudget(row).look,
     budget,
     keys: await readOwnedKeys(context, "user", id),
-    facts: present([id, row.user_email, row.user_role]).filter(
+    facts: present([id, row.user_email, roleWords(row.user_role)]).filter(
       (fact) => fact !== title,
     ),
     limits: limitFigures(row),
@@ -167,7 +186,27 @@ async function viewUser(context: NounContext, { id, title, row, teams }: User) {
       href: TEAM_ADDRESS.href(team.team_id),
       name: teamName(team),
     })),
+    payingTeams: await readTeams(
+      context,
+      [...paying].filter((team) => !members.has(team)),
+    ),
   };
+}
+
+const MAX_PAYING_TEAMS = 10;
+
+/** Teams by name; one that cannot be read is named by its id. */
+function readTeams({ api }: NounContext, ids: readonly string[]) {
+  return Promise.all(
+    ids.slice(0, MAX_PAYING_TEAMS).map(async (id) => {
+      const path = withQuery("/team/info", { team_id: id });
+      const answer = await api.ask("GET", path).catch(() => null);
+      return {
+        href: TEAM_ADDRESS.href(id),
+        name: answer === null ? id : teamName(teamInfo.parse(answer).team_info),
+      };
+    }),
+  );
 }
 
 function roleWords(role: string): string {

@@ -30,6 +30,7 @@ import type { Sums } from "../../../supervisor/reports/sums.ts";
 import { drawColumns, drawLines } from "../../../core/charts.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped, moment, money } from "../../../core/words.ts";
+import { allFailedCalls, failedCallsOf } from "./failed-calls.ts";
 import {
   DIMENSIONS,
   fieldsOf,
@@ -130,14 +131,22 @@ export function viewSpend(facts: SpendFacts) {
   const series = seriesOf(facts.calls, period);
   const empty = totals.requests === 0;
   return {
-    subline: `${inFull(period.from)} to ${inFull(period.until)} · time zone ${timeZone}`,
+    subline: `${inFull(period.from)} to ${inFull(period.until)}`,
     stale:
       stale === null
         ? null
         : `${stale.trouble} Figures from ${moment(stale.at, timeZone)}.`,
     findings: callFindings(facts),
     empty,
-    figures: figuresOf({ totals, previous, forecast, change, period }),
+    figures: figuresOf({ totals, previous, forecast, change, period }).map(
+      (figure) => ({
+        ...figure,
+        href:
+          figure.name === "Failed"
+            ? allFailedCalls(period, totals.failed)
+            : null,
+      }),
+    ),
     charts: empty
       ? []
       : [
@@ -184,7 +193,7 @@ function drawPicked({ choice, period, picked, rows }: SpendFacts): ChartView {
   );
 }
 
-function viewTable({ choice, rows, totals }: SpendFacts) {
+function viewTable({ choice, rows, totals, period }: SpendFacts) {
   const { by, sort, order, pick } = choice;
   const columns = columnsFor(by);
   const found = filterAndSort(rows, choice);
@@ -219,14 +228,15 @@ function viewTable({ choice, rows, totals }: SpendFacts) {
       head("name", dimensionNames[by]),
       ...columns.map(({ key, label }) => head(key, label)),
     ],
-    rows: shown.map((row) => ({
-      id: row.id,
-      name: shortName(row.name),
-      href: hrefOf(by, row.id),
-      picked: pick.includes(row.id),
-      cells: columns.map(({ key, write }) => write(row[key])),
+    rows: shown.map((row) => viewRow(row, columns, choice, period)),
+    total: columns.map(({ key, write }) => ({
+      text: write(total[key]),
+      // Of all rows, so not of a filtered table.
+      href:
+        key === "failed" && choice.find === ""
+          ? allFailedCalls(period, total.failed)
+          : null,
     })),
-    total: columns.map(({ key, write }) => write(total[key])),
     range:
       found.length === 0
         ? "0 of 0"
@@ -241,6 +251,24 @@ function viewTable({ choice, rows, totals }: SpendFacts) {
       ...choice,
       pick: pick.filter((id) => !onPage.has(id)),
     }),
+  };
+}
+
+function viewRow(
+  row: Payer,
+  columns: readonly Column[],
+  { by, pick }: SpendChoice,
+  period: Period,
+) {
+  return {
+    id: row.id,
+    name: shortName(row.name),
+    href: hrefOf(by, row.id),
+    picked: pick.includes(row.id),
+    cells: columns.map(({ key, write }) => ({
+      text: write(row[key]),
+      href: key === "failed" ? failedCallsOf(by, row, period) : null,
+    })),
   };
 }
 

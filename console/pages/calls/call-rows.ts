@@ -1,0 +1,80 @@
+import type { Look } from "../../../core/shapes.ts";
+import {
+  grouped,
+  latency,
+  moment,
+  money,
+  readable,
+} from "../../../core/words.ts";
+import type { Call } from "../../../supervisor/gateway/usage.ts";
+
+/** A call as templates/calls-table.eta shows it. */
+export interface CallRow {
+  readonly at: string;
+  readonly model: string;
+  readonly look: Look;
+  readonly word: string;
+  /** The error of a failed call; empty for others. */
+  readonly error: string;
+  readonly latency: string;
+  readonly tokens: string;
+  readonly spend: string;
+}
+
+export function viewCall(call: Call, timeZone: string): CallRow {
+  const isCall = call.payer === null;
+  return {
+    at: moment(Date.parse(call.endTime), timeZone),
+    model: isCall
+      ? (call.model_group ?? "unknown")
+      : "manual correction or import",
+    error: readable(call.metadata.error_information?.error_message ?? ""),
+    latency: isCall ? latency(call.request_duration_ms) : "",
+    tokens: grouped(call.total_tokens),
+    spend: money(call.spend),
+    ...resultOf(call),
+  };
+}
+
+function resultOf({ status, cache_hit: hit }: Call): {
+  readonly look: Look;
+  readonly word: string;
+} {
+  switch (status) {
+    case "success":
+      return {
+        look: "ok",
+        word: hit === "True" ? "answered from the cache" : "answered",
+      };
+    case "failure":
+      return { look: "bad", word: "failed" };
+    case "interrupted":
+      return { look: "warn", word: "interrupted" };
+  }
+}
+
+/** Fewer values have no meaningful 95th percentile. */
+const MIN_FOR_P95 = 20;
+
+/** How long providers took to answer; null without an answer. */
+export function latencyOf(
+  calls: readonly Call[],
+): { readonly median: string; readonly note: string } | null {
+  const took = calls
+    .filter(
+      ({ status, cache_hit: hit, payer }) =>
+        status === "success" && hit === "False" && payer === null,
+    )
+    .map(({ request_duration_ms: ms }) => ms)
+    .toSorted((a, b) => a - b);
+  const at = (share: number) =>
+    latency(took[Math.ceil(took.length * share) - 1] ?? 0);
+  if (took.length === 0) {
+    return null;
+  }
+  const of = `median of the last ${took.length === 1 ? "answer" : `${took.length} answers`}`;
+  return {
+    median: at(0.5),
+    note: took.length < MIN_FOR_P95 ? of : `${of}, 95 % within ${at(0.95)}`,
+  };
+}

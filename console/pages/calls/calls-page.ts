@@ -1,0 +1,84 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import type { Environment } from "../../../core/environment.ts";
+import { teamName, userName } from "../../../supervisor/gateway/owners.ts";
+import {
+  teamInfo,
+  usedKeyRow,
+  userInfo,
+} from "../../../supervisor/gateway/rows.ts";
+import { callPage } from "../../../supervisor/gateway/usage.ts";
+import { showPage } from "../../http/show-page.ts";
+import { keyTitle } from "../nouns/key-list.ts";
+import { withQuery } from "../nouns/noun-address.ts";
+import {
+  openNounContext,
+  showingFailures,
+  type GatewayState,
+  type NounContext,
+} from "../nouns/noun-context.ts";
+import {
+  CALLS_PATH,
+  ledgerQuery,
+  readCallChoice,
+  viewCalls,
+  type CallChoice,
+} from "./calls-view.ts";
+
+/** GET /spend/calls?status=&key=&user=&team=&model=&from=&until=: the calls behind a figure. `timeZone` is an IANA name. */
+export function registerCallsPage(
+  server: FastifyInstance,
+  env: Environment,
+  timeZone: string,
+  gateway: GatewayState,
+): void {
+  const context = openNounContext(env, timeZone, gateway);
+  server.get(CALLS_PATH, (request, reply) =>
+    showingFailures(request, reply, "/spend", async () => {
+      const choice = readCallChoice(request.query);
+      const [page, names] = await Promise.all([
+        context.api.ask("GET", ledgerQuery(choice)),
+        namesOf(context, choice),
+      ]);
+      const view = viewCalls(choice, callPage.parse(page), names, timeZone);
+      const { title, look } = view;
+      return showPage(
+        request,
+        reply,
+        { title, look, current: "/spend" },
+        "calls",
+        view,
+      );
+    }),
+  );
+}
+
+/** Key, user and team of the choice by name; those that were deleted are left out, their calls stay. */
+function namesOf(
+  { api }: NounContext,
+  { key, user, team }: CallChoice,
+): Promise<readonly string[]> {
+  const ask = async (
+    id: string,
+    path: string,
+    nameIn: (answer: unknown) => string,
+  ) => {
+    if (id === "") {
+      return [];
+    }
+    const answer = await api.ask("GET", path).catch(() => null);
+    return answer === null ? [] : [nameIn(answer)];
+  };
+  return Promise.all([
+    ask(key, withQuery("/key/info", { key }), (answer) => {
+      const { info } = z.object({ info: usedKeyRow }).parse(answer);
+      return `key ${keyTitle(info)}`;
+    }),
+    ask(user, withQuery("/user/info", { user_id: user }), (answer) => {
+      return `user ${userName(userInfo.parse(answer).user_info)}`;
+    }),
+    ask(team, withQuery("/team/info", { team_id: team }), (answer) => {
+      return `team ${teamName(teamInfo.parse(answer).team_info)}`;
+    }),
+  ]).then((names) => names.flat());
+}
