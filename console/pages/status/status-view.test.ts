@@ -113,6 +113,8 @@ function html(known: StatusFacts): Promise<string> {
       json: null,
       message: null,
       notice: null,
+      theme: "system",
+      timeZone: null,
       needs: countByPage(status.attention),
     },
     "status",
