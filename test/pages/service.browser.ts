@@ -42,7 +42,7 @@ const SITUATIONS: readonly {
   {
     name: "usual",
     service: "gateway",
-    heading: /^Gateway is up/,
+    heading: /^Gateway (is|has been) up/,
     options: {
       services: ["postgres"],
       programs: ["gateway"],
@@ -73,7 +73,7 @@ const SITUATIONS: readonly {
   {
     name: "empty",
     service: "notes",
-    heading: /^Notes is up/,
+    heading: /^Notes (is|has been) up/,
     options: { services: ["notes"] },
   },
   {
@@ -132,7 +132,7 @@ test("the page follows the restart of a service", async () => {
     const now = pid();
     return now !== null && now !== before;
   });
-  await page.getByRole("heading", { name: /^Gateway is up/ }).waitFor();
+  await page.getByRole("heading", { name: /^Gateway (is|has been) up/ }).waitFor();
   await page.getByText(`pid ${pid()}`).waitFor();
   await page.getByText("State changes and actions").click();
   await page.getByText("restarted by the operator").waitFor();

@@ -66,9 +66,7 @@ export function backupsHeading(facts: BackupsFacts): {
   if (backups.length === 0) {
     return { look: "none", title: "No backups yet." };
   }
-  return facts.offsiteWarning === undefined
-    ? { look: "ok", title: newestWords(backups, now) }
-    : { look: "warn", title: "No off-site backups." };
+  return { look: "ok", title: newestWords(backups, now) };
 }
 
 function newestWords(backups: readonly FoundBackup[], now: number): string {

@@ -58,11 +58,11 @@ function pod(notReadySince: number | null): ServiceStatus["pod"] {
 }
 
 test.each([
-  [check("notes"), undefined, "Notes is up for 1 min.", "ok"],
+  [check("notes"), undefined, "Notes has been up for 1 min.", "ok"],
   [
     check("notes", { state: "down" }),
     undefined,
-    "Notes is down for 1 min.",
+    "Notes has been down for 1 min.",
     "bad",
   ],
   [
@@ -89,17 +89,17 @@ test.each([
     "Notes is restarting.",
     "bad",
   ],
-  [undefined, service("notes"), "Notes is up for 2 min.", "ok"],
+  [undefined, service("notes"), "Notes has been up for 2 min.", "ok"],
   [
     undefined,
     service("notes", { pod: pod(AT - 30_000) }),
-    "Notes is not ready for 30 s.",
+    "Notes has been not ready for 30 s.",
     "warn",
   ],
   [
     undefined,
     service("notes", { pod: pod(null) }),
-    "Notes is up for 2 min.",
+    "Notes has been up for 2 min.",
     "ok",
   ],
 ] as const)("the verdict is a sentence (%#)", (seen, running, title, look) => {

@@ -44,8 +44,14 @@ export function verdictOf(
 ): { readonly title: string; readonly look: Look } {
   const { look, word } = stateIn({ check, service }, name, at);
   const subject = name.charAt(0).toUpperCase() + name.slice(1);
-  const verb = /^(ended|gave)/.test(word) ? "" : "is ";
-  return { look, title: `${subject} ${verb}${word}.` };
+  return { look, title: `${subject} ${verbOf(word)}${word}.` };
+}
+
+function verbOf(word: string): string {
+  if (/^(ended|gave)/.test(word)) {
+    return "";
+  }
+  return /^(up|down|not ready) for /.test(word) ? "has been " : "is ";
 }
 
 /** Whether the state changes soon, so that the page refreshes quickly. */
