@@ -10,7 +10,7 @@ import { calls } from "../supervisor/gateway/usage.ts";
 import { findGateway, gatewayArg, locateGateway } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
 import { complain, paint, print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, UsageError } from "./verb.ts";
 
 interface Message {
   readonly role: "user" | "assistant";
@@ -59,6 +59,11 @@ export const chat = defineVerb({
     }
     if (prompt !== undefined || !process.stdin.isTTY) {
       const content = prompt ?? (await readInput(process.stdin));
+      if (content.trim() === "") {
+        throw new UsageError(
+          'the prompt is empty: give one, for example `hearth chat hearth-echo "Hello"`, or pipe it.',
+        );
+      }
       await exchange(
         gateway,
         model,

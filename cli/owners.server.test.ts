@@ -130,6 +130,10 @@ test("models are listed and tried, and a conversation shows its cost", async () 
   );
   expect(whole).toMatchObject({ model: "mock", cost: expect.any(Number) });
   expect((await hearth("chat", "mokc", "Hello")).code).toBe(1);
+  expect(await hearth("chat", "mock", " ")).toMatchObject({
+    code: 2,
+    error: expect.stringContaining("the prompt is empty"),
+  });
 });
 
 test("shells complete commands, options and names", async () => {
