@@ -1,7 +1,8 @@
 import { html, NOTHING, type Html } from "../../core/html.ts";
 import { money } from "../../core/words.ts";
 import type { OwnUsage } from "../admin/spend/own-usage-answer.ts";
-import { framed, mark, type Look, type Page } from "./frame.ts";
+import type { Look } from "../../core/shapes.ts";
+import { framed, mark, type Page } from "./frame.ts";
 import { MY_USAGE_SCRIPT } from "./my-usage-script.ts";
 import { MY_USAGE_STYLE } from "./my-usage-style.ts";
 import { snippets } from "./snippets.ts";
