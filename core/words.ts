@@ -44,13 +44,26 @@ export function stateWord(state: string): string {
 
 /** "21 Nov, 10:02" in the operator's zone. */
 export function moment(at: number, timeZone: string): string {
+  return momentFormat(timeZone).format(at);
+}
+
+/** "21 Nov, 10:02:05" in the operator's zone. */
+export function momentWithSeconds(at: number, timeZone: string): string {
+  return momentFormat(timeZone, { second: "2-digit" }).format(at);
+}
+
+function momentFormat(
+  timeZone: string,
+  more: Intl.DateTimeFormatOptions = {},
+): Intl.DateTimeFormat {
   return new Intl.DateTimeFormat("en-GB", {
     timeZone,
     day: "numeric",
     month: "short",
     hour: "2-digit",
     minute: "2-digit",
-  }).format(at);
+    ...more,
+  });
 }
 
 /** "10:02" in the operator's zone. */

@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
+import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf, Failure } from "../../core/failure.ts";
+import { listDirectory } from "../../core/list-directory.ts";
+import { Failure } from "../../core/failure.ts";
 
 /** Users and groups that may write a file that root runs. */
 export interface Trusted {
@@ -43,7 +44,7 @@ function findWritable(path: string, trusted: Trusted): string | undefined {
   if (isWritable(stats, trusted)) {
     return path;
   }
-  for (const name of stats.isDirectory() ? namesIn(path) : []) {
+  for (const name of stats.isDirectory() ? listDirectory(path) : []) {
     if (name === SKIPPED) {
       continue;
     }
@@ -53,17 +54,6 @@ function findWritable(path: string, trusted: Trusted): string | undefined {
     }
   }
   return undefined;
-}
-
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") {
-      return [];
-    }
-    throw error;
-  }
 }
 
 function isWritable(stats: Stats, { users, groups }: Trusted): boolean {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { listDirectory } from "../../core/list-directory.ts";
 import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf } from "../../core/failure.ts";
 
@@ -52,16 +53,7 @@ export function momentOf(name: string): number | undefined {
 
 /** Names of the complete backups in `backups/<kind>/`, newest first; none if the directory does not exist. */
 export function listBackups(directory: string): readonly string[] {
-  let names: readonly string[];
-  try {
-    names = readdirSync(directory);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") {
-      return [];
-    }
-    throw error;
-  }
-  return names
+  return listDirectory(directory)
     .filter((name) => momentOf(name) !== undefined)
     .toSorted()
     .toReversed();

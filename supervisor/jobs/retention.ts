@@ -1,7 +1,7 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { listDirectory } from "../../core/list-directory.ts";
 import { retainChecks } from "../checks/check-reports.ts";
-import { codeOf } from "../../core/failure.ts";
 import { keepHistoryReserve } from "../history/reserve.ts";
 import type { Context } from "../context.ts";
 import { scheduleOf } from "./config.ts";
@@ -52,16 +52,7 @@ export function retentionJob({
 
 /** Deletes reports written before `until` (milliseconds since 1970); returns the number of files. */
 export function removeReports(directory: string, until: number): number {
-  let names: readonly string[];
-  try {
-    names = readdirSync(directory);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") {
-      return 0;
-    }
-    throw error;
-  }
-  const old = names
+  const old = listDirectory(directory)
     .map((name) => join(directory, name))
     .filter((path) => {
       const entry = statSync(path);

@@ -1,6 +1,6 @@
-import { readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf } from "../../core/failure.ts";
+import { listDirectory } from "../../core/list-directory.ts";
 import type { ReportFormat, ReportKind } from "./report.ts";
 
 /** A report in its written formats. */
@@ -32,7 +32,7 @@ const formats: Readonly<Record<string, ReportFormat>> = {
 /** All reports in a directory, newest days first; empty if it does not exist. */
 export function listReports(directory: string): readonly KeptReport[] {
   const reports = new Map<string, KeptReport>();
-  for (const name of namesIn(directory)) {
+  for (const name of listDirectory(directory)) {
     const [, kind, from = "", until = from] = FILE_NAME.exec(name) ?? [];
     const file = findReport(directory, name);
     if (file === undefined) {
@@ -71,15 +71,4 @@ export function findReport(
     return undefined;
   }
   return { name, format, bytes: file.size, path, madeAt: file.mtimeMs };
-}
-
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") {
-      return [];
-    }
-    throw error;
-  }
 }

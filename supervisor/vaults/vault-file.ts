@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { listDirectory } from "../../core/list-directory.ts";
 import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf, sentencesOf } from "../../core/failure.ts";
 import { vaultChoices } from "./plugin-settings.ts";
@@ -38,19 +39,11 @@ export function openVaultFiles(directory: string): VaultFiles {
   const pathOf = (vault: string) => join(directory, `${vault}.json`);
   return {
     pathOf,
-    names: () => {
-      try {
-        return readdirSync(directory)
-          .filter((name) => name.endsWith(".json"))
-          .map((name) => name.slice(0, -".json".length))
-          .toSorted();
-      } catch (error) {
-        if (codeOf(error) === "ENOENT") {
-          return [];
-        }
-        throw error;
-      }
-    },
+    names: () =>
+      listDirectory(directory)
+        .filter((name) => name.endsWith(".json"))
+        .map((name) => name.slice(0, -".json".length))
+        .toSorted(),
     read: (vault) => {
       const path = pathOf(vault);
       try {

@@ -1,3 +1,4 @@
+import { momentWithSeconds } from "../../../core/words.ts";
 import type { Look } from "../../../core/shapes.ts";
 
 /** A line of a log as a page shows it. */
@@ -25,7 +26,7 @@ export function readLogLine(line: string, timeZone: string): LogLine {
       .filter(([name]) => !UNSAID.has(name))
       .map(([name, value]) => `${name}=${wordOf(value)}`);
     return {
-      time: typeof time === "number" ? momentOf(time, timeZone) : "",
+      time: typeof time === "number" ? momentWithSeconds(time, timeZone) : "",
       look: lookOf(Number(level)),
       text: shortened(
         [...(typeof msg === "string" ? [msg] : []), ...rest].join(" "),
@@ -36,7 +37,7 @@ export function readLogLine(line: string, timeZone: string): LogLine {
   const at = Date.parse(`${day}T${clock}Z`);
   const known = lead !== undefined && !Number.isNaN(at);
   return {
-    time: known ? momentOf(at, timeZone) : "",
+    time: known ? momentWithSeconds(at, timeZone) : "",
     look: /\b(?:FATAL|PANIC|ERROR):/.test(line) ? "bad" : "none",
     text: shortened(known ? line.slice(lead.length) : line),
   };
@@ -72,18 +73,6 @@ function lookOf(level: number): Look {
     return "bad";
   }
   return level >= 40 ? "warn" : "none";
-}
-
-/** "26 Nov, 14:03:05" */
-function momentOf(at: number, timeZone: string): string {
-  return new Intl.DateTimeFormat("en-GB", {
-    timeZone,
-    day: "numeric",
-    month: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-  }).format(at);
 }
 
 function shortened(text: string): string {
