@@ -1,7 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "../core/environment.ts";
 import { howToSupply } from "../core/installation.ts";
 import { listDeployments } from "../supervisor/gateway/deployments.ts";
+import { Refusal } from "../supervisor/gateway/admin-api.ts";
 import { findGateway } from "./gateway-client.ts";
+
+const TRIES = 20;
+const PAUSE_MS = 250;
 
 /** A variable of this shell that the running gateway does not have, although models need it. */
 export interface UnseenVariable {
@@ -13,9 +18,7 @@ export interface UnseenVariable {
 export async function findUnseenVariables(
   env: Environment,
 ): Promise<readonly UnseenVariable[]> {
-  const deployments = await Promise.resolve()
-    .then(() => listDeployments(findGateway(undefined, env)))
-    .catch(() => []);
+  const deployments = await deploymentsOf(env).catch(() => []);
   const waiting = deployments.flatMap(({ model_name, model_info }) => {
     const name = model_info.waits_for;
     return name !== null && isSet(name, env) ? [{ name, model_name }] : [];
@@ -24,6 +27,24 @@ export async function findUnseenVariables(
     name,
     models: [...new Set(all.map(({ model_name }) => model_name))],
   }));
+}
+
+/** A gateway that has just started may not have reached its database yet. */
+async function deploymentsOf(
+  env: Environment,
+): Promise<Awaited<ReturnType<typeof listDeployments>>> {
+  const gateway = findGateway(undefined, env);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await listDeployments(gateway);
+    } catch (error) {
+      const isEarly = error instanceof Refusal && error.status === 503;
+      if (!isEarly || tries === TRIES) {
+        throw error;
+      }
+      await sleep(PAUSE_MS);
+    }
+  }
 }
 
 function isSet(name: string, env: Environment): boolean {

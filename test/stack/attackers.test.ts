@@ -375,7 +375,7 @@ async function startAlone(env: Readonly<Record<string, string>>): Promise<{
   };
 }
 
-test("every route except health and heartbeats requires the operator", async () => {
+test("every route except health, heartbeats and the theme requires the operator", async () => {
   const routes: { readonly method: string; readonly path: string }[] = [];
   const onServer = (message: unknown) => {
     const { fastify } = message as { readonly fastify: FastifyInstance };
@@ -409,6 +409,8 @@ test("every route except health and heartbeats requires the operator", async () 
       "HEAD /healthz 200",
       "HEAD /ping/x/x 400",
       "POST /ping/x/x 400",
+      // Only a cookie of the browser; the page of the sign-in has the switch, too.
+      "POST /theme 303",
     ]);
   } finally {
     unsubscribe("fastify.initialization", onServer);
