@@ -132,7 +132,9 @@ test("the page follows the restart of a service", async () => {
     const now = pid();
     return now !== null && now !== before;
   });
-  await page.getByRole("heading", { name: /^Gateway (is|has been) up/ }).waitFor();
+  await page
+    .getByRole("heading", { name: /^Gateway (is|has been) up/ })
+    .waitFor();
   await page.getByText(`pid ${pid()}`).waitFor();
   await page.getByText("State changes and actions").click();
   await page.getByText("restarted by the operator").waitFor();
