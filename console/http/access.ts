@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { FastifyRequest } from "fastify";
 import type { Credentials } from "../../supervisor/credentials.ts";
 import { Attempts } from "./attempts.ts";
-import { cookieIn } from "./cookies.ts";
+import { cookieIn } from "../../core/cookies.ts";
 import { isOwnHost } from "./own-host.ts";
 import {
   openSessions,

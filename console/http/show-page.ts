@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { Failure } from "../../core/failure.ts";
 import { countByPage } from "../pages/attention.ts";
 import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
-import { THEME_COOKIE, themeOf } from "../pages/theme.ts";
+import { THEME_COOKIE, themeOf } from "../../core/theme.ts";
 import type { Look } from "../../core/shapes.ts";
-import { cookieIn } from "./cookies.ts";
+import { cookieIn } from "../../core/cookies.ts";
 
 export interface Page {
   /** Tab title and heading. */

@@ -1,6 +1,6 @@
 import Fastify from "fastify";
 import { expect, test } from "vitest";
-import { cookieIn } from "./cookies.ts";
+import { cookieIn } from "../../core/cookies.ts";
 import { acceptForms } from "./forms.ts";
 import { registerThemeRoute } from "./theme-routes.ts";
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { THEME_COOKIE, THEME_SECONDS, themeOf } from "../pages/theme.ts";
+import { themeCookie, themeOf } from "../../core/theme.ts";
 
 /** POST /theme (a form: theme) remembers the theme of this browser, and returns to the page. */
 export function registerThemeRoute(server: FastifyInstance): void {
@@ -9,10 +9,7 @@ export function registerThemeRoute(server: FastifyInstance): void {
     (request, reply) => {
       const theme = themeOf(request.body?.theme);
       return reply
-        .header(
-          "set-cookie",
-          `${THEME_COOKIE}=${theme}; Path=/; Max-Age=${THEME_SECONDS}; SameSite=Lax`,
-        )
+        .header("set-cookie", themeCookie(theme))
         .redirect(pageBefore(request.headers), 303);
     },
   );

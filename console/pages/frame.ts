@@ -7,7 +7,7 @@ import { COPY_SCRIPT } from "./copy.ts";
 import { DECRYPT_SCRIPT } from "./decrypt.ts";
 import { KEYBOARD_SCRIPT } from "./keyboard.ts";
 import { REFRESH_SCRIPT } from "./refresh.ts";
-import { THEMES, type Theme } from "./theme.ts";
+import { THEMES, type Theme } from "../../core/theme.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { fitTables } from "../../core/table-cells.ts";
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { html, NOTHING, type Html } from "../../core/html.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
+import { THEMES, type Theme } from "../../core/theme.ts";
 import { fitTables } from "../../core/table-cells.ts";
 
 export interface PageParts {
@@ -17,7 +18,8 @@ export interface PageParts {
 
 /** A page in one file; its policy allows only its own style and script. */
 export interface Page {
-  readonly html: string;
+  readonly path: string;
+  readonly html: (theme: Theme) => string;
   readonly contentSecurityPolicy: string;
 }
 
@@ -36,33 +38,51 @@ export function framed(parts: PageParts): Page {
     "utf8",
   );
   const style = `${stylesheet}\n${parts.style}`;
-  const page = html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width,initial-scale=1" />
-        <meta name="referrer" content="no-referrer" />
-        <title>${signs[look]} ${title} · Hearth</title>
-        <link rel="icon" href="${iconOf(look)}" />
-        ${{ html: `<style>${style}</style>` }}
-      </head>
-      <body>
-        <header class="top">
-          <a class="brand" href="/">Hearth</a>
-          <nav aria-label="Pages">
-            ${LINKS.map(([path, name]) =>
-              path === current
-                ? html`<a href="${path}" aria-current="page">${name}</a>`
-                : html`<a href="${path}">${name}</a>`,
-            )}
-          </nav>
-        </header>
-        ${{ html: fitTables(main.html) }}
-        <footer><span>Hearth gateway ${version}</span></footer>
-        ${script === null ? NOTHING : { html: `<script>${script}</script>` }}
-      </body>
-    </html>`;
-  return { html: page.html, contentSecurityPolicy: policyOf(style, script) };
+  const body = { html: fitTables(main.html) };
+  const page = (theme: Theme) =>
+    html`<!doctype html>
+      <html lang="en" data-theme="${theme}">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width,initial-scale=1" />
+          <meta name="referrer" content="no-referrer" />
+          <title>${signs[look]} ${title} · Hearth</title>
+          <link rel="icon" href="${iconOf(look)}" />
+          ${{ html: `<style>${style}</style>` }}
+        </head>
+        <body>
+          <header class="top">
+            <a class="brand" href="/">Hearth</a>
+            <nav aria-label="Pages">
+              ${LINKS.map(([path, name]) =>
+                path === current
+                  ? html`<a href="${path}" aria-current="page">${name}</a>`
+                  : html`<a href="${path}">${name}</a>`,
+              )}
+            </nav>
+          </header>
+          ${body}
+          <footer>
+            <span>Hearth gateway ${version}</span>
+            <nav class="theme" aria-label="Theme">
+              Theme
+              ${THEMES.map((each) =>
+                each === theme
+                  ? html`<a href="${current}?theme=${each}" aria-current="true"
+                      >${each}</a
+                    >`
+                  : html`<a href="${current}?theme=${each}">${each}</a>`,
+              )}
+            </nav>
+          </footer>
+          ${script === null ? NOTHING : { html: `<script>${script}</script>` }}
+        </body>
+      </html>`;
+  return {
+    path: current,
+    html: (theme) => page(theme).html,
+    contentSecurityPolicy: policyOf(style, script),
+  };
 }
 
 /** The mark before a verdict. */

@@ -40,6 +40,29 @@ async function load(
   };
 }
 
+test.each(["/", "/me", "/docs"])(
+  "%s remembers a theme, and follows the device without one",
+  async (path) => {
+    expect((await load(path)).text).toContain('data-theme="system"');
+    const headers = { accept: "text/html" };
+    const chosen = await fetch(`${fixture.url}${path}?theme=dark`, {
+      headers,
+      redirect: "manual",
+    });
+    expect(chosen.status).toBe(303);
+    expect(chosen.headers.get("location")).toBe(path);
+    const [cookie = ""] = chosen.headers.get("set-cookie")?.split(";") ?? [];
+    const page = await fetch(`${fixture.url}${path}`, {
+      headers: { ...headers, cookie },
+    });
+    expect(await page.text()).toContain('data-theme="dark"');
+    const hostile = await fetch(`${fixture.url}${path}`, {
+      headers: { ...headers, cookie: 'hearth_theme="><script>' },
+    });
+    expect(await hostile.text()).toContain('data-theme="system"');
+  },
+);
+
 function contentsOf(text: string, tag: string): readonly string[] {
   return [...text.matchAll(new RegExp(`<${tag}>([^]*?)</${tag}>`, "g"))].map(
     ([, content = ""]) => content,

@@ -36,11 +36,15 @@ export function addPageRoutes(server: FastifyInstance, gateway: Gateway): void {
     });
     reply.header("vary", "accept");
     return (request.headers.accept ?? "").includes("text/html")
-      ? send(reply, startPage(view))
+      ? send(request, reply, startPage(view))
       : reply.send(view);
   });
   server.get("/me", (request, reply) =>
-    send(reply, myUsagePage({ ...emptyView(gateway, request), days: 30 })),
+    send(
+      request,
+      reply,
+      myUsagePage({ ...emptyView(gateway, request), days: 30 }),
+    ),
   );
   server.post(
     "/me",
@@ -68,13 +72,17 @@ async function showUsage(
       admin.windowing.timeZone,
     );
     const usage = await ownUsageOf(admin, { start_date: start });
-    return send(reply, myUsagePage({ ...view, usage }));
+    return send(request, reply, myUsagePage({ ...view, usage }));
   } catch (error) {
     if (!(error instanceof CallError)) {
       throw error;
     }
     reply.code(statusOf(error));
-    return send(reply, myUsagePage({ ...view, mistake: error.message }));
+    return send(
+      request,
+      reply,
+      myUsagePage({ ...view, mistake: error.message }),
+    );
   }
 }
 

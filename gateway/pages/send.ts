@@ -1,8 +1,23 @@
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { cookieIn } from "../../core/cookies.ts";
+import { THEME_COOKIE, themeCookie, themeOf } from "../../core/theme.ts";
 import type { Page } from "./frame.ts";
 
-/** Sends a page that is not cached and cannot be framed by other sites. */
-export function send(reply: FastifyReply, page: Page): FastifyReply {
+/**
+ * Sends a page in the browser's theme; it is not cached and cannot be framed by other sites. With `?theme=` the theme is
+ * remembered, and the browser is sent back to the page.
+ */
+export function send(
+  { query, headers }: FastifyRequest,
+  reply: FastifyReply,
+  page: Page,
+): FastifyReply {
+  const { theme } = query as { readonly theme?: unknown };
+  if (theme !== undefined) {
+    return reply
+      .header("set-cookie", themeCookie(themeOf(theme)))
+      .redirect(page.path, 303);
+  }
   return reply
     .type("text/html; charset=utf-8")
     .headers({
@@ -11,5 +26,5 @@ export function send(reply: FastifyReply, page: Page): FastifyReply {
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
     })
-    .send(page.html);
+    .send(page.html(themeOf(cookieIn(headers.cookie, THEME_COOKIE))));
 }

@@ -19,12 +19,16 @@ test.each([
 ])("at %s, the console %s is linked: %s", (address, console, isLinked) => {
   const view = startView({ ...facts, address, console });
   expect(view.console).toBe(isLinked ? console : null);
-  expect(startPage(view).html.includes(">Console</a>")).toBe(isLinked);
+  expect(startPage(view).html("system").includes(">Console</a>")).toBe(
+    isLinked,
+  );
 });
 
 test("an unavailable database is shown with what it means", () => {
-  const { html } = startPage(startView({ ...facts, ready: false }));
+  const html = startPage(startView({ ...facts, ready: false })).html("system");
   expect(html).toContain("The database is unavailable: known keys work");
   expect(html).toContain("▲");
-  expect(startPage(startView(facts)).html).not.toContain("unavailable");
+  expect(startPage(startView(facts)).html("system")).not.toContain(
+    "unavailable",
+  );
 });

@@ -33,6 +33,7 @@ export function addDocumentRoutes(
   );
   server.get("/docs", (request, reply) =>
     send(
+      request,
       reply,
       docsPage({
         document: documented(),
