@@ -79,7 +79,7 @@ const SITUATIONS: readonly {
   {
     name: "hostile",
     service: longName,
-    heading: /^A-very-long-name.* is down/,
+    heading: /^A-very-long-name.* has been down/,
     options: {
       services: [longName],
       sick: { [longName]: `${MARKUP} ${"endless".repeat(60)} 🔥 \u202eabc` },
