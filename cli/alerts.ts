@@ -4,8 +4,14 @@ import type { Silence } from "../supervisor/alerts/silence.ts";
 import { unknownName } from "../core/config/problem.ts";
 import { inWords } from "../core/duration.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
-import { alignColumns, paint, print, type Cell } from "./terminal.ts";
-import { defineVerb, UsageError, type ExitCode } from "./verb.ts";
+import {
+  alignColumns,
+  paint,
+  print,
+  printJson,
+  type Cell,
+} from "./terminal.ts";
+import { defineVerb, jsonArg, UsageError, type ExitCode } from "./verb.ts";
 
 const TEST_TIMEOUT_MS = 60_000;
 
@@ -21,7 +27,7 @@ export const alerts = defineVerb({
       description: "test: send a test message to every channel in notify:",
     },
     test: { type: "boolean", description: "Same as `hearth alerts test`" },
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ action, test, json, url }) => {
@@ -46,7 +52,7 @@ async function show(
     readonly silences: readonly Silence[];
   };
   if (json) {
-    print(JSON.stringify(answer, null, 2));
+    printJson(answer);
   } else {
     print(answer.alarms.length === 0 ? "No active alarms." : "");
     for (const alarm of answer.alarms) {
@@ -81,7 +87,7 @@ async function sendTest(
     TEST_TIMEOUT_MS,
   )) as { readonly sinks: readonly SinkState[] };
   if (json) {
-    print(JSON.stringify(sinks, null, 2));
+    printJson(sinks);
   } else {
     printSinks(sinks);
   }

@@ -14,9 +14,7 @@ import type { BackupView } from "../console/http/backup-routes.ts";
 import { printTable, runJob } from "./job-run.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import { complain, print, printJson, type Cell } from "./terminal.ts";
-import { defineVerb, type ExitCode, type Verb } from "./verb.ts";
-
-const json = { type: "boolean", description: "Print it as JSON" } as const;
+import { defineVerb, jsonArg, type ExitCode, type Verb } from "./verb.ts";
 
 const run = defineVerb({
   name: "backup run",
@@ -27,7 +25,7 @@ const run = defineVerb({
       type: "boolean",
       description: "Also write a dump for pg_restore",
     },
-    json,
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ "pg-dump": pgDump, json, url }) =>
@@ -50,7 +48,7 @@ const list = defineVerb({
       type: "boolean",
       description: "List the copies on the other host",
     },
-    json,
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ peer, json, url }) => {
@@ -59,7 +57,7 @@ const list = defineVerb({
     }
     const backups = await listOf(findStack(url));
     if (json) {
-      print(JSON.stringify(backups, null, 2));
+      printJson(backups);
     } else if (backups.length === 0) {
       print("No backups yet. Run `hearth backup run` to create one.");
     } else {
@@ -86,7 +84,7 @@ async function listPeer(stack: StackClient, json: boolean): Promise<ExitCode> {
     readonly copies: readonly PeerCopy[];
   };
   if (json) {
-    print(JSON.stringify(copies, null, 2));
+    printJson(copies);
   } else if (copies.length === 0) {
     print(
       "No copies on the other host yet. Run `hearth jobs run backup-copy` to send one.",
@@ -128,7 +126,7 @@ const verify = defineVerb({
       required: false,
       description: "A backup of Postgres (default: the newest)",
     },
-    json,
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ name, json, url }) =>
@@ -162,7 +160,7 @@ const fetch = defineVerb({
       description: "A file with the key, if this host lost it",
       valueHint: "file",
     },
-    json,
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ name, kind, "key-file": keyFile, json, url }) =>
@@ -200,7 +198,7 @@ const key = defineVerb({
       type: "boolean",
       description: "Create a new key; earlier copies still need the old one",
     },
-    json,
+    ...jsonArg,
   },
   run: async ({ new: replace, json }) => {
     const home = locateHome();

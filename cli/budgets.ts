@@ -6,8 +6,8 @@ import { keyTitle } from "../console/pages/nouns/key-list.ts";
 import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
-import { print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 interface NamedBudget extends Budgeted {
   readonly of: "key" | "user" | "team";
@@ -23,13 +23,13 @@ export const budgets = defineVerb({
     "List the budgets of keys, users and teams, the most used first; exit code 1 if one is exhausted.",
   example: "hearth budgets",
   args: {
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async ({ json, url }) => {
     const found = await readBudgets(findGateway(url));
     if (json === true) {
-      print(JSON.stringify({ budgets: found }, null, 2));
+      printJson({ budgets: found });
     } else if (found.length === 0) {
       print(
         "No budgets. Set one, for example with `hearth keys update anna-laptop --budget 5 --per 1mo`.",

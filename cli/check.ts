@@ -2,7 +2,7 @@ import type { CheckView } from "../supervisor/checks/watched.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { checkCell } from "./states.ts";
 import { alignColumns, print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 const CHECK_TIMEOUT_MS = 120_000;
 
@@ -16,7 +16,7 @@ export const check = defineVerb({
       required: true,
       description: "A check of config/supervisor.yaml",
     },
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ name, json, url }) => {

@@ -16,7 +16,7 @@ import { probeRelease } from "./doctor/probe-release.ts";
 import { probeOffsite } from "../supervisor/offsite/warning.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import { paint, print, type Tone } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 export const doctor: Verb = {
   ...defineVerb({
@@ -28,7 +28,7 @@ export const doctor: Verb = {
         type: "boolean",
         description: "Examine both hosts of a deployment instead",
       },
-      json: { type: "boolean", description: "Print it as JSON" },
+      ...jsonArg,
     },
     run: async ({ json }) => {
       const findings = await examine();

@@ -1,8 +1,14 @@
 import type { HistoryEntry } from "../supervisor/history/history.ts";
 import { stateWord } from "../core/words.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { alignColumns, print, type Cell, type Tone } from "./terminal.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import {
+  alignColumns,
+  print,
+  printJson,
+  type Cell,
+  type Tone,
+} from "./terminal.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const history = defineVerb({
   name: "history",
@@ -21,7 +27,7 @@ export const history = defineVerb({
       description: "Number of entries, newest last",
       valueHint: "number",
     },
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ name, lines, json, url }) => {
@@ -40,7 +46,7 @@ export const history = defineVerb({
       `/api/history?${query}`,
     )) as { readonly entries: readonly HistoryEntry[] };
     if (json) {
-      print(JSON.stringify(entries, null, 2));
+      printJson(entries);
     } else if (entries.length === 0) {
       print(
         name === undefined

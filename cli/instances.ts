@@ -7,21 +7,19 @@ import {
 import { money } from "../core/words.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
-import { print, type Cell } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
-
-const json = { type: "boolean", description: "Print it as JSON" } as const;
+import { print, printJson, type Cell } from "./terminal.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const list = defineVerb({
   name: "instances list",
   description:
     "List the gateways that share limits in Redis, with their spend that is not yet in the ledger.",
   example: "hearth instances list",
-  args: { json, ...gatewayArg },
+  args: { ...jsonArg, ...gatewayArg },
   run: async ({ json: asJson, url }) => {
     const all = await listInstances(findGateway(url));
     if (asJson === true) {
-      print(JSON.stringify(all, null, 2));
+      printJson(all);
     } else if (all.length === 0) {
       print("No instances: without Redis, a gateway runs alone.");
     } else {
@@ -66,7 +64,7 @@ const forget = defineVerb({
       required: true,
       description: "An instance from `hearth instances list`",
     },
-    json,
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async ({ instance, json: asJson, url }) => {
@@ -74,7 +72,7 @@ const forget = defineVerb({
       instance,
     });
     if (asJson === true) {
-      print(JSON.stringify(done, null, 2));
+      printJson(done);
     } else {
       print(
         `Instance ${instance} forgotten; its pending spend no longer counts.`,

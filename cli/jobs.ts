@@ -5,9 +5,8 @@ import { printTable, runJob, toneOf } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { print, printJson, type Cell } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
-const json = { type: "boolean", description: "Print it as JSON" } as const;
 const jobName = {
   type: "positional",
   required: true,
@@ -18,13 +17,13 @@ const list = defineVerb({
   name: "jobs list",
   description: "List all jobs with their next run and last result.",
   example: "hearth jobs list",
-  args: { json, ...addressArg },
+  args: { ...jsonArg, ...addressArg },
   run: async ({ json, url }) => {
     const { jobs } = (await findStack(url).ask("GET", "/api/jobs")) as {
       readonly jobs: readonly JobView[];
     };
     if (json) {
-      print(JSON.stringify(jobs, null, 2));
+      printJson(jobs);
     } else {
       printTable(["job", "next", "last", "result"], jobs.map(jobRow));
     }
@@ -64,7 +63,7 @@ const run = defineVerb({
   name: "jobs run",
   description: "Run one job now and show its progress.",
   example: "hearth jobs run ledger-check",
-  args: { name: jobName, json, ...addressArg },
+  args: { name: jobName, ...jsonArg, ...addressArg },
   run: async ({ name, json, url }) =>
     (await runJob(findStack(url), name, {}, json)).code,
 });
@@ -73,14 +72,14 @@ const history = defineVerb({
   name: "jobs history",
   description: "Show the last runs of one job.",
   example: "hearth jobs history postgres-backup",
-  args: { name: jobName, json, ...addressArg },
+  args: { name: jobName, ...jsonArg, ...addressArg },
   run: async ({ name, json, url }) => {
     const path = `/api/jobs/${encodeURIComponent(name)}/runs`;
     const { runs } = (await findStack(url).ask("GET", path)) as {
       readonly runs: readonly RunView[];
     };
     if (json) {
-      print(JSON.stringify(runs, null, 2));
+      printJson(runs);
     } else if (runs.length === 0) {
       print(`${name} has not run yet.`);
     } else {
@@ -103,7 +102,7 @@ const stop = defineVerb({
   name: "jobs stop",
   description: "Stop a running job; partial results are removed.",
   example: "hearth jobs stop postgres-backup",
-  args: { name: jobName, json, ...addressArg },
+  args: { name: jobName, ...jsonArg, ...addressArg },
   run: async ({ name, json, url }) => {
     const path = `/api/jobs/${encodeURIComponent(name)}/stop`;
     const { stopped } = (await findStack(url).ask("POST", path)) as {
@@ -145,7 +144,7 @@ export const compact = defineVerb({
       type: "boolean",
       description: `${forceWords.label}. ${forceWords.note}`,
     },
-    json,
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ vault, force, json, url }) =>

@@ -7,10 +7,8 @@ import { describeSecret } from "./keys-new.ts";
 import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
 import { ownersIn } from "./owner-options.ts";
 import { sendChange } from "./send-change.ts";
-import { print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
-
-const json = { type: "boolean", description: "Print it as JSON" } as const;
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 export const update = defineVerb({
   name: "keys update",
@@ -31,7 +29,7 @@ export const update = defineVerb({
       description: "Expires after this time from now",
       valueHint: "30d",
     },
-    json,
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async (args) => {
@@ -68,7 +66,7 @@ export const rotate = defineVerb({
       description: "How long the old secret stays valid (default: not at all)",
       valueHint: "24h",
     },
-    json,
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async ({ key, grace, json: asJson, url }) => {
@@ -81,7 +79,7 @@ export const rotate = defineVerb({
       }),
     );
     if (asJson === true) {
-      print(JSON.stringify(rotated, null, 2));
+      printJson(rotated);
       return 0;
     }
     print((await describeSecret(gateway, rotated.key)).join("\n"));
@@ -98,7 +96,7 @@ export const remove = defineVerb({
   name: "keys delete",
   description: "Delete a key; its spend stays in the ledger.",
   example: "hearth keys delete anna-laptop",
-  args: { ...keyArg, ...yesArg, json, ...gatewayArg },
+  args: { ...keyArg, ...yesArg, ...jsonArg, ...gatewayArg },
   run: async (args) => {
     const gateway = findGateway(args.url);
     const key = await findKey(gateway, args.key);
@@ -131,7 +129,7 @@ function setBlocked(verb: "block" | "unblock") {
         ? "Deny a key's calls on every gateway."
         : "Unblock a key.",
     example: `hearth keys ${verb} anna-laptop`,
-    args: { ...keyArg, json, ...gatewayArg },
+    args: { ...keyArg, ...jsonArg, ...gatewayArg },
     run: async ({ key: named, json: asJson, url }) => {
       const gateway = findGateway(url);
       const { token } = await findKey(gateway, named);
@@ -139,7 +137,7 @@ function setBlocked(verb: "block" | "unblock") {
         await gateway.ask("POST", `/key/${verb}`, { key: token }),
       );
       if (asJson === true) {
-        print(JSON.stringify(changed, null, 2));
+        printJson(changed);
       } else {
         print(
           verb === "block"

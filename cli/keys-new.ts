@@ -11,8 +11,8 @@ import { newKeyRow } from "../supervisor/gateway/rows.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { limitArgs, limitsIn } from "./limit-options.ts";
 import { ownersIn } from "./owner-options.ts";
-import { print } from "./terminal.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const create = defineVerb({
   name: "keys new",
@@ -40,7 +40,7 @@ export const create = defineVerb({
       description: "Expires after (default: never)",
       valueHint: "30d",
     },
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async (args) => {
@@ -59,7 +59,7 @@ export const create = defineVerb({
       }),
     );
     if (args.json === true) {
-      print(JSON.stringify(created, null, 2));
+      printJson(created);
     } else {
       print((await describeSecret(gateway, created.key)).join("\n"));
     }

@@ -7,7 +7,7 @@ import { zoneHere } from "./budget-cells.ts";
 import { findKey, keyArg } from "./find-key.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { alignColumns, paint, print, type Cell } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 export const show = defineVerb({
   name: "keys show",
@@ -15,7 +15,7 @@ export const show = defineVerb({
   example: "hearth keys show anna-laptop",
   args: {
     ...keyArg,
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async ({ key: named, json, url }) => {

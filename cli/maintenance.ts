@@ -2,7 +2,7 @@ import type { MaintenanceWindow } from "../supervisor/checks/maintenance.ts";
 import { inWords } from "../core/duration.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { print, printJson } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
 const EXAMPLE = 'hearth maintenance gateway 2h --why "new disk"';
@@ -70,7 +70,7 @@ async function show(
       "No maintenance in progress.",
     );
   }
-  print(JSON.stringify(windows, null, 2));
+  printJson(windows);
   return 0;
 }
 

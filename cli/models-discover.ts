@@ -12,7 +12,7 @@ import {
   aliveIn,
   readRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
-import { alignColumns, paint, print } from "./terminal.ts";
+import { alignColumns, paint, print, printJson } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
 export const discover = defineVerb({
@@ -42,7 +42,7 @@ export const discover = defineVerb({
     const reloaded =
       written.added.length > 0 ? await reloadGateway() : "not needed";
     if (json) {
-      print(JSON.stringify({ runners, ...written, file, reloaded }, null, 2));
+      printJson({ runners, ...written, file, reloaded });
     } else {
       print(describe(runners, written, file, reloaded));
     }

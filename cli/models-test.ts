@@ -4,8 +4,8 @@ import { isProviderKey } from "../core/installation.ts";
 import { Failure } from "../core/failure.ts";
 import { listModels } from "../supervisor/gateway/first-call.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { alignColumns, print, type Cell } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { alignColumns, print, printJson, type Cell } from "./terminal.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 const endpoint = z.looseObject({
   model: z.string(),
@@ -33,7 +33,7 @@ export const test = defineVerb({
       required: false,
       description: "Alias (default: all)",
     },
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async ({ model, json, url }) => {
@@ -57,7 +57,7 @@ export const test = defineVerb({
       pending_endpoints: pending,
     } = found;
     if (json === true) {
-      print(JSON.stringify(found, null, 2));
+      printJson(found);
     } else {
       const rows = [
         ...healthy.map((each) =>

@@ -8,8 +8,8 @@ import { printTable } from "./job-run.ts";
 import { discover } from "./models-discover.ts";
 import { key } from "./models-key.ts";
 import { test } from "./models-test.ts";
-import { print, type Cell } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
+import { print, printJson, type Cell } from "./terminal.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const list = defineVerb({
   name: "models list",
@@ -17,13 +17,13 @@ const list = defineVerb({
     "List each alias with its deployments, price and context window, and what a pending one needs.",
   example: "hearth models list",
   args: {
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async ({ json, url }) => {
     const data = await listDeployments(findGateway(url));
     if (json === true) {
-      print(JSON.stringify({ models: data }, null, 2));
+      printJson({ models: data });
     } else if (data.length === 0) {
       print(
         "No models. Run `hearth models discover` to find local ones, or add some to gateway.local.yaml.",

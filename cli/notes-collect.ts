@@ -6,12 +6,12 @@ import {
   type Collection,
 } from "../supervisor/vaults/collection.ts";
 import { printTable } from "./job-run.ts";
-import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { print, printJson } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 const SLOW_MS = 300_000;
 
@@ -29,7 +29,7 @@ export const collect = defineVerb({
       valueHint: "ids",
     },
     ...passphraseArg,
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ vault, yes, forget, json, supervisor, ...args }) => {
@@ -50,7 +50,7 @@ export const collect = defineVerb({
       },
     )) as Collection;
     if (json === true) {
-      print(JSON.stringify(collection, null, 2));
+      printJson(collection);
     } else {
       printCollection(vault, collection);
     }

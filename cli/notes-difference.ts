@@ -9,7 +9,7 @@ import {
 import { differenceSince } from "../supervisor/vaults/vault-past.ts";
 import { inZone } from "./local-time.ts";
 import { printTable } from "./job-run.ts";
-import { paint, print, type Tone } from "./terminal.ts";
+import { paint, print, printJson, type Tone } from "./terminal.ts";
 import type { OpenedPast } from "./vault-history.ts";
 
 export interface DifferenceOptions {
@@ -45,7 +45,7 @@ export async function showDifference(
       ? null
       : createTwoFilesPatch(path, path, ...texts, then, "now");
   if (json === true) {
-    print(JSON.stringify({ at: difference.past.at, files, patch }, null, 2));
+    printJson({ at: difference.past.at, files, patch });
     return 0;
   }
   if (files.length === 0) {

@@ -2,12 +2,12 @@ import { parseMoment } from "../supervisor/vaults/moment.ts";
 import { exportVault } from "../supervisor/vaults/vault-export.ts";
 import { inZone } from "./local-time.ts";
 import { atArg } from "./notes-history.ts";
-import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { paint, print } from "./terminal.ts";
+import { paint, print, printJson } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 export const exportVerb = defineVerb({
   name: "notes export",
@@ -22,7 +22,7 @@ export const exportVerb = defineVerb({
     },
     ...atArg,
     ...passphraseArg,
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ vault, directory, at, json, supervisor, ...args }) => {
@@ -40,7 +40,7 @@ export const exportVerb = defineVerb({
       moment ?? (await source.summary()).now,
     );
     if (json) {
-      print(JSON.stringify(exported, null, 2));
+      printJson(exported);
     } else {
       print(
         `Vault ${vault} as of ${inZone(exported.at)} exported to ${directory}: ${exported.files} files.`,

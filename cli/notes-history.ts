@@ -7,14 +7,14 @@ import {
 import { printTable } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { showDifference } from "./notes-difference.ts";
-import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { print, printJson } from "./terminal.ts";
 import { openPast, type OpenedPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { Failure } from "../core/failure.ts";
 import { sizeWords } from "../core/size.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const pathArg = {
   path: {
@@ -59,7 +59,7 @@ export const history = defineVerb({
         "Show the differences between that time and now; for one note, line by line",
     },
     ...passphraseArg,
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ vault, path, at, diff, json, supervisor, ...args }) =>
@@ -168,7 +168,7 @@ function list(
     until,
   }));
   if (asJson === true) {
-    print(JSON.stringify(rows, null, 2));
+    printJson(rows);
   } else {
     printTable(
       ["note", "bytes", "from", "until"],
@@ -202,7 +202,7 @@ export async function restoreFromHistory(options: HistoryOptions): Promise<0> {
     now,
   });
   if (options.json === true) {
-    print(JSON.stringify(restored, null, 2));
+    printJson(restored);
   } else {
     print(
       `Vault ${vault}${path === undefined ? "" : `, ${path}`} restored to ${inZone(restored.at)}: ${restored.written.length} written, ${restored.deleted.length} deleted, ${restored.unchanged} unchanged. Devices receive the changes with their next sync.`,

@@ -9,10 +9,10 @@ import type { SeedAnswer } from "../supervisor/vaults/keeper.ts";
 import type { Roster } from "../supervisor/vaults/roster.ts";
 import { printTable, runJob } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
-import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { paint, print, type Cell, type Tone } from "./terminal.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import { paint, print, printJson, type Cell, type Tone } from "./terminal.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 const SLOW_MS = 60_000;
 const pathOf = (vault: string, act: string) =>
@@ -23,7 +23,7 @@ export const devices = defineVerb({
   description:
     "Show a vault's devices: last sync, changes behind, plugin versions.",
   example: "hearth notes devices notes",
-  args: { ...vaultArg, json, ...supervisorArg },
+  args: { ...vaultArg, ...jsonArg, ...supervisorArg },
   run: async ({ vault, json, supervisor }) => {
     const roster = (await findStack(supervisor).ask(
       "GET",
@@ -31,7 +31,7 @@ export const devices = defineVerb({
       SLOW_MS,
     )) as Roster;
     if (json) {
-      print(JSON.stringify(roster, null, 2));
+      printJson(roster);
     } else if (roster.devices.length === 0) {
       print(
         `No device has synced vault ${vault} yet. Run \`hearth notes setup-uri ${vault}\` to connect one.`,
@@ -66,7 +66,7 @@ export const conflicts = defineVerb({
   name: "notes conflicts",
   description: "List notes that were edited on two devices at once.",
   example: "hearth notes conflicts notes",
-  args: { ...vaultArg, json, ...supervisorArg },
+  args: { ...vaultArg, ...jsonArg, ...supervisorArg },
   run: async ({ vault, json, supervisor }) => {
     const report = (await findStack(supervisor).ask(
       "GET",
@@ -74,7 +74,7 @@ export const conflicts = defineVerb({
       SLOW_MS,
     )) as ConflictReport;
     if (json) {
-      print(JSON.stringify(report, null, 2));
+      printJson(report);
     } else if (report.conflicts.length === 0) {
       print(`No conflicts in vault ${vault}.`);
     } else {
@@ -141,7 +141,7 @@ export const resolve = defineVerb({
       description: "Keep this version",
       valueHint: "version",
     },
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ vault, document, newer, both, rev, json, supervisor }) => {
@@ -185,7 +185,7 @@ export const restoreSeed = defineVerb({
       description:
         "Accept the new seed instead; data encrypted under the old one becomes unreadable",
     },
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ vault, accept, json, supervisor }) => {
@@ -210,7 +210,7 @@ export const backup = defineVerb({
   example: "hearth notes backup",
   args: {
     list: { type: "boolean", description: "List the backups instead" },
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ list, json, supervisor }) => {
@@ -223,7 +223,7 @@ export const backup = defineVerb({
       "/api/notes/backups",
     )) as { readonly directory: string; readonly backups: readonly string[] };
     if (json) {
-      print(JSON.stringify({ directory, backups }, null, 2));
+      printJson({ directory, backups });
     } else if (backups.length === 0) {
       print("No backups yet. Run `hearth notes backup` to create one.");
     } else {
@@ -257,7 +257,7 @@ export const doctor = defineVerb({
       description: "Address to check (default: the vault's)",
       valueHint: "https://notes.example.org",
     },
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ vault, url, json, supervisor }) => {

@@ -1,9 +1,9 @@
 import { runJob } from "./job-run.ts";
 import { atArg, pathArg, restoreFromHistory } from "./notes-history.ts";
-import { json, supervisorArg } from "./notes-vaults.ts";
+import { supervisorArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const restore = defineVerb({
   name: "notes restore",
@@ -30,7 +30,7 @@ export const restore = defineVerb({
       description: "Restore under this name, keeping the existing vault",
       valueHint: "name",
     },
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ backup, path, at, vault, as, json, supervisor, ...args }) => {

@@ -8,12 +8,12 @@ import {
 import { readVaultAt } from "../supervisor/vaults/vault-past.ts";
 import type { VaultGrowth } from "../supervisor/vaults/vault-acts.ts";
 import { printTable } from "./job-run.ts";
-import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { print, printJson } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 const SLOW_MS = 60_000;
 
@@ -29,7 +29,7 @@ export const space = defineVerb({
       description: "Show the contents of this folder",
     },
     ...passphraseArg,
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ vault, folder, json, supervisor, ...args }) => {
@@ -53,7 +53,7 @@ export const space = defineVerb({
     const past = await readVaultAt(source, cipher, now);
     const measured = spaceOf(stored, past, folder);
     if (json === true) {
-      print(JSON.stringify({ growth, space: measured }, null, 2));
+      printJson({ growth, space: measured });
     } else {
       printSpace(measured);
     }

@@ -9,9 +9,9 @@ import type {
 import { printTable } from "./job-run.ts";
 import { printSetup, setupArgs } from "./setup-answer.ts";
 import { findStack } from "./stack-client.ts";
-import { print, type Tone } from "./terminal.ts";
+import { print, printJson, type Tone } from "./terminal.ts";
 import { askForName, yesArg } from "./ask-for-name.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 /** `--url` is the address for devices here, so the supervisor has another option. */
 export const supervisorArg = {
@@ -28,11 +28,6 @@ export const vaultArg = {
     required: true,
     description: "A vault from `hearth notes list`",
   },
-} as const;
-
-export const json = {
-  type: "boolean",
-  description: "Print it as JSON",
 } as const;
 
 const SLOW_MS = 60_000;
@@ -206,7 +201,7 @@ export const list = defineVerb({
   name: "notes list",
   description: "List vaults with state, size and conflicts.",
   example: "hearth notes list",
-  args: { json, ...supervisorArg },
+  args: { ...jsonArg, ...supervisorArg },
   run: async ({ json, supervisor }) => {
     const { vaults } = (await findStack(supervisor).ask(
       "GET",
@@ -214,7 +209,7 @@ export const list = defineVerb({
       SLOW_MS,
     )) as { readonly vaults: readonly VaultView[] };
     if (json) {
-      print(JSON.stringify(vaults, null, 2));
+      printJson(vaults);
     } else if (vaults.length === 0) {
       print("No vaults yet. Run `hearth notes add notes` to create one.");
     } else {
@@ -271,7 +266,7 @@ export const remove = defineVerb({
   args: {
     ...vaultArg,
     ...yesArg,
-    json,
+    ...jsonArg,
     ...supervisorArg,
   },
   run: async ({ vault, yes, json, supervisor }) => {
@@ -289,7 +284,7 @@ export const remove = defineVerb({
       {},
     )) as Removed;
     if (json) {
-      print(JSON.stringify(removed, null, 2));
+      printJson(removed);
     } else {
       print(`Vault "${vault}" deleted (${removed.documents} documents).`);
       removed.stays.forEach(print);

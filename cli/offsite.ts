@@ -16,10 +16,9 @@ import { printTable, runJob } from "./job-run.ts";
 import { restore } from "./offsite-restore.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { complain, print, printJson } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const TIMEOUT_MS = 120_000;
-const json = { type: "boolean", description: "Print it as JSON" } as const;
 
 const setup = defineVerb({
   name: "offsite setup",
@@ -37,7 +36,7 @@ const setup = defineVerb({
       description: "A file with an existing age identity (default: a new one)",
       valueHint: "file",
     },
-    json,
+    ...jsonArg,
   },
   run: async ({ target, "key-file": keyFile, json }) => {
     const home = locateHome();
@@ -88,7 +87,7 @@ const key = defineVerb({
       description:
         "Print a new identity, for a stack's configuration; nothing is stored",
     },
-    json,
+    ...jsonArg,
   },
   run: async ({ new: fresh, json }) => {
     const identity =
@@ -108,7 +107,7 @@ const run = defineVerb({
   name: "offsite run",
   description: "Upload the newest backups to the off-site target now.",
   example: "hearth offsite run",
-  args: { json, ...addressArg },
+  args: { ...jsonArg, ...addressArg },
   run: async ({ json, url }) => {
     needOffsiteHere(url);
     return (await runJob(findStack(url), "offsite-copy", {}, json)).code;
@@ -127,7 +126,7 @@ const list = defineVerb({
   name: "offsite list",
   description: "List the backups at the off-site target, newest first.",
   example: "hearth offsite list",
-  args: { json },
+  args: { ...jsonArg },
   run: async ({ json }) => {
     const home = locateHome();
     const settings = needOffsite(home, process.env);
@@ -135,7 +134,7 @@ const list = defineVerb({
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const backups = backupsIn(await remote.list(signal));
     if (json) {
-      print(JSON.stringify(backups, null, 2));
+      printJson(backups);
     } else if (backups.length === 0) {
       print(
         `No backups at ${settings.target} yet. Run \`hearth offsite run\` to upload one.`,
@@ -168,7 +167,7 @@ const fetch = defineVerb({
       description: "postgres (default) or notes",
       valueHint: "postgres|notes",
     },
-    json,
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ name, kind, json, url }) =>

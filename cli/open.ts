@@ -2,14 +2,14 @@ import type { SignInLinkView } from "../console/http/sign-in-routes.ts";
 import { LINK_MINUTES } from "../console/http/sign-in-links.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import { print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 export const open = defineVerb({
   name: "open",
   description: `Print a link that signs in one browser within ${LINK_MINUTES} minutes.`,
   example: "hearth open",
   args: {
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ json, url }) => {

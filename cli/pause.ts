@@ -1,14 +1,13 @@
 import type { CheckView } from "../supervisor/checks/watched.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 const name = {
   type: "positional",
   required: true,
   description: "A check from `hearth status`",
 } as const;
-const json = { type: "boolean", description: "Print it as JSON" } as const;
 
 export const pause = defineVerb({
   name: "pause",
@@ -21,7 +20,7 @@ export const pause = defineVerb({
       description: "The reason, shown to other operators",
       valueHint: "text",
     },
-    json,
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ name, why, json, url }) => {
@@ -44,7 +43,7 @@ export const resume = defineVerb({
   name: "resume",
   description: "Resume a paused check.",
   example: "hearth resume notes",
-  args: { name, json, ...addressArg },
+  args: { name, ...jsonArg, ...addressArg },
   run: async ({ name, json, url }) => {
     const view = (await findStack(url).ask(
       "POST",

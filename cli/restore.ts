@@ -25,7 +25,7 @@ import {
   type StackClient,
 } from "./stack-client.ts";
 import { print } from "./terminal.ts";
-import { defineVerb, UsageError } from "./verb.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const restore = defineVerb({
   name: "restore",
@@ -43,7 +43,7 @@ export const restore = defineVerb({
       description: "Rename a database that is not empty instead of failing",
     },
     yes: { type: "boolean", description: "Do not ask for confirmation" },
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ name, "set-aside": setAside, yes, json, url }) => {

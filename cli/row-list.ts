@@ -1,6 +1,7 @@
 import { printTable } from "./job-run.ts";
 import { countOf } from "./limit-options.ts";
-import { print, type Cell } from "./terminal.ts";
+import { print, printJson, type Cell } from "./terminal.ts";
+import { jsonArg } from "./verb.ts";
 
 /** One page of a list of the gateway. */
 interface RowsPage<Row> {
@@ -30,7 +31,7 @@ export const rowListArgs = {
     description: "Maximum number of rows, newest first",
     valueHint: "number",
   },
-  json: { type: "boolean", description: "Print it as JSON" },
+  ...jsonArg,
 } as const;
 
 /** Prints the first `most` rows, and how many more there are. */
@@ -43,7 +44,7 @@ export async function printRows<Row>(
 ): Promise<0> {
   const { rows, total } = await readPages(countOf("--most", most), read);
   if (json === true) {
-    print(JSON.stringify({ [name]: rows, total }, null, 2));
+    printJson({ [name]: rows, total });
   } else if (rows.length === 0) {
     print(empty);
   } else {

@@ -23,10 +23,8 @@ import {
   type ServicePlan,
 } from "../embedded/service/unit-files.ts";
 import { Failure } from "../core/failure.ts";
-import { print } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
-
-const json = { type: "boolean", description: "Print it as JSON" } as const;
+import { print, printJson } from "./terminal.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const install = defineVerb({
   name: "service install",
@@ -47,7 +45,7 @@ const install = defineVerb({
       description:
         "Only prepare the data directory; run by root as the service's user",
     },
-    json,
+    ...jsonArg,
   },
   run: async ({ user: requested, print: onlyPrint, prepare, json }) => {
     if (prepare) {
@@ -100,12 +98,12 @@ const remove = defineVerb({
   name: "service remove",
   description: "Stop Hearth and no longer start it at boot; data is kept.",
   example: "hearth service remove",
-  args: { json },
+  args: { ...jsonArg },
   run: async ({ json }) => {
     const manager = serviceManager();
     const removed = manager.remove();
     if (json) {
-      print(JSON.stringify({ removed, path: manager.path }, null, 2));
+      printJson({ removed, path: manager.path });
     } else {
       print(
         removed
@@ -121,7 +119,7 @@ const status = defineVerb({
   name: "service status",
   description: "Show whether Hearth is installed and running as a service.",
   example: "hearth service status",
-  args: { json },
+  args: { ...jsonArg },
   run: async ({ json }) => {
     const manager = serviceManager();
     const state = manager.status();

@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs";
 import { asTyped } from "../supervisor/home/home.ts";
 import { Failure, sentencesOf } from "../core/failure.ts";
 import type { SetupAnswer } from "../supervisor/vaults/provisioning.ts";
-import { alignColumns, paint, print, widthOf } from "./terminal.ts";
-import { UsageError } from "./verb.ts";
+import { alignColumns, paint, print, printJson, widthOf } from "./terminal.ts";
+import { jsonArg, UsageError } from "./verb.ts";
 
 /** Options of every command that shows a Setup URI. */
 export const setupArgs = {
@@ -12,7 +12,7 @@ export const setupArgs = {
     description: "Also write the QR code to this file (.png or .svg)",
     valueHint: "file",
   },
-  json: { type: "boolean", description: "Print it as JSON" },
+  ...jsonArg,
 } as const;
 
 /** The Setup URI, its passphrase, and a QR code if the terminal is wide enough. */
@@ -28,7 +28,7 @@ export async function printSetup(
     await writeQr(answer.setupUri, options.qr);
   }
   if (options.json === true) {
-    print(JSON.stringify(answer, null, 2));
+    printJson(answer);
     return;
   }
   print(headline);

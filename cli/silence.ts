@@ -1,7 +1,7 @@
 import type { Silence } from "../supervisor/alerts/silence.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { print, printJson } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
 export const silence = defineVerb({
@@ -67,7 +67,7 @@ async function show(
       "No active silences.",
     );
   }
-  print(JSON.stringify(silences, null, 2));
+  printJson(silences);
   return 0;
 }
 

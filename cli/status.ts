@@ -6,14 +6,14 @@ import type { Status } from "../supervisor/status.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { checkCell, serviceCell } from "./states.ts";
 import { alignColumns, paint, print, type Cell } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 
 export const status = defineVerb({
   name: "status",
   description: "Show the state of everything.",
   example: "hearth status --json",
   args: {
-    json: { type: "boolean", description: "Print it as JSON" },
+    ...jsonArg,
     ...addressArg,
   },
   run: async ({ json, url }) => {

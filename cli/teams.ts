@@ -18,10 +18,8 @@ import { printTable } from "./job-run.ts";
 import { limitArgs, limitsIn, needChange, numberOf } from "./limit-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
-import { paint, print, type Cell } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
-
-const json = { type: "boolean", description: "Print it as JSON" } as const;
+import { paint, print, printJson, type Cell } from "./terminal.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const teamArg = {
   team: { type: "positional", required: true, description: "Name or id" },
@@ -88,7 +86,7 @@ const create = defineVerb({
       description: "Name of the team",
     },
     ...detailArgs,
-    json,
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async (args) => {
@@ -124,7 +122,7 @@ const show = defineVerb({
   name: "teams show",
   description: "Show a team: budget and members.",
   example: "hearth teams show kitchen",
-  args: { ...teamArg, json, ...gatewayArg },
+  args: { ...teamArg, ...jsonArg, ...gatewayArg },
   run: async ({ team, json: asJson, url }) => {
     const gateway = findGateway(url);
     const id = await findTeamId(gateway, team);
@@ -132,7 +130,7 @@ const show = defineVerb({
       await gateway.ask("GET", `/team/info?team_id=${encodeURIComponent(id)}`),
     );
     if (asJson === true) {
-      print(JSON.stringify(found, null, 2));
+      printJson(found);
       return 0;
     }
     const { team_info: row, team_memberships: members } = found;
@@ -170,7 +168,7 @@ const update = defineVerb({
     ...teamArg,
     name: { type: "string", description: "New name", valueHint: "name" },
     ...detailArgs,
-    json,
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async (args) => {
@@ -194,7 +192,7 @@ const remove = defineVerb({
   name: "teams delete",
   description: "Delete a team and its keys; their spend stays in the ledger.",
   example: "hearth teams delete kitchen",
-  args: { ...teamArg, ...yesArg, json, ...gatewayArg },
+  args: { ...teamArg, ...yesArg, ...jsonArg, ...gatewayArg },
   run: async (args) => {
     const gateway = findGateway(args.url);
     const id = await findTeamId(gateway, args.team);
@@ -228,7 +226,7 @@ const add = defineVerb({
       description: "As team admin: manages members, keys and models",
     },
     budget: limitArgs.budget,
-    json,
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async (args) => {
@@ -254,7 +252,7 @@ const removeMember = defineVerb({
   name: "teams remove",
   description: "Remove a user from a team; deletes their keys of the team.",
   example: "hearth teams remove kitchen anna",
-  args: { ...memberArgs, json, ...gatewayArg },
+  args: { ...memberArgs, ...jsonArg, ...gatewayArg },
   run: async (args) => {
     const gateway = findGateway(args.url);
     return sendChange(

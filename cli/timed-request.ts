@@ -1,7 +1,7 @@
 import { inWords, parseDuration } from "../core/duration.ts";
 import { addressArg } from "./stack-client.ts";
 import { alignColumns, print, type Cell } from "./terminal.ts";
-import { UsageError, type ExitCode } from "./verb.ts";
+import { jsonArg, UsageError, type ExitCode } from "./verb.ts";
 
 /** Arguments of commands with a duration and a reason: `hearth silence`, `hearth maintenance`. */
 export const timedArgs = {
@@ -15,7 +15,7 @@ export const timedArgs = {
     description: "The reason, shown to other operators",
     valueHint: "text",
   },
-  json: { type: "boolean", description: "Print it as JSON" },
+  ...jsonArg,
   ...addressArg,
 } as const;
 

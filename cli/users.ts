@@ -21,10 +21,8 @@ import { printTable } from "./job-run.ts";
 import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
-import { paint, print, type Cell } from "./terminal.ts";
-import { defineVerb, type Verb } from "./verb.ts";
-
-const json = { type: "boolean", description: "Print it as JSON" } as const;
+import { paint, print, printJson, type Cell } from "./terminal.ts";
+import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const userArg = {
   user: {
@@ -108,7 +106,7 @@ const create = defineVerb({
       description: "Short, permanent name, such as anna",
     },
     ...detailArgs,
-    json,
+    ...jsonArg,
     ...gatewayArg,
   },
   run: async (args) => {
@@ -147,7 +145,7 @@ const show = defineVerb({
   name: "users show",
   description: "Show a user: budget, keys and teams.",
   example: "hearth users show anna",
-  args: { ...userArg, json, ...gatewayArg },
+  args: { ...userArg, ...jsonArg, ...gatewayArg },
   run: async ({ user, json: asJson, url }) => {
     const gateway = findGateway(url);
     const found = userInfo.parse(
@@ -157,7 +155,7 @@ const show = defineVerb({
       ),
     );
     if (asJson === true) {
-      print(JSON.stringify(found, null, 2));
+      printJson(found);
       return 0;
     }
     const { user_info: row, keys, teams } = found;
@@ -187,7 +185,7 @@ const update = defineVerb({
   name: "users update",
   description: "Change a user's name, role or limits.",
   example: "hearth users update anna --budget 30 --per 1mo",
-  args: { ...userArg, ...detailArgs, json, ...gatewayArg },
+  args: { ...userArg, ...detailArgs, ...jsonArg, ...gatewayArg },
   run: async (args) => {
     const gateway = findGateway(args.url);
     const changes = detailsIn(args);
@@ -206,7 +204,7 @@ const remove = defineVerb({
   name: "users delete",
   description: "Delete a user and their keys; their spend stays in the ledger.",
   example: "hearth users delete anna",
-  args: { ...userArg, ...yesArg, json, ...gatewayArg },
+  args: { ...userArg, ...yesArg, ...jsonArg, ...gatewayArg },
   run: async (args) => {
     const { user } = args;
     const gateway = findGateway(args.url);
