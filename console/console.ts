@@ -21,7 +21,7 @@ import { registerCallsPage } from "./pages/calls/calls-page.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
-import type { GatewayState } from "./pages/nouns/noun-context.ts";
+import { openNounContext } from "./pages/nouns/noun-context.ts";
 import { registerNounPages } from "./pages/nouns/noun-pages.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
 import { findKnown } from "./pages/service/service-view.ts";
@@ -126,19 +126,17 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     home: supervision.context.home,
     history,
   });
-  const gateway: GatewayState = {
+  const gateway = openNounContext(env, timeZone, {
     page: () =>
       findKnown(status(), "gateway") === undefined ? null : "/services/gateway",
     onSilent: () => probeAgain(watch(), "gateway"),
-  };
-  registerNounPages(api, env, timeZone, gateway);
+  });
+  registerNounPages(api, gateway);
   registerSpendPage(api, { env, timeZone });
-  registerCallsPage(api, env, timeZone, gateway);
+  registerCallsPage(api, gateway);
   const { vaults } = supervision;
   registerSearchPage(api, {
-    env,
-    timeZone,
-    gateway,
+    api: gateway.api,
     status,
     jobs,
     vaults: "why" in vaults ? undefined : vaults.promptActs,

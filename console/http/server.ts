@@ -25,11 +25,6 @@ declare module "fastify" {
   interface FastifyInstance {
     /** IANA name of the zone of all times on pages; null where it is unknown. */
     timeZone: string | null;
-  }
-}
-
-declare module "fastify" {
-  interface FastifyInstance {
     /** For the navigation of every page. */
     attention: () => Status["attention"];
   }

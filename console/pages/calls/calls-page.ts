@@ -1,6 +1,5 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import type { Environment } from "../../../core/environment.ts";
 import { teamName, userName } from "../../../supervisor/gateway/owners.ts";
 import {
   teamInfo,
@@ -11,12 +10,7 @@ import { callPage } from "../../../supervisor/gateway/usage.ts";
 import { showPage } from "../../http/show-page.ts";
 import { keyTitle } from "../nouns/key-list.ts";
 import { withQuery } from "../nouns/noun-address.ts";
-import {
-  openNounContext,
-  showingFailures,
-  type GatewayState,
-  type NounContext,
-} from "../nouns/noun-context.ts";
+import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
 import {
   CALLS_PATH,
   ledgerQuery,
@@ -25,14 +19,11 @@ import {
   type CallChoice,
 } from "./calls-view.ts";
 
-/** GET /spend/calls?status=&key=&user=&team=&model=&from=&until=: the calls behind a figure. `timeZone` is an IANA name. */
+/** GET /spend/calls?status=&key=&user=&team=&model=&from=&until=: the calls behind a figure. */
 export function registerCallsPage(
   server: FastifyInstance,
-  env: Environment,
-  timeZone: string,
-  gateway: GatewayState,
+  context: NounContext,
 ): void {
-  const context = openNounContext(env, timeZone, gateway);
   server.get(CALLS_PATH, (request, reply) =>
     showingFailures(request, reply, "/spend", async () => {
       const choice = readCallChoice(request.query);
@@ -40,7 +31,12 @@ export function registerCallsPage(
         context.api.ask("GET", ledgerQuery(choice)),
         namesOf(context, choice),
       ]);
-      const view = viewCalls(choice, callPage.parse(page), names, timeZone);
+      const view = viewCalls(
+        choice,
+        callPage.parse(page),
+        names,
+        context.timeZone,
+      );
       const { title, look } = view;
       return showPage(
         request,

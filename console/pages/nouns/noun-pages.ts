@@ -1,27 +1,19 @@
 import type { FastifyInstance } from "fastify";
-import type { Environment } from "../../../core/environment.ts";
 import { keyNoun } from "./key-noun.ts";
 import { registerMemberPages } from "./member-pages.ts";
 import type { Noun, NounItem } from "./noun.ts";
-import {
-  openNounContext,
-  type GatewayState,
-  type NounContext,
-} from "./noun-context.ts";
+import type { NounContext } from "./noun-context.ts";
 import { registerNounDetail } from "./noun-detail.ts";
 import { registerNounForms } from "./noun-form.ts";
 import { registerNounList } from "./noun-list.ts";
 import { TEAM_NOUN } from "./team-noun.ts";
 import { USER_NOUN } from "./user-noun.ts";
 
-/** The pages of keys, users and teams. `timeZone` is an IANA name. */
+/** The pages of keys, users and teams. */
 export function registerNounPages(
   server: FastifyInstance,
-  env: Environment,
-  timeZone: string,
-  gateway: GatewayState,
+  context: NounContext,
 ): void {
-  const context = openNounContext(env, timeZone, gateway);
   registerNoun(server, context, keyNoun(context));
   registerNoun(server, context, USER_NOUN);
   registerNoun(server, context, TEAM_NOUN);

@@ -1,4 +1,3 @@
-import type { Environment } from "../../../core/environment.ts";
 import type { AdminApi } from "../../../supervisor/gateway/admin-api.ts";
 import { listModels } from "../../../supervisor/gateway/first-call.ts";
 import {
@@ -17,11 +16,7 @@ import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 import { FURTHER_PAGE_LINKS, PAGE_LINKS } from "../frame.ts";
 import { keyTitle } from "../nouns/key-list.ts";
 import { withQuery } from "../nouns/noun-address.ts";
-import {
-  KEYS_PATH,
-  openNounContext,
-  type GatewayState,
-} from "../nouns/noun-context.ts";
+import { KEYS_PATH } from "../nouns/noun-context.ts";
 import { TEAM_ADDRESS } from "../nouns/team-address.ts";
 import { USER_ADDRESS } from "../nouns/user-noun.ts";
 import {
@@ -32,9 +27,8 @@ import {
 } from "./search-view.ts";
 
 export interface SearchParts {
-  readonly env: Environment;
-  readonly timeZone: string;
-  readonly gateway: GatewayState;
+  /** The gateway. */
+  readonly api: AdminApi;
   readonly status: () => Status;
   readonly jobs: JobRunner;
   /** Undefined where notes are not managed on this host. */
@@ -112,12 +106,7 @@ function vaultSource({ list }: Pick<VaultOperations, "list">): SearchSource {
 }
 
 /** Keys, users and teams are searched by the gateway, however many there are. */
-function gatewaySources({
-  env,
-  timeZone,
-  gateway,
-}: SearchParts): readonly SearchSource[] {
-  const { api } = openNounContext(env, timeZone, gateway);
+function gatewaySources({ api }: SearchParts): readonly SearchSource[] {
   return [
     { title: "Keys", find: (search) => findKeys(api, search) },
     { title: "Users", find: (search) => findUsers(api, search) },
