@@ -5,6 +5,7 @@ import {
   type GatewayCheck,
 } from "../embedded/gateway-check.ts";
 import { configFiles } from "../embedded/stack-config.ts";
+import { installationOfSupervisor } from "../core/installation.ts";
 import { sentencesOf } from "../core/failure.ts";
 import { loadConfig, shippedConfig } from "../supervisor/config/load.ts";
 import { variablesOf } from "../supervisor/config/variables.ts";
@@ -76,7 +77,7 @@ function checkSupervisor(home: Home, files: readonly string[]): GatewayCheck {
 
 /** null: in a container, where the gateway has files and variables of its own, it checks them itself. */
 async function checkGatewayHere(home: Home): Promise<GatewayCheck | null> {
-  return ["docker", "kubernetes"].includes(process.env["HEARTH_RUNTIME"] ?? "")
-    ? null
-    : checkOwnGateway(home, process.env);
+  return installationOfSupervisor(process.env) === "embedded"
+    ? checkOwnGateway(home, process.env)
+    : null;
 }

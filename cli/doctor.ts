@@ -1,3 +1,4 @@
+import { installationOfSupervisor } from "../core/installation.ts";
 import { join } from "node:path";
 import { executeSync, IN_TERMINAL } from "../core/execute.ts";
 import type { Finding } from "../core/finding.ts";
@@ -55,7 +56,7 @@ async function examine(): Promise<readonly Finding[]> {
   const home = locateHome();
   const { env } = process;
   // In a container there are no ports or programs to examine, only the supervisor's files.
-  if (["docker", "kubernetes"].includes(env["HEARTH_RUNTIME"] ?? "")) {
+  if (installationOfSupervisor(env) !== "embedded") {
     return [
       probeDisk(home),
       ...probeHome(home),

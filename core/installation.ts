@@ -16,6 +16,20 @@ export function installationOfGateway(env: Environment): Installation {
     : "two-hosts";
 }
 
+/** The installation of this supervisor and of the commands beside it. */
+export function installationOfSupervisor(
+  env: Environment,
+): Exclude<Installation, "other"> {
+  switch (env["HEARTH_RUNTIME"]) {
+    case "docker":
+      return "two-hosts";
+    case "kubernetes":
+      return "kubernetes";
+    default:
+      return "embedded";
+  }
+}
+
 /** The fix for a missing provider key: first the one that needs no restart. Only keys can be stored, not addresses. */
 export function howToSupply(
   variable: string,

@@ -1,13 +1,14 @@
+import { installationOfSupervisor } from "../../core/installation.ts";
 import type { Environment } from "../../core/environment.ts";
 
 /** How commands are typed on the machine of this supervisor, to be copied. */
 export function hearthCommand(env: Environment): string {
-  switch (env["HEARTH_RUNTIME"]) {
-    case "docker":
+  switch (installationOfSupervisor(env)) {
+    case "two-hosts":
       return "docker exec -it hearth-supervisor hearth";
     case "kubernetes":
       return "kubectl exec -it hearth-supervisor-0 -- hearth";
-    default:
+    case "embedded":
       return "npx hearth";
   }
 }

@@ -1,3 +1,4 @@
+import { installationOfSupervisor } from "../../core/installation.ts";
 import { executeSync } from "../../core/execute.ts";
 import { fine, hint, wrong, type Finding } from "../../core/finding.ts";
 import type { Home } from "../home/home.ts";
@@ -36,10 +37,8 @@ export function offsiteWarning(
 /** The same for `hearth doctor`, and whether rclone is installed. */
 export function probeOffsite(home: Home, env: Environment): readonly Finding[] {
   // Outside of containers, jobs run in the same process.
-  const inContainer = ["docker", "kubernetes"].includes(
-    env["HEARTH_RUNTIME"] ?? "",
-  );
-  const jobs = inContainer ? {} : { HEARTH_JOBS: "on" };
+  const jobs =
+    installationOfSupervisor(env) === "embedded" ? { HEARTH_JOBS: "on" } : {};
   const warning = offsiteWarning(home, { ...env, ...jobs });
   if (warning !== undefined) {
     return [hint("offsite", lowered(warning.text), warning.command)];

@@ -1,4 +1,5 @@
 import type { Environment } from "../../../core/environment.ts";
+import { installationOfSupervisor } from "../../../core/installation.ts";
 import { operatorFile, type Home } from "../../../supervisor/home/home.ts";
 
 /** Where the settings of this supervisor are changed. */
@@ -8,18 +9,14 @@ export type Place =
   | { readonly kind: "kubernetes" };
 
 export function placeOfConfig(home: Home, env: Environment): Place {
-  switch (env["HEARTH_RUNTIME"]) {
-    case "docker":
-      return { kind: "two-hosts" };
-    case "kubernetes":
-      return { kind: "kubernetes" };
-    default:
-      return {
+  const installation = installationOfSupervisor(env);
+  return installation === "embedded"
+    ? {
         kind: "here",
         file: operatorFile(home, "supervisor.local.yaml"),
         home: home.root,
-      };
-  }
+      }
+    : { kind: installation };
 }
 
 export interface ApplySteps {
