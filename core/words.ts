@@ -44,26 +44,39 @@ export function stateWord(state: string): string {
 
 /** "21 Nov, 10:02" in the operator's zone. */
 export function moment(at: number, timeZone: string): string {
-  return momentFormat(timeZone).format(at);
+  return formatFor(timeZone, MINUTES).format(at);
 }
 
 /** "21 Nov, 10:02:05" in the operator's zone. */
 export function momentWithSeconds(at: number, timeZone: string): string {
-  return momentFormat(timeZone, { second: "2-digit" }).format(at);
+  return formatFor(timeZone, SECONDS).format(at);
 }
 
-function momentFormat(
+const MINUTES: Intl.DateTimeFormatOptions = {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+};
+const SECONDS: Intl.DateTimeFormatOptions = { ...MINUTES, second: "2-digit" };
+const formats = new Map<
+  Intl.DateTimeFormatOptions,
+  Map<string, Intl.DateTimeFormat>
+>();
+
+/** Made once for each zone: that takes much longer than to format a time. */
+function formatFor(
   timeZone: string,
-  more: Intl.DateTimeFormatOptions = {},
+  options: Intl.DateTimeFormatOptions,
 ): Intl.DateTimeFormat {
-  return new Intl.DateTimeFormat("en-GB", {
-    timeZone,
-    day: "numeric",
-    month: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-    ...more,
-  });
+  const ofOptions = formats.get(options) ?? new Map();
+  const known = ofOptions.get(timeZone);
+  if (known !== undefined) {
+    return known;
+  }
+  const format = new Intl.DateTimeFormat("en-GB", { timeZone, ...options });
+  formats.set(options, ofOptions.set(timeZone, format));
+  return format;
 }
 
 /** "10:02" in the operator's zone. */

@@ -33,8 +33,7 @@ export function incidents(
 ): readonly Incident[] {
   bringUpToDate(db, until);
   const all = [
-    ...downTimes(db, from, until),
-    ...endedServices(db, from, until),
+    ...OUTAGES.flatMap((events) => outages(db, events, from, until)),
     ...failures(db, from, until),
   ].toSorted((a, b) => a.from - b.from || Number(b.down) - Number(a.down));
   const merged: Outage[] = [];
@@ -70,35 +69,39 @@ function together(before: Outage, later: Outage): Outage {
   };
 }
 
-function downTimes(
-  db: DatabaseSync,
-  from: number,
-  until: number,
-): readonly Outage[] {
-  return db
-    .prepare(
-      `SELECT began.name, began.at, began.reason,
-              (SELECT min(over.at) FROM events AS over WHERE over.kind = 'check' AND over.name = began.name
-                 AND over.from_state = 'down' AND over.id > began.id) AS over_at
-       FROM events AS began WHERE began.kind = 'check' AND began.to_state = 'down' AND began.at < ?2
-         AND coalesce(over_at, ?2) >= ?1 ORDER BY began.at`,
-    )
-    .all(from, until)
-    .map(outageIn);
+/** What begins and ends an outage, as conditions of SQL on events of one kind. */
+interface OutageEvents {
+  readonly kind: "check" | "service";
+  readonly began: string;
+  readonly over: string;
 }
 
-/** A service that is restarted at once is down as well, however short. */
-function endedServices(
+const OUTAGES: readonly OutageEvents[] = [
+  {
+    kind: "check",
+    began: "began.to_state = 'down'",
+    over: "over.from_state = 'down'",
+  },
+  // A service that is restarted at once is down as well, however short.
+  {
+    kind: "service",
+    began: "began.to_state IN ('backing-off', 'gave-up')",
+    over: "over.to_state IN ('running', 'stopped')",
+  },
+];
+
+function outages(
   db: DatabaseSync,
+  { kind, began, over }: OutageEvents,
   from: number,
   until: number,
 ): readonly Outage[] {
   return db
     .prepare(
       `SELECT began.name, began.at, began.reason,
-              (SELECT min(over.at) FROM events AS over WHERE over.kind = 'service' AND over.name = began.name
-                 AND over.to_state IN ('running', 'stopped') AND over.id > began.id) AS over_at
-       FROM events AS began WHERE began.kind = 'service' AND began.to_state IN ('backing-off', 'gave-up') AND began.at < ?2
+              (SELECT min(over.at) FROM events AS over WHERE over.kind = '${kind}' AND over.name = began.name
+                 AND ${over} AND over.id > began.id) AS over_at
+       FROM events AS began WHERE began.kind = '${kind}' AND ${began} AND began.at < ?2
          AND coalesce(over_at, ?2) >= ?1 ORDER BY began.at`,
     )
     .all(from, until)
