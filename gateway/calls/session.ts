@@ -35,5 +35,12 @@ function startOf(body: CallBody): string | undefined {
   );
   return first === undefined
     ? undefined
-    : JSON.stringify(first).slice(0, MAX_START_CHARACTERS);
+    : JSON.stringify(first, shortened).slice(0, MAX_START_CHARACTERS);
+}
+
+/** Each text is cut before it is written: a picture of some megabytes would cost each call some ms. */
+function shortened(_name: string, value: unknown): unknown {
+  return typeof value === "string"
+    ? value.slice(0, MAX_START_CHARACTERS)
+    : value;
 }

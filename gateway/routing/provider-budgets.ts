@@ -67,7 +67,7 @@ export class ProviderBudgets {
     return { usable, usedUp };
   }
 
-  /** Dollars that remain of each budget. null: Postgres is unavailable. */
+  /** Dollars that remain of each budget, as last read. null: a sum could never be read. */
   async remaining(): Promise<ReadonlyMap<string, number> | null> {
     const remaining = new Map<string, number>();
     for (const [provider, own] of this.#options.budgets()) {
