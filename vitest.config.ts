@@ -1,10 +1,19 @@
-import { configDefaults, defineConfig } from "vitest/config";
+import {
+  configDefaults,
+  defineConfig,
+  type TestProjectInlineConfiguration,
+} from "vitest/config";
 import { SystemsFirst } from "./test/servers/sequencer.ts";
 
 const CODE =
   "{core,gateway,notes,supervisor,console,embedded,cli,infra,scripts}/**";
+const LONG = ["**/*.long.test.ts"];
 const SERVERS = [`${CODE}/*.server.test.ts`, "test/**/*.test.ts"];
 const MOCKED = [`${CODE}/*.mocked.test.ts`];
+const REAL_SERVERS: TestProjectInlineConfiguration["test"] = {
+  globalSetup: ["test/servers/setup.ts"],
+  pool: "forks",
+};
 
 /** What tests need decides where they run, and the name of their file says it (CONTRIBUTING.md). */
 export default defineConfig({
@@ -25,16 +34,21 @@ export default defineConfig({
         test: {
           name: "servers",
           include: SERVERS,
-          globalSetup: ["test/servers/setup.ts"],
-          pool: "forks",
+          exclude: [...configDefaults.exclude, ...LONG],
+          ...REAL_SERVERS,
         },
+      },
+      {
+        extends: true,
+        // `npm run test:long`; `npm test` runs the others.
+        test: { name: "long", include: LONG, ...REAL_SERVERS },
       },
       {
         extends: true,
         test: {
           name: "unit",
           include: [`${CODE}/*.test.ts`],
-          exclude: [...configDefaults.exclude, ...SERVERS, ...MOCKED],
+          exclude: [...configDefaults.exclude, ...LONG, ...SERVERS, ...MOCKED],
           // Makes test/servers refuse to start any.
           env: { TEST_PROJECT: "unit" },
           pool: "threads",
