@@ -45,11 +45,13 @@ export const update = defineVerb({
     const changed = keyRow.parse(
       await gateway.ask("POST", "/key/update", { key: token, ...changes }),
     );
-    print(
-      args.json === true
-        ? JSON.stringify(changed, null, 2)
-        : `Key "${keyTitle(changed)}" updated. Changes take effect within a second.`,
-    );
+    if (args.json === true) {
+      printJson(changed);
+    } else {
+      print(
+        `Key "${keyTitle(changed)}" updated. Changes take effect within a second.`,
+      );
+    }
     return 0;
   },
 });

@@ -40,6 +40,11 @@ export const create = defineVerb({
       description: "Expires after (default: never)",
       valueHint: "30d",
     },
+    "end-user-header": {
+      type: "string",
+      description: "Header in which the program with this key names its users",
+      valueHint: "x-openwebui-user-email",
+    },
     ...jsonArg,
     ...gatewayArg,
   },
@@ -56,6 +61,7 @@ export const create = defineVerb({
         ...(await ownersIn(gateway, args)),
         ...limitsIn(args),
         duration: args.expires,
+        metadata: endUserHeaderIn(args["end-user-header"]),
       }),
     );
     if (args.json === true) {
@@ -66,6 +72,19 @@ export const create = defineVerb({
     return 0;
   },
 });
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+
+function endUserHeaderIn(
+  name: string | undefined,
+): Readonly<Record<string, string>> | undefined {
+  if (name !== undefined && !HEADER_NAME.test(name)) {
+    throw new UsageError(
+      `--end-user-header must be the name of an HTTP header such as x-openwebui-user-email, not "${name}".`,
+    );
+  }
+  return name === undefined ? undefined : { end_user_header: name };
+}
 
 /** A new key with a call that tries it; the only place that prints one. */
 export async function describeSecret(

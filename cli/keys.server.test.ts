@@ -127,9 +127,14 @@ test("the suggested call uses an available model", async () => {
 
 test("every command prints JSON", async () => {
   const created = JSON.parse(
-    (await hearth(["keys", "new", "--alias", "as-json", "--json"])).out,
+    (
+      await hearth(
+        "keys new --alias as-json --end-user-header x-user --json".split(" "),
+      )
+    ).out,
   ) as Record<string, string>;
   expect(created["key"]).toMatch(/^sk-/);
+  expect(created["metadata"]).toEqual({ end_user_header: "x-user" });
   const { keys, total } = JSON.parse(
     (await hearth(["keys", "list", "--json"])).out,
   ) as { keys: readonly unknown[]; total: number };
@@ -150,6 +155,11 @@ test.each([
     '--budget must be a number, not "lots"',
   ],
   [["keys", "new", "--per", "1mo"], 2, "--per requires --budget"],
+  [
+    ["keys", "new", "--end-user-header", "not a header"],
+    2,
+    "must be the name of an HTTP header",
+  ],
   [
     ["keys", "new", "--budget", "-1"],
     1,

@@ -345,7 +345,10 @@ function payersOf(
   request: FastifyRequest,
   person: EndUser,
 ): Payers {
-  const endUser = headerOf(request, "end-user-id") || person.name;
+  const endUser =
+    endUserHeader(caller, request) ||
+    headerOf(request, "end-user-id") ||
+    person.name;
   const tags = payingTags(caller, [
     body["tags"],
     metadataOf(body)["tags"],
@@ -372,6 +375,18 @@ function payersOf(
     teamId: caller.team?.id ?? null,
     organizationId: caller.organization?.id ?? null,
   };
+}
+
+/** The header in which the program with this key names its users; headers of other names never count. */
+function endUserHeader(
+  caller: Caller,
+  { headers }: FastifyRequest,
+): string | undefined {
+  const name =
+    caller.kind === "key" ? caller.metadata["end_user_header"] : undefined;
+  const value =
+    typeof name === "string" ? headers[name.toLowerCase()] : undefined;
+  return typeof value === "string" ? value.trim() : undefined;
 }
 
 type OtherPayers = Pick<LimitSources, "endUser" | "tags">;
@@ -435,6 +450,7 @@ const HEADERS = {
     "x-hearth-trace-id",
     "x-litellm-trace-id",
     "x-litellm-session-id",
+    "x-openwebui-chat-id",
   ],
 } as const;
 

@@ -97,6 +97,53 @@ test.each(["x-hearth", "x-litellm"])(
   },
 );
 
+test("a program's own header names its users only for a key that allows it, and their budgets apply", async () => {
+  const { gateway } = testbed;
+  const trusted = await gateway.createKey({
+    metadata: { end_user_header: "X-OpenWebUI-User-Email" },
+  });
+  const other = await gateway.createKey({});
+  const ask = async (key: string, user: string) => {
+    const answer = await gateway.request(
+      "POST",
+      "/v1/chat/completions",
+      { model: "mock", messages: [{ role: "user", content: user }] },
+      key,
+      {
+        "x-openwebui-user-email": user,
+        "x-openwebui-chat-id": `chat of ${user}`,
+      },
+    );
+    await gateway.running.gateway.ledger.flush();
+    return answer;
+  };
+  const payerOf = async ({ headers }: { headers: Headers }) => {
+    const [row] = await query<Record<string, unknown>>(
+      gateway.running.gateway.pool,
+      "SELECT end_user, session_id FROM spend_log WHERE request_id = $1",
+      [headers.get("x-hearth-call-id")],
+    );
+    return row;
+  };
+  expect(await payerOf(await ask(trusted, "anna@home.test"))).toEqual({
+    end_user: "anna@home.test",
+    session_id: "chat of anna@home.test",
+  });
+  expect(await payerOf(await ask(other, "ben@home.test"))).toEqual({
+    end_user: null,
+    session_id: "chat of ben@home.test",
+  });
+  await gateway.request("POST", "/customer/new", {
+    user_id: "carl@home.test",
+    max_budget: ONE_CALL / 2,
+  });
+  expect((await ask(trusted, "carl@home.test")).status).toBe(200);
+  const rejected = await ask(trusted, "carl@home.test ");
+  expect(rejected.status).toBe(400);
+  expect(rejected.text).toContain("carl@home.test");
+  expect((await ask(trusted, "anna@home.test")).status).toBe(200);
+});
+
 test("request_timeout ends an attempt that takes longer", async () => {
   const short = await startTestbed(
     (url) =>
