@@ -155,6 +155,7 @@ export function gatewayArgs(
         ? {}
         : { LOCAL_RUNNER_B_URL: localRunnerB }),
     },
+    consoleUrl: supervisorAddresses(config, name)[0],
     settings: host.subnets.apply((subnets) =>
       readGatewaySettings(config, {
         drain_timeout: config.drainTimeout,

@@ -66,6 +66,7 @@ describe.each(WAYS_TO_REGISTER)("from $from", ({ register }) => {
           user: "1000:0",
           envs: [
             "DATABASE_URL_FILE=/run/hearth/DATABASE_URL",
+            `HEARTH_CONSOLE_URL=https://${onData ? "192.168.1.10" : "192.168.1.11"}:4443`,
             "HEARTH_DRAIN_NOTICE=5s",
             "HEARTH_EXTRA_CONFIG=/app/hearth.yaml",
             "HEARTH_GATEWAY_CONFIG=/app/config.yaml",

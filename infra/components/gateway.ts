@@ -39,6 +39,8 @@ export interface GatewayArgs {
   readonly providerKeys: Readonly<Record<string, pulumi.Input<string>>>;
   /** URLs of local model runners by variable name. */
   readonly localRunners: Readonly<Record<string, string>>;
+  /** The console of its host, for the link on its start page. */
+  readonly consoleUrl?: string | undefined;
   /** Its configuration. */
   readonly settings: pulumi.Input<GatewaySettings>;
   /** From the stop signal until the listener closes: longer than two probes of the edges. */
@@ -140,8 +142,10 @@ function buildEnvironment({
   previousMasterKey: previous,
   drainNoticeSeconds,
   localRunners,
+  consoleUrl,
 }: GatewayArgs): ContainerSpec["environment"] {
   return {
+    ...(consoleUrl === undefined ? {} : { HEARTH_CONSOLE_URL: consoleUrl }),
     HEARTH_DRAIN_NOTICE: `${drainNoticeSeconds}s`,
     HEARTH_EXTRA_CONFIG: LAYER_FILE,
     HEARTH_GATEWAY_CONFIG: CONFIG_FILE,

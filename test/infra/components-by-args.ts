@@ -104,6 +104,7 @@ async function makeComponents(): Promise<void> {
           LOCAL_RUNNER_A_URL: "http://192.168.1.10:11434",
           LOCAL_RUNNER_B_URL: "http://192.168.1.11:1234/v1",
         },
+        consoleUrl: `https://192.168.1.1${name === "a" ? "0" : "1"}:4443`,
         settings: host.subnets.apply((subnets) => ({
           file: text("config/gateway.yaml"),
           layer: `general_settings:

@@ -123,6 +123,9 @@ test("host names lead to the gateway, the notes and the supervisor", async () =>
     SUPERVISOR_PUBLIC_URL: "https://console.example.org",
     HEARTH_PROXY_HOPS: "1",
   });
+  expect(environmentOf(podIn(objects, "gateway"))).toMatchObject({
+    HEARTH_CONSOLE_URL: "https://console.example.org",
+  });
 });
 
 interface Rule {
