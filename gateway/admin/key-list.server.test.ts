@@ -118,6 +118,11 @@ test("keys are listed by state, with the budget in force and the last use", asyn
     "s-tier",
     "s-window",
   ]);
+  const { state_counts: counts, total_count: total } = await fixture.get(
+    "/key/list?size=1&count_states=true&user_id=nobody",
+  );
+  expect(total).toBe(0);
+  expect(counts).toMatchObject({ blocked: 1, expired: 1, over_budget: 3 });
   const all = await list("user_id=stateful&sort_by=budget_used");
   // Keys without a budget come last.
   expect(all.aliases.slice(0, 4)).toEqual([

@@ -3,6 +3,7 @@ import type { Row } from "../database/rows.ts";
 import type { Admin } from "./admin-route.ts";
 import { isUsedUp, withBudgetInForce } from "./budgets-in-force.ts";
 import { KEY, KEY_STATES } from "./kinds/key.ts";
+import type { Conditions } from "./paging.ts";
 import { answerRows } from "./payers.ts";
 
 type KeyState = (typeof KEY_STATES)[number];
@@ -17,23 +18,49 @@ export const IN_STATE: Readonly<Record<KeyState, string>> = {
   active: `NOT keys.blocked AND NOT ${EXPIRED} AND NOT ${isUsedUp(KEY)}`,
 };
 
+/** How many keys there are in each state. */
+export async function countByState(
+  { pool }: Admin,
+  filter: Conditions,
+): Promise<Readonly<Record<KeyState, number>>> {
+  const counted = await query<{ state: KeyState; count: number }>(
+    pool,
+    `SELECT CASE WHEN ${IN_STATE.blocked} THEN 'blocked' WHEN ${EXPIRED} THEN 'expired'
+        WHEN ${isUsedUp(KEY)} THEN 'over_budget' ELSE 'active' END AS state, count(*) AS count
+      FROM keys ${filter.where()} GROUP BY 1`,
+    filter.values,
+  );
+  const counts = new Map(counted.map(({ state, count }) => [state, count]));
+  return mapStates((state) => counts.get(state) ?? 0);
+}
+
+function mapStates<T>(
+  of: (state: KeyState) => T,
+): Readonly<Record<KeyState, T>> {
+  return Object.fromEntries(
+    KEY_STATES.map((state) => [state, of(state)]),
+  ) as Record<KeyState, T>;
+}
+
 /** Keys as answers show them, with state, budget in force, last use and the names of their owners. */
 export async function answerRowsInUse(
   admin: Admin,
   rows: readonly Row[],
 ): Promise<readonly Row[]> {
-  const [keys, lastUses, owners] = await Promise.all([
+  const [keys, budgeted, lastUses, owners] = await Promise.all([
     answerRows(admin, KEY, rows),
+    withBudgetInForce(admin, KEY, rows),
     lastUsesOf(admin, rows),
     ownerNamesOf(admin, rows),
   ]);
-  const budgeted = await withBudgetInForce(admin, KEY, keys);
-  return budgeted.map((row) => ({
-    ...row,
-    state: stateOf(row, admin.now),
-    last_used_at: lastUses.get(String(row["token"])) ?? null,
-    ...owners.get(String(row["token"])),
-  }));
+  return keys
+    .map((row, at) => ({ ...budgeted[at], ...row }))
+    .map((row) => ({
+      ...row,
+      state: stateOf(row, admin.now),
+      last_used_at: lastUses.get(String(row["token"])) ?? null,
+      ...owners.get(String(row["token"])),
+    }));
 }
 
 function stateOf(row: Row, now: number): KeyState {

@@ -7,7 +7,12 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
 import { keyFacts, reachableKey } from "./key-owner.ts";
 import { tokensNow } from "./key-tokens.ts";
-import { answerRowsInUse, IN_STATE, LAST_USE_ORDER } from "./key-use.ts";
+import {
+  answerRowsInUse,
+  countByState,
+  IN_STATE,
+  LAST_USE_ORDER,
+} from "./key-use.ts";
 import {
   deletedKeyRow,
   KEY,
@@ -120,6 +125,8 @@ const listQuery = z.object({
     .optional(),
   return_full_object: queryFlag.default(false),
   include_team_keys: queryFlag.default(false),
+  /** Adds the number of existing keys within reach in each state. */
+  count_states: queryFlag.default(false),
   /** `deleted`: deleted keys, as they were when they were deleted. */
   status: z.enum(["active", "deleted"]).default("active"),
   sort_by: name.optional(),
@@ -137,25 +144,40 @@ const list = adminRoute(
       total_count: out.count,
       current_page: out.count,
       total_pages: out.count,
+      state_counts: z
+        .object({
+          active: out.count,
+          over_budget: out.count,
+          blocked: out.count,
+          expired: out.count,
+        })
+        .optional()
+        .meta({ description: "With `count_states`." }),
     }),
   },
   async (admin, input) => {
     const { page, size } = input;
     const deleted = input.status === "deleted";
-    const found = await readPage(
-      admin.pool,
-      deleted ? "deleted_keys" : "keys",
-      await filterOf(admin, input),
-      orderOf(
-        deleted ? SORTABLE_DELETED : SORTABLE,
-        input.sort_by ?? (deleted ? "deleted_at" : "created_at"),
-        input.sort_order,
-        "token",
+    const [found, state_counts] = await Promise.all([
+      readPage(
+        admin.pool,
+        deleted ? "deleted_keys" : "keys",
+        await filterOf(admin, input),
+        orderOf(
+          deleted ? SORTABLE_DELETED : SORTABLE,
+          input.sort_by ?? (deleted ? "deleted_at" : "created_at"),
+          input.sort_order,
+          "token",
+        ),
+        page,
+        size,
       ),
-      page,
-      size,
-    );
+      input.count_states
+        ? countByState(admin, reachableKeys(admin))
+        : undefined,
+    ]);
     return {
+      ...(state_counts === undefined ? {} : { state_counts }),
       keys: !input.return_full_object
         ? found.rows.map((row) => row["token"])
         : deleted

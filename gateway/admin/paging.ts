@@ -130,5 +130,7 @@ export function orderOf(
       { param: "sort_by" },
     );
   }
-  return `${expression} ${sortOrder} NULLS LAST, ${id} ${sortOrder}`;
+  // Never null, and in the order of an index, which has no place for nulls at the other end.
+  const nulls = expression === "created_at" ? "" : " NULLS LAST";
+  return `${expression} ${sortOrder}${nulls}, ${id} ${sortOrder}`;
 }

@@ -83,6 +83,7 @@ export const calls = z.array(call);
 
 /** A call in a page of the ledger. */
 const loggedCall = call.extend({
+  request_id: z.string(),
   /** From the request to the end of the answer. */
   request_duration_ms: z.number(),
   api_key: z.string().nullable(),
@@ -102,7 +103,8 @@ export const callPage = z.looseObject({
   total: z.number(),
   /** There are more than `total`. */
   total_is_capped: z.boolean(),
-  total_pages: z.number(),
+  /** Continues with the calls after the last one; null: there are none. */
+  next_cursor: z.string().nullable(),
 });
 
 export type CallPage = z.infer<typeof callPage>;

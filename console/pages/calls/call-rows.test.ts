@@ -3,6 +3,7 @@ import type { Call } from "../../../supervisor/gateway/usage.ts";
 import { latencyOf, viewCall } from "./call-rows.ts";
 
 const call: Call = {
+  request_id: "call-1",
   endTime: "2026-11-21T10:00:00.000Z",
   model_group: "mock",
   spend: 0.5,

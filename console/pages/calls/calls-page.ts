@@ -6,7 +6,7 @@ import {
   usedKeyRow,
   userInfo,
 } from "../../../supervisor/gateway/rows.ts";
-import { callPage } from "../../../supervisor/gateway/usage.ts";
+import { callPage, type CallPage } from "../../../supervisor/gateway/usage.ts";
 import { showPage } from "../../http/show-page.ts";
 import { keyTitle } from "../nouns/key-list.ts";
 import { withQuery } from "../nouns/noun-address.ts";
@@ -19,7 +19,7 @@ import {
   type CallChoice,
 } from "./calls-view.ts";
 
-/** GET /spend/calls?status=&key=&user=&team=&model=&from=&until=: the calls behind a figure. */
+/** GET /spend/calls?status=&key=&user=&team=&model=&from=&until=&older=&newer=: the calls behind a figure. */
 export function registerCallsPage(
   server: FastifyInstance,
   context: NounContext,
@@ -28,15 +28,10 @@ export function registerCallsPage(
     showingFailures(request, reply, "/spend", async () => {
       const choice = readCallChoice(request.query);
       const [page, names] = await Promise.all([
-        context.api.ask("GET", ledgerQuery(choice)),
+        readCalls(context, choice),
         namesOf(context, choice),
       ]);
-      const view = viewCalls(
-        choice,
-        callPage.parse(page),
-        names,
-        context.timeZone,
-      );
+      const view = viewCalls(page.choice, page.calls, names, context.timeZone);
       const { title, look } = view;
       return showPage(
         request,
@@ -47,6 +42,22 @@ export function registerCallsPage(
       );
     }),
   );
+}
+
+/** The calls of a choice. The newest page is always a full one, also where newer calls are few. */
+async function readCalls(
+  { api }: NounContext,
+  choice: CallChoice,
+): Promise<{ readonly choice: CallChoice; readonly calls: CallPage }> {
+  const calls = callPage.parse(await api.ask("GET", ledgerQuery(choice)));
+  if (choice.newer === "" || calls.next_cursor !== null) {
+    return { choice, calls };
+  }
+  const newest = { ...choice, older: "", newer: "" };
+  return {
+    choice: newest,
+    calls: callPage.parse(await api.ask("GET", ledgerQuery(newest))),
+  };
 }
 
 /** Key, user and team of the choice by name; those that were deleted are left out, their calls stay. */

@@ -12,6 +12,7 @@ const token = "a".repeat(64);
 const page: CallPage = {
   data: [
     {
+      request_id: "call-2",
       endTime: "2026-11-21T10:00:00.000Z",
       model_group: "mock",
       spend: 0,
@@ -24,6 +25,7 @@ const page: CallPage = {
       metadata: { user_api_key_alias: "anna", error_information: null },
     },
     {
+      request_id: "call-1",
       endTime: "2026-11-21T09:00:00.000Z",
       model_group: "mock",
       spend: 0,
@@ -38,7 +40,7 @@ const page: CallPage = {
   ],
   total: 52,
   total_is_capped: false,
-  total_pages: 2,
+  next_cursor: "call-1",
 };
 
 test("an address names the calls, invalid parts select all", () => {
@@ -54,11 +56,11 @@ test("an address names the calls, invalid parts select all", () => {
     model: "a/b",
     from: "2026-11-01",
     until: "yesterday",
-    page: "0",
+    older: ["a", "b"],
   });
-  expect(choice).toMatchObject({ key: "", until: "", page: 1 });
+  expect(choice).toMatchObject({ key: "", until: "", older: "" });
   expect(ledgerQuery(choice)).toBe(
-    "/spend/logs/v2?status_filter=failure&model_group=a%2Fb&start_date=2026-11-01&end_date=2100-01-01&page=1&page_size=50",
+    "/spend/logs/v2?status_filter=failure&model_group=a%2Fb&start_date=2026-11-01&end_date=2100-01-01&page_size=50",
   );
 });
 
@@ -79,19 +81,38 @@ test("a page of calls names its choice, and links to keys and to older calls", (
     ],
     newer: null,
     older:
-      "/spend/calls?status=failure&model=mock&from=2026-11-01&until=2026-11-21&page=2",
+      "/spend/calls?status=failure&model=mock&from=2026-11-01&until=2026-11-21&older=call-1",
   });
   expect(
     viewCalls(
-      { ...choice, status: "", page: 2 },
-      { ...page, total: 10_000, total_is_capped: true },
+      { ...choice, status: "", older: "call-3" },
+      { ...page, total: 10_000, total_is_capped: true, next_cursor: null },
       [],
       "UTC",
     ),
   ).toMatchObject({
     title: "More than 10,000 calls.",
     older: null,
-    newer: "/spend/calls?model=mock&from=2026-11-01&until=2026-11-21",
+    newer:
+      "/spend/calls?model=mock&from=2026-11-01&until=2026-11-21&newer=call-2",
+  });
+});
+
+test("newer calls continue from the first one shown, and are shown newest first", () => {
+  const choice = readCallChoice({ status: "failure", newer: "call-0" });
+  expect(ledgerQuery(choice)).toBe(
+    "/spend/logs/v2?status_filter=failure&cursor=call-0&sort_order=asc&start_date=2000-01-01&end_date=2100-01-01&page_size=50",
+  );
+  const oldestFirst = {
+    ...page,
+    data: page.data.toReversed(),
+    next_cursor: "call-2",
+  };
+  expect(viewCalls(choice, oldestFirst, [], "UTC")).toMatchObject({
+    calls: [{ at: "21 Nov, 10:00" }, { at: "21 Nov, 09:00" }],
+    newer: "/spend/calls?status=failure&newer=call-2",
+    older: "/spend/calls?status=failure&older=call-1",
+    statuses: [{ href: "/spend/calls" }, {}, {}, {}],
   });
 });
 

@@ -20,8 +20,10 @@ export interface CallChoice {
   readonly model: string;
   readonly from: string;
   readonly until: string;
-  /** From 1. */
-  readonly page: number;
+  /** The page starts after this call, the last one of the page before: a call id. */
+  readonly older: string;
+  /** Instead, it ends before this one. */
+  readonly newer: string;
 }
 
 const text = z.string().max(300).catch("");
@@ -40,7 +42,8 @@ const querySchema = z.object({
   model: text,
   from: day,
   until: day,
-  page: z.coerce.number().int().min(1).max(200).catch(1),
+  older: text,
+  newer: text,
 });
 
 /** Invalid parameters take their defaults. */
@@ -50,28 +53,32 @@ export function readCallChoice(query: unknown): CallChoice {
 
 /** The address of the calls of a choice. */
 export function callsHref(choice: Partial<CallChoice>): string {
-  const { page = 1, ...named } = choice;
-  return withQuery(CALLS_PATH, {
-    ...Object.fromEntries(
-      Object.entries(named).filter(([, value]) => value !== ""),
+  return withQuery(
+    CALLS_PATH,
+    Object.fromEntries(
+      Object.entries(choice).filter(([, value]) => value !== ""),
     ),
-    ...(page === 1 ? {} : { page: String(page) }),
-  });
+  );
 }
 
 export const CALLS_ON_PAGE = 50;
 /** The ledger is asked for a period: before the first call, and after the last. */
 export const EVER = { from: "2000-01-01", until: "2100-01-01" } as const;
 
-/** The gateway's query of a choice. */
+/**
+ * The gateway's query of a choice. Pages continue from a call instead of skipping those before, which would take longer from
+ * page to page; newer calls come oldest first.
+ */
 export function ledgerQuery(choice: CallChoice): string {
-  const { status, key, user, team, model, from, until, page } = choice;
+  const { status, key, user, team, model, from, until, older, newer } = choice;
   const named = {
     status_filter: status,
     api_key: key,
     user_id: user,
     team_id: team,
     model_group: model,
+    cursor: older || newer,
+    sort_order: older === "" && newer !== "" ? "asc" : "",
   };
   return withQuery("/spend/logs/v2", {
     ...Object.fromEntries(
@@ -79,7 +86,6 @@ export function ledgerQuery(choice: CallChoice): string {
     ),
     start_date: from || EVER.from,
     end_date: until || EVER.until,
-    page: String(page),
     page_size: String(CALLS_ON_PAGE),
   });
 }
@@ -98,9 +104,10 @@ export function viewCalls(
   names: readonly string[],
   timeZone: string,
 ) {
-  const { data, total, total_is_capped: isCapped, total_pages: pages } = page;
+  const { total, total_is_capped: isCapped } = page;
   const hrefOf = (changed: Partial<CallChoice>) =>
-    callsHref({ ...choice, page: 1, ...changed });
+    callsHref({ ...choice, older: "", newer: "", ...changed });
+  const { calls, hasNewer, hasOlder } = inOrder(choice, page);
   return {
     ...headingOf(choice, total, isCapped),
     subline: [
@@ -113,13 +120,23 @@ export function viewCalls(
       href: hrefOf({ status }),
       current: status === choice.status,
     })),
-    calls: data.map((call) => ({
+    calls: calls.map((call) => ({
       ...viewCall(call, timeZone),
       key: keyOf(call),
     })),
-    newer: choice.page > 1 ? hrefOf({ page: choice.page - 1 }) : null,
-    older: choice.page < pages ? hrefOf({ page: choice.page + 1 }) : null,
+    newer: hasNewer ? hrefOf({ newer: calls[0]?.request_id ?? "" }) : null,
+    older: hasOlder ? hrefOf({ older: calls.at(-1)?.request_id ?? "" }) : null,
   };
+}
+
+/** The calls of a page, newest first, and whether there are others before and after them. */
+function inOrder(
+  { older, newer }: CallChoice,
+  { data, next_cursor: next }: CallPage,
+) {
+  return older === "" && newer !== ""
+    ? { calls: data.toReversed(), hasNewer: next !== null, hasOlder: true }
+    : { calls: data, hasNewer: older !== "", hasOlder: next !== null };
 }
 
 function headingOf(

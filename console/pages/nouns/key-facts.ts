@@ -40,7 +40,7 @@ export async function readKeyFacts(
     api.ask("GET", `/refusals?api_key=${token}&page_size=${READ_REFUSALS}`),
     api.ask(
       "GET",
-      `/spend/logs/v2?api_key=${token}&page_size=${READ_CALLS}&start_date=${EVER.from}&end_date=${EVER.until}`,
+      `/spend/logs/v2?api_key=${token}&page_size=${READ_CALLS}&count_up_to=0&start_date=${EVER.from}&end_date=${EVER.until}`,
     ),
   ]);
   return {

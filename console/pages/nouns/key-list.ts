@@ -96,50 +96,66 @@ async function readKeys({ api }: NounContext, query: ListQuery) {
   );
 }
 
-/** Counting keys by state reads the spend of every key, so the counts are cached: many open tabs cost no more than one. */
-const KEEP_MS = 5000;
+/** Counting keys by state reads the spend of every key: no page waits for it again, and many open tabs cost no more than one. */
+const FRESH_MS = 5000;
+/** A page that was not open for so long waits for new counts. */
+const KEEP_MS = 60_000;
 
-/** How many keys there are of each state, read again after a few seconds and after each change. */
+const countedPage = z.object({
+  state_counts: z.object({
+    active: z.number(),
+    over_budget: z.number(),
+    blocked: z.number(),
+    expired: z.number(),
+  }),
+});
+
+/** How many keys there are of each state, read again in the background after a few seconds, and at once after each change. */
 export class KeyCounter {
   readonly #context: NounContext;
   #counted:
     | {
         readonly counts: KeyCounts;
-        readonly until: number;
+        readonly at: number;
         readonly changes: number;
       }
     | undefined;
+  #counting: Promise<KeyCounts> | undefined;
 
   constructor(context: NounContext) {
     this.#context = context;
   }
 
   async count(): Promise<KeyCounts> {
-    const changes = this.#context.changes();
     const counted = this.#counted;
-    if (counted?.changes === changes && Date.now() < counted.until) {
-      return counted.counts;
+    const age = Date.now() - (counted?.at ?? -Infinity);
+    if (
+      counted === undefined ||
+      counted.changes !== this.#context.changes() ||
+      // A page without keys waits for the first one.
+      sum(counted.counts) === 0 ||
+      age >= KEEP_MS
+    ) {
+      return this.#read();
     }
-    const [all, over_budget, blocked, expired] = await Promise.all([
-      this.#countOf(""),
-      this.#countOf("&state=over_budget"),
-      this.#countOf("&state=blocked"),
-      this.#countOf("&state=expired"),
-    ]);
-    const active = Math.max(0, all - over_budget - blocked - expired);
-    const counts = { active, over_budget, blocked, expired };
-    // A page without keys waits for the first one, so its counts are not cached.
-    const until = all > 0 ? Date.now() + KEEP_MS : 0;
-    this.#counted = { counts, until, changes };
-    return counts;
+    if (age >= FRESH_MS && this.#counting === undefined) {
+      this.#counting = this.#read().finally(() => {
+        this.#counting = undefined;
+      });
+      // The list that is read with the counts says what is wrong.
+      this.#counting.catch(() => {});
+    }
+    return counted.counts;
   }
 
-  async #countOf(filter: string): Promise<number> {
-    const answer = await this.#context.api.ask(
-      "GET",
-      `/key/list?size=1${filter}`,
+  async #read(): Promise<KeyCounts> {
+    const changes = this.#context.changes();
+    const at = Date.now();
+    const { state_counts: counts } = countedPage.parse(
+      await this.#context.api.ask("GET", "/key/list?size=1&count_states=true"),
     );
-    return z.object({ total_count: z.number() }).parse(answer).total_count;
+    this.#counted = { counts, at, changes };
+    return counts;
   }
 }
 

@@ -32,6 +32,7 @@ const key: UsedKeyRow = {
 };
 
 const logged = {
+  request_id: "call-1",
   request_duration_ms: 20,
   api_key: key.token,
   metadata: { user_api_key_alias: "anna", error_information: null },

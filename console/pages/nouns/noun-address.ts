@@ -37,7 +37,8 @@ export function withQuery(
   path: string,
   query: Readonly<Record<string, string>>,
 ): string {
-  return `${path}?${new URLSearchParams(query).toString()}`;
+  const parameters = new URLSearchParams(query);
+  return parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
 }
 
 /** A parameter of a request; empty where it is missing. */

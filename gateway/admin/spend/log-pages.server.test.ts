@@ -70,6 +70,18 @@ function idsIn(page: Json): readonly string[] {
   return rows.map((row) => row.request_id);
 }
 
+test("rows are counted no further than asked", async () => {
+  const count = async (limit: number) => {
+    const { total, total_is_capped, data } = await pageOf(
+      `${RANGE}&page_size=2&count_up_to=${limit}`,
+    );
+    return [total, total_is_capped, (data as readonly unknown[]).length];
+  };
+  expect(await count(0)).toEqual([0, true, 2]);
+  expect(await count(5)).toEqual([5, true, 2]);
+  expect(await count(6)).toEqual([6, false, 2]);
+});
+
 test("a page has LiteLLM's shape, newest rows first and without prompts", async () => {
   const page = await pageOf(`${RANGE}&page_size=2`);
   expect(page).toMatchObject({

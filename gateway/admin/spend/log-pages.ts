@@ -91,6 +91,7 @@ const pagesQuery = z.object({
   page: queryNumber(1, MAX_COUNTED, 1),
   page_size: queryNumber(1, 1_000, 50),
   cursor: name.optional(),
+  count_up_to: queryNumber(0, MAX_COUNTED, MAX_COUNTED),
 });
 
 type PagesQuery = z.output<typeof pagesQuery>;
@@ -100,7 +101,7 @@ const pages = adminRoute(
   "GET /spend/logs/v2",
   {
     summary:
-      "Page through the rows of the ledger within reach in a range of time (not needed with request_id), filtered and sorted. Rows are counted up to 10,000; next_cursor continues beyond them.",
+      "Page through the rows of the ledger within reach in a range of time (not needed with request_id), filtered and sorted. Rows are counted up to 10,000, or count_up_to; next_cursor continues beyond them.",
     input: pagesQuery,
     answer: pageOf("data", spendLogRow).extend({
       total_is_capped: z.boolean(),
@@ -123,11 +124,16 @@ const pages = adminRoute(
       filter.and("l.call_type <> 'health_check'");
     }
     keepRange(filter, input, admin.windowing.timeZone);
-    const counted = await countUpToLimit(admin, filter);
+    const { count_up_to: limit, page_size: size } = input;
+    const [counted, page] = await Promise.all([
+      // First: the cursor restricts only the page.
+      countUpTo(limit, admin, filter),
+      readPage(admin, filter, input),
+    ]);
     return {
-      ...(await readPage(admin, filter, input)),
+      ...page,
       ...counted,
-      total_pages: Math.ceil(counted.total / input.page_size),
+      total_pages: Math.ceil(counted.total / size),
     };
   },
   ["/spend/logs/ui"],
@@ -162,16 +168,17 @@ function unfit(param: string, reason: string): CallError {
   return new CallError("invalid_request", `\`${param}\` ${reason}.`, { param });
 }
 
-async function countUpToLimit(admin: Admin, filter: Conditions) {
+/** The conditions as they are when it is called. */
+async function countUpTo(limit: number, admin: Admin, filter: Conditions) {
   const [row] = await query<{ count: number }>(
     admin.pool,
-    `SELECT count(*) AS count FROM (SELECT FROM spend_log l ${filter.where()} LIMIT ${MAX_COUNTED + 1}) counted`,
+    `SELECT count(*) AS count FROM (SELECT FROM spend_log l ${filter.where()} LIMIT ${limit + 1}) counted`,
     [...filter.values],
   );
   const count = row?.count ?? 0;
   return {
-    total: Math.min(count, MAX_COUNTED),
-    total_is_capped: count > MAX_COUNTED,
+    total: Math.min(count, limit),
+    total_is_capped: count > limit,
   };
 }
 
