@@ -1,4 +1,5 @@
 import { inWords } from "./duration.ts";
+import { dateFormat, numberFormat } from "./formats.ts";
 
 /** "$ 41.55"; below a cent with two significant digits: "$ 0.00034". */
 export function money(dollars: number): string {
@@ -12,10 +13,7 @@ export function money(dollars: number): string {
 
 /** "18,204" */
 export function grouped(value: number, digits: number = 0): string {
-  return value.toLocaleString("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  });
+  return numberFormat(digits).format(value);
 }
 
 /** "34 %", "0.4 %", "99.94 %"; anything less than 100 % is not rounded up to it. */
@@ -44,53 +42,33 @@ export function stateWord(state: string): string {
 
 /** "21 Nov, 10:02" in the operator's zone. */
 export function moment(at: number, timeZone: string): string {
-  return formatFor(timeZone, MINUTES).format(at);
+  return dateFormat("en-GB", timeZone, MINUTES).format(at);
 }
 
 /** "21 Nov, 10:02:05" in the operator's zone. */
 export function momentWithSeconds(at: number, timeZone: string): string {
-  return formatFor(timeZone, SECONDS).format(at);
+  return dateFormat("en-GB", timeZone, SECONDS).format(at);
 }
 
-const MINUTES: Intl.DateTimeFormatOptions = {
-  day: "numeric",
-  month: "short",
+const CLOCK: Intl.DateTimeFormatOptions = {
   hour: "2-digit",
   minute: "2-digit",
 };
+const MINUTES: Intl.DateTimeFormatOptions = {
+  day: "numeric",
+  month: "short",
+  ...CLOCK,
+};
 const SECONDS: Intl.DateTimeFormatOptions = { ...MINUTES, second: "2-digit" };
-const formats = new Map<
-  Intl.DateTimeFormatOptions,
-  Map<string, Intl.DateTimeFormat>
->();
-
-/** Made once for each zone: that takes much longer than to format a time. */
-function formatFor(
-  timeZone: string,
-  options: Intl.DateTimeFormatOptions,
-): Intl.DateTimeFormat {
-  const ofOptions = formats.get(options) ?? new Map();
-  const known = ofOptions.get(timeZone);
-  if (known !== undefined) {
-    return known;
-  }
-  const format = new Intl.DateTimeFormat("en-GB", { timeZone, ...options });
-  formats.set(options, ofOptions.set(timeZone, format));
-  return format;
-}
 
 /** "10:02" in the operator's zone. */
 export function clock(at: number, timeZone: string): string {
-  return new Intl.DateTimeFormat("en-GB", {
-    timeZone,
-    hour: "2-digit",
-    minute: "2-digit",
-  }).format(at);
+  return dateFormat("en-GB", timeZone, CLOCK).format(at);
 }
 
 /** "2026-11-21": the day in the operator's zone. */
 export function dayIn(timeZone: string, at: number): string {
-  return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
+  return dateFormat("sv-SE", timeZone).format(at);
 }
 
 /** A name without bidirectional control characters, which would reverse the text around it. */

@@ -1,4 +1,5 @@
 import { Failure } from "../../core/failure.ts";
+import { dateFormat } from "../../core/formats.ts";
 import { dayIn } from "../../core/words.ts";
 
 /** Days as `2026-11-21`, first and last included, and the days to compare with. */
@@ -210,7 +211,5 @@ export function monthName(day: string, withYear: boolean): string {
 }
 
 function dateText(day: string, parts: Intl.DateTimeFormatOptions): string {
-  return new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...parts }).format(
-    Date.parse(day),
-  );
+  return dateFormat("en-GB", "UTC", parts).format(Date.parse(day));
 }
