@@ -1,6 +1,15 @@
-import { keyPage, teamPage, userPage } from "../supervisor/gateway/rows.ts";
+import {
+  keyPage,
+  organizationList,
+  teamPage,
+  userPage,
+} from "../supervisor/gateway/rows.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
-import { teamName, userName } from "../supervisor/gateway/owners.ts";
+import {
+  organizationName,
+  teamName,
+  userName,
+} from "../supervisor/gateway/owners.ts";
 import type { Budgeted } from "../console/pages/nouns/budget.ts";
 import { keyTitle } from "../console/pages/nouns/key-list.ts";
 import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
@@ -10,7 +19,7 @@ import { print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 interface NamedBudget extends Budgeted {
-  readonly of: "key" | "user" | "team";
+  readonly of: "key" | "user" | "team" | "organization";
   readonly name: string;
 }
 
@@ -20,7 +29,7 @@ const SHOWN = 100;
 export const budgets = defineVerb({
   name: "budgets",
   description:
-    "List the budgets of keys, users and teams, the most used first; exit code 1 if one is exhausted.",
+    "List the budgets of keys, users, teams and organizations, the most used first; exit code 1 if one is exhausted.",
   example: "hearth budgets",
   args: {
     ...jsonArg,
@@ -50,13 +59,14 @@ export const budgets = defineVerb({
 
 async function readBudgets(gateway: AdminApi): Promise<readonly NamedBudget[]> {
   const most = "sort_by=budget_used&sort_order=desc";
-  const [keys, users, teams] = await Promise.all([
+  const [keys, users, teams, organizations] = await Promise.all([
     gateway.ask(
       "GET",
       `/key/list?return_full_object=true&size=${SHOWN}&${most}`,
     ),
     gateway.ask("GET", `/user/list?page_size=${SHOWN}&${most}`),
     gateway.ask("GET", `/v2/team/list?page_size=${SHOWN}&${most}`),
+    gateway.ask("GET", "/organization/list"),
   ]);
   const named = (of: NamedBudget["of"], name: string, row: Budgeted) => ({
     of,
@@ -73,6 +83,12 @@ async function readBudgets(gateway: AdminApi): Promise<readonly NamedBudget[]> {
     ...teamPage
       .parse(teams)
       .teams.map((team) => named("team", teamName(team), team)),
+    ...organizationList.parse(organizations).map((each) =>
+      named("organization", organizationName(each), {
+        ...each,
+        budget_in_force: each.litellm_budget_table?.max_budget ?? null,
+      }),
+    ),
   ]
     .filter(({ budget_in_force: budget }) => budget !== null)
     .toSorted((a, b) => usedShare(b) - usedShare(a));

@@ -94,6 +94,10 @@ test("users and teams are created, named, changed and deleted", async () => {
 });
 
 test("a budget that is used up is listed first and sets the exit code", async () => {
+  await fixture.post("/organization/new", {
+    organization_alias: "Acme",
+    max_budget: 7,
+  });
   const key = await fixture.createKey({
     key_alias: "spent",
     max_budget: 0.000001,
@@ -109,7 +113,10 @@ test("a budget that is used up is listed first and sets the exit code", async ()
   const listed = await hearth("budgets", "--json");
   expect(listed.code).toBe(1);
   expect(JSON.parse(listed.out)).toMatchObject({
-    budgets: [{ of: "key", name: "spent" }],
+    budgets: [
+      { of: "key", name: "spent" },
+      { of: "organization", name: "Acme", budget_in_force: 7 },
+    ],
   });
 });
 

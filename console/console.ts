@@ -53,6 +53,7 @@ export async function openConsole(
   const status = () => supervision.status();
   const api = buildApi({
     status,
+    attention: () => supervision.attention(),
     runtime,
     watch,
     history,

@@ -210,6 +210,10 @@ test("the heading counts what the list has: two findings about one vault are two
   expect(judge("running", [], twice, []).verdict).toBe(
     "Two things need attention; every service answers.",
   );
+  const more = [...twice, ...attention.map((each) => ({ ...each, count: 9 }))];
+  expect(judge("running", [], more, []).verdict).toBe(
+    "11 things need attention; every service answers.",
+  );
 });
 
 test.each([

@@ -33,15 +33,28 @@ export interface Status {
   readonly offsite: OffsiteWarning | null;
 }
 
-/** What a finding is about. `id`: the name of a service, check, vault or job, the hash of a key; null: several, or none. */
+/**
+ * What a finding is about. `id`: the name of a service, check, vault or job, the hash of a key, the id of a user, team or
+ * organization; null: several, or none.
+ */
 export interface Subject {
-  readonly topic: "service" | "key" | "vault" | "job" | "supervisor";
+  readonly topic:
+    | "service"
+    | "key"
+    | "user"
+    | "team"
+    | "organization"
+    | "vault"
+    | "job"
+    | "supervisor";
   readonly id: string | null;
 }
 
 export interface Attention {
   readonly name: string;
   readonly about: Subject;
+  /** How many things it stands for; one if left out. */
+  readonly count?: number;
   readonly level: "down" | "warning";
   readonly text: string;
   readonly since: number;
@@ -171,8 +184,18 @@ function alarmAttention(
   };
 }
 
+/** The number of things that need a person. */
+export function countOf(
+  attention: readonly Pick<Attention, "count">[],
+): number {
+  return attention.reduce((sum, { count = 1 }) => sum + count, 0);
+}
+
 /** By the fingerprint, whose first word is the kind of the alarm. */
-function subjectOf({ fingerprint, subject }: ActiveAlarm): Subject {
+export function subjectOf({
+  fingerprint,
+  subject,
+}: Pick<ActiveAlarm, "fingerprint" | "subject">): Subject {
   const [kind = "", id = null] = fingerprint.split(/:(.*)/s);
   switch (kind) {
     case "check":

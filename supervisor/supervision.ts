@@ -10,7 +10,7 @@ import type { CheckView } from "./checks/watched.ts";
 import type { LoadedConfig } from "./config/load.ts";
 import type { Context, KnownDevices, Module } from "./context.ts";
 import { openCredentials } from "./credentials.ts";
-import { openKeysOverBudgetModule } from "./gateway/keys-over-budget.ts";
+import { openPayersOverBudgetModule } from "./gateway/payers-over-budget.ts";
 import { openUndrainedInstancesModule } from "./gateway/undrained-instances.ts";
 import { openDamagedHistoryModule } from "./history/damaged-history.ts";
 import type { History } from "./history/history.ts";
@@ -86,7 +86,7 @@ export class Supervision {
       }),
       runtime: () => this.#runtime,
       watch: () => this.#watch,
-      attention: () => this.status().attention,
+      attention: () => this.attention(),
       need: (source, found) => void this.#needs.set(source, found),
       showDevices: (known) => {
         this.#devices = known;
@@ -101,22 +101,27 @@ export class Supervision {
       openDamagedHistoryModule(this.context),
       openChecksModule(this.context),
       vaults,
-      openKeysOverBudgetModule(this.context),
+      openPayersOverBudgetModule(this.context),
       openUndrainedInstancesModule(this.context),
       openJobsModule(this.context, this.makeReport),
     ];
+  }
+
+  /** What needs a person: the part of the status that every page shows. */
+  attention(): Status["attention"] {
+    return findAttention(
+      this.#runtime?.list() ?? [],
+      this.#watch?.list() ?? [],
+      this.alerting.active(),
+      [...this.#needs.values()].flat(),
+    );
   }
 
   status(): Status {
     const { home, env } = this.#options;
     const services = this.#runtime?.list() ?? [];
     const checks = this.#watch?.list() ?? [];
-    const attention = findAttention(
-      services,
-      checks,
-      this.alerting.active(),
-      [...this.#needs.values()].flat(),
-    );
+    const attention = this.attention();
     return {
       ...judge(this.#phase, services, attention, checks),
       phase: this.#phase,

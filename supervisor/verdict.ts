@@ -1,6 +1,6 @@
 import type { CheckView } from "./checks/watched.ts";
 import type { ServiceView } from "./runtimes/runtime.ts";
-import type { Attention, Status } from "./status.ts";
+import { countOf, type Attention, type Status } from "./status.ts";
 
 type JudgedCheck = Pick<CheckView, "name" | "kind" | "state"> &
   Partial<Pick<CheckView, "latest" | "note" | "inhibitedBy">>;
@@ -63,7 +63,9 @@ export function judge(
       verdict: `${listed(doubtful)} failed the last check and ${doubtful.length === 1 ? "is" : "are"} being checked again.`,
     };
   }
-  const warnings = attention.filter(({ level }) => level === "warning").length;
+  const warnings = countOf(
+    attention.filter(({ level }) => level === "warning"),
+  );
   if (warnings > 0) {
     return {
       ok: true,

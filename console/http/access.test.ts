@@ -43,6 +43,7 @@ function newApi(
     status: () => {
       throw new Error("not used");
     },
+    attention: () => [],
     runtime: () => undefined,
     watch: () => undefined,
     history,

@@ -64,6 +64,7 @@ beforeEach(() => {
   check = { ...CHECK };
   api = buildApi({
     status,
+    attention: () => status().attention,
     runtime: () => runtime,
     watch: () => ({
       list: () => [check],

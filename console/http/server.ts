@@ -15,6 +15,8 @@ export interface ApiParts
   extends
     ServiceParts,
     Pick<AuthenticatorOptions, "credentials" | "publicUrl"> {
+  /** What needs a person; a part of the status that every page shows. */
+  readonly attention: () => Status["attention"];
   /** Number of proxies in front that set X-Forwarded-For; 0 ignores the header. */
   readonly proxyHops?: number;
   /** IANA name of the zone of all times on pages. */
@@ -48,7 +50,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     db: parts.history.db,
     now: () => Date.now(),
   });
-  server.decorate("attention", () => parts.status().attention);
+  server.decorate("attention", parts.attention);
   guardRoutes(server, authenticator);
   answerErrors(server);
   acceptForms(server);

@@ -5,6 +5,7 @@ import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import { THEME_COOKIE, themeOf } from "../../core/theme.ts";
 import type { Look } from "../../core/shapes.ts";
 import { cookieIn } from "../../core/cookies.ts";
+import type { Status } from "../../supervisor/status.ts";
 
 export interface Page {
   /** Tab title and heading. */
@@ -18,6 +19,8 @@ export interface Page {
   readonly refreshes?: boolean | "soon";
   /** Path of the same data as JSON. */
   readonly json?: string;
+  /** What needs attention, where the page shows it too; otherwise it is found again. */
+  readonly attention?: Status["attention"];
 }
 
 const REFRESH_SECONDS = 15;
@@ -30,10 +33,11 @@ const MESSAGE_COOKIE = "hearth_said";
 export async function showPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { title, look, current, status = 200, refreshes = false, json }: Page,
+  page: Page,
   template: string,
   view: object,
 ): Promise<FastifyReply> {
+  const { title, look, current, status = 200, refreshes = false } = page;
   const { cookie: cookies } = request.headers;
   const message = messageIn(cookies);
   const notice = request.notice?.() ?? null;
@@ -47,9 +51,9 @@ export async function showPage(
       notice,
       signedIn: request.signedIn,
       needs: request.isOperator
-        ? countByPage(request.server.attention())
+        ? countByPage(page.attention ?? request.server.attention())
         : new Map(),
-      json: json ?? null,
+      json: page.json ?? null,
       refreshes: refreshes === false ? null : seconds,
       theme: themeOf(cookieIn(cookies, THEME_COOKIE)),
       timeZone: request.server.timeZone,

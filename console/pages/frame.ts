@@ -31,9 +31,12 @@ export const PAGE_LINKS: readonly PageLink[] = [
 ];
 
 /** Pages below those of the navigation. */
-export const FURTHER_PAGE_LINKS: readonly PageLink[] = [
-  { path: "/users", name: "Users", key: "u" },
-  { path: "/teams", name: "Teams", key: "t" },
+export const FURTHER_PAGE_LINKS: readonly (PageLink & {
+  /** Path of the page in the navigation. */
+  readonly under: string;
+})[] = [
+  { path: "/users", name: "Users", key: "u", under: "/keys" },
+  { path: "/teams", name: "Teams", key: "t", under: "/keys" },
 ];
 
 /** Something to know about the whole page, above it. */
@@ -58,7 +61,7 @@ export interface Frame {
   /** Message of the action that led to this page. */
   readonly message: string | null;
   readonly notice: Notice | null;
-  /** Things that need attention, by the path of a page in the navigation. */
+  /** Things that need attention, by the path of the page where they belong. */
   readonly needs: ReadonlyMap<string, number>;
   readonly theme: Theme;
   /** IANA name of the zone of all times; null where it is unknown. */
@@ -109,7 +112,7 @@ export async function renderPage(
     warning: shapeOf("warn"),
     links: PAGE_LINKS.map((link) => ({
       ...link,
-      needs: frame.needs.get(link.path) ?? 0,
+      needs: needsOf(frame, link.path),
     })),
     shortcuts: [...PAGE_LINKS, ...FURTHER_PAGE_LINKS].filter(
       ({ key }) => key !== undefined,
@@ -123,6 +126,13 @@ export async function renderPage(
     // Without script the whole page reloads visibly, so less often.
     reloads: frame.refreshes === null ? null : frame.refreshes * 2,
   });
+}
+
+/** Of a page in the navigation and those below it. */
+function needsOf({ needs }: Frame, path: string): number {
+  return [{ path }, ...FURTHER_PAGE_LINKS.filter(({ under }) => under === path)]
+    .map((link) => needs.get(link.path) ?? 0)
+    .reduce((sum, count) => sum + count, 0);
 }
 
 /** Allows the style and scripts of the pages by their hashes, and nothing from other origins. */

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { query, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import type { Admin } from "./admin-route.ts";
@@ -62,13 +63,21 @@ export function sortableBySpend(of: Kind): Sortable {
   };
 }
 
-/** SQL of whether a key's budget is used up. */
+/** SQL of whether a payer's budget is used up. */
 export function isUsedUp(of: Kind): string {
-  return `coalesce(${spendNow(of)} >= ${inForce(of.table, "max_budget")} + ${increaseNow(of)}, false)`;
+  const budget = inForce(of.table, "max_budget");
+  // Spend is looked up only where there is a budget.
+  return `CASE WHEN ${budget} IS NULL THEN false ELSE ${spendNow(of)} >= ${budget} + ${increaseNow(of)} END`;
 }
 
-/** SQL of a temporary increase of a key's budget. */
-function increaseNow({ table }: Kind): string {
+/** What lists of payers other than keys can be restricted to. */
+export const budgetState = z.enum(["over_budget"], "must be over_budget");
+
+/** SQL of a temporary increase of a budget, which only keys have. */
+function increaseNow({ table, fields }: Kind): string {
+  if (fields["temp_budget_increase"] === undefined) {
+    return "0";
+  }
   return `CASE WHEN ${table}.temp_budget_expiry > now() THEN coalesce(${table}.temp_budget_increase, 0) ELSE 0 END`;
 }
 
@@ -90,14 +99,12 @@ export async function budgetStates(
 ): Promise<readonly BudgetState[]> {
   const { table, id } = of;
   const alias = ALIASES[table] ?? "NULL";
-  const increase =
-    of.fields["temp_budget_increase"] === undefined ? "0" : increaseNow(of);
   const budget = inForce(table, "max_budget");
   return query<BudgetState & Row>(
     pool,
     `SELECT id, alias, max_budget AS "maxBudget", max_budget - spend AS remaining, budget_duration AS "budgetDuration"
        FROM (
-         SELECT ${table}.${id[0]} AS id, ${alias} AS alias, ${budget} + ${increase} AS max_budget,
+         SELECT ${table}.${id[0]} AS id, ${alias} AS alias, ${budget} + ${increaseNow(of)} AS max_budget,
              ${spendNow(of)} AS spend, ${inForce(table, "budget_duration")} AS budget_duration
            FROM ${table} WHERE ${budget} IS NOT NULL) payers
        ORDER BY spend / nullif(max_budget, 0) DESC NULLS FIRST, id LIMIT $1`,

@@ -4,6 +4,7 @@ import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
+import { budgetState, isUsedUp } from "./budgets-in-force.ts";
 import { rejectWhileUsed } from "./in-use.ts";
 import {
   deletedOrganizationRow,
@@ -180,11 +181,15 @@ const list = adminRoute(
     input: z.object({
       page: queryNumber(1, 1_000_000, 1),
       page_size: queryNumber(1, 1_000, 1_000),
+      state: budgetState.optional(),
     }),
     answer: z.array(organizationInfo),
   },
-  async (admin, { page, page_size: size }) => {
+  async (admin, { page, page_size: size, state }) => {
     const filter = conditions();
+    if (state !== undefined) {
+      filter.and(isUsedUp(ORGANIZATION));
+    }
     if (!admin.reachesAll) {
       filter.and("organization_id = ANY(?)", [...admin.actor.memberOf]);
     }

@@ -4,7 +4,12 @@ import { query } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
+import {
+  budgetState,
+  isUsedUp,
+  sortableBySpend,
+  withBudgetInForce,
+} from "./budgets-in-force.ts";
 import { KEY, keyRow } from "./kinds/key.ts";
 import { budgetedMemberRow, MEMBER } from "./kinds/member.ts";
 import { out } from "./kinds/out.ts";
@@ -136,6 +141,8 @@ const listPaged = adminRoute(
       ...filters,
       page: queryNumber(1, 1_000_000, 1),
       page_size: queryNumber(1, 100, 10),
+      /** Blocked teams are in no other state. */
+      state: budgetState.optional(),
       sort_by: name.optional(),
       sort_order: z.enum(["asc", "desc"]).default("desc"),
     }),
@@ -143,10 +150,15 @@ const listPaged = adminRoute(
   },
   async (admin, input) => {
     const { page, page_size: size } = input;
+    const filter = matchingTeams(admin, input);
+    if (input.state !== undefined) {
+      filter.and("NOT teams.blocked");
+      filter.and(isUsedUp(TEAM));
+    }
     const found = await readPage(
       admin.pool,
       "teams",
-      matchingTeams(admin, input),
+      filter,
       orderOf(
         SORTABLE,
         input.sort_by ?? "created_at",

@@ -5,7 +5,12 @@ import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
+import {
+  budgetState,
+  isUsedUp,
+  sortableBySpend,
+  withBudgetInForce,
+} from "./budgets-in-force.ts";
 import { KEY, keyRow } from "./kinds/key.ts";
 import { out } from "./kinds/out.ts";
 import { TEAM, teamRow } from "./kinds/team.ts";
@@ -123,6 +128,7 @@ const list = adminRoute(
       /** In id, e-mail address or name. */
       search: name.optional(),
       team: name.optional(),
+      state: budgetState.optional(),
       sort_by: name.optional(),
       sort_order: z.enum(["asc", "desc"]).default("desc"),
     }),
@@ -139,6 +145,9 @@ const list = adminRoute(
       );
     }
     applyFilters(filter, FILTERS, input);
+    if (input.state !== undefined) {
+      filter.and(isUsedUp(USER));
+    }
     const { page, page_size: size } = input;
     const found = await readPage(
       admin.pool,

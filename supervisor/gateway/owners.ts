@@ -5,6 +5,7 @@ import { Refusal, type AdminApi } from "./admin-api.ts";
 import {
   teamPage,
   userPage,
+  type ListedOrganization,
   type ListedUser,
   type TeamRow,
   type UsedKeyRow,
@@ -34,6 +35,13 @@ function isGenerated(id: string): boolean {
 
 export function teamName(team: NamedTeam): string {
   return readable(team.team_alias ?? team.team_id);
+}
+
+export function organizationName({
+  organization_id: id,
+  organization_alias: alias,
+}: Pick<ListedOrganization, "organization_id" | "organization_alias">): string {
+  return readable(alias ?? id);
 }
 
 /** "Anna, team Kitchen"; "none" for a key without an owner. */

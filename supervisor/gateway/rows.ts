@@ -98,6 +98,22 @@ export const teamPage = z.object({
   total_pages: z.number(),
 });
 
+/** GET /organization/list */
+export const organizationList = z.array(
+  z.looseObject({
+    organization_id: z.string(),
+    organization_alias: z.string().nullable(),
+    spend: limits.spend,
+    budget_reset_at: limits.budget_reset_at,
+    /** The limits in force; null: there are none. */
+    litellm_budget_table: z
+      .looseObject({ max_budget: limits.max_budget })
+      .nullable(),
+  }),
+);
+
+export type ListedOrganization = z.infer<typeof organizationList>[number];
+
 export const userInfo = z.looseObject({
   user_info: z.looseObject(userColumns),
   keys: z.array(keyRow),

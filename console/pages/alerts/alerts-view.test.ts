@@ -112,19 +112,21 @@ test("the heading counts open alerts", () => {
 });
 
 test("alerts lead to the page of what they are about", () => {
-  const about = (fingerprint: string) => ({
+  const about = (kind: string, subject: string) => ({
     ...alarm,
-    fingerprint,
+    fingerprint: `${kind}:${subject}`,
+    subject,
     since: now,
     silence: null,
   });
   const view = viewAlerts(
     factsOf({
       alarms: [
-        about("check:a b"),
-        about("service:postgres"),
-        about("job:restore-drill"),
-        about("sink:mail"),
+        about("check", "a b"),
+        about("service", "postgres"),
+        about("job", "restore-drill"),
+        about("notes-quiet", "my notes"),
+        about("sink", "mail"),
       ],
     }),
   );
@@ -132,6 +134,7 @@ test("alerts lead to the page of what they are about", () => {
     "/services/a%20b",
     "/services/postgres",
     "/jobs/restore-drill",
+    "/notes/my%20notes",
     null,
   ]);
 });

@@ -6,6 +6,8 @@ import type { ActiveAlarm } from "../../../supervisor/alerts/alerting.ts";
 import type { SinkConfig } from "../../../supervisor/alerts/config.ts";
 import type { SinkState } from "../../../supervisor/alerts/dispatcher.ts";
 import type { Silence } from "../../../supervisor/alerts/silence.ts";
+import { subjectOf } from "../../../supervisor/status.ts";
+import { pageOf } from "../attention.ts";
 import { silenceField } from "../silence-field.ts";
 import { CHANNEL_SETUPS, viewSetup } from "./channel-setup.ts";
 import type { Place } from "./config-place.ts";
@@ -49,7 +51,7 @@ export function viewAlerts(facts: AlertsFacts) {
     timeZone,
     alarms: alarms.map((alarm) => ({
       subject: alarm.subject,
-      href: hrefOf(alarm.fingerprint),
+      href: hrefOf(alarm),
       text: alarm.text,
       warned: alarm.level === "warning",
       output: alarm.output ?? null,
@@ -126,18 +128,9 @@ function targetOf(config: SinkConfig): string {
 }
 
 /** The page of what an alarm is about; null: there is none. */
-function hrefOf(fingerprint: string): string | null {
-  const at = fingerprint.indexOf(":");
-  const name = encodeURIComponent(fingerprint.slice(at + 1));
-  switch (fingerprint.slice(0, at)) {
-    case "check":
-    case "service":
-      return `/services/${name}`;
-    case "job":
-      return `/jobs/${name}`;
-    default:
-      return null;
-  }
+function hrefOf(alarm: ActiveAlarm): string | null {
+  const href = pageOf({ about: subjectOf(alarm) });
+  return href === "/" ? null : href;
 }
 
 function viewPast(

@@ -2,8 +2,10 @@ import type { FastifyInstance } from "fastify";
 import { showPage } from "../../http/show-page.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped } from "../../../core/words.ts";
-import { readList, viewList } from "./list-view.ts";
+import { KEY_STATE_WORDS } from "./key-states.ts";
+import { listHref, readList, viewList, type ListQuery } from "./list-view.ts";
 import type { Noun, NounList, NounItem, NounPage } from "./noun.ts";
+import type { NounAddress } from "./noun-address.ts";
 import {
   showingFailures,
   KEYS_PATH,
@@ -54,34 +56,55 @@ export function sortsOf(
   ];
 }
 
+/** What a list of users or teams can be restricted to. */
+export const BUDGET_STATES = ["over_budget"] as const;
+
 /** A page whose heading is the number of rows. */
 export function countedPage<Row>(
   noun: string,
+  { list: path }: Pick<NounAddress, "list">,
   page: {
     readonly rows: readonly Row[];
     readonly total: number;
     readonly pages: number;
   },
-  isSearched: boolean,
+  query: ListQuery,
 ): NounPage<Row> {
+  const isAll = query.search === "" && query.state === "";
   return {
-    ...countHeading(noun, page.total, isSearched),
+    ...countHeading(noun, page.total, query),
     ...page,
-    filters: [],
-    empty: page.total === 0 && !isSearched,
+    filters: (["", ...BUDGET_STATES] as const).map((state) => ({
+      href: listHref(path, query, { state, page: 1 }),
+      count: "",
+      current: query.state === state,
+      ...(state === ""
+        ? { look: "none" as const, word: "all" }
+        : KEY_STATE_WORDS[state]),
+    })),
+    empty: page.total === 0 && isAll,
   };
 }
 
 function countHeading(
   noun: string,
   total: number,
-  isSearched: boolean,
+  { search, state }: ListQuery,
 ): { readonly title: string; readonly look: Look } {
-  if (total === 0 && !isSearched) {
+  const found = search === "" ? "" : " found";
+  if (state !== "") {
+    return total === 0
+      ? { title: `No ${noun}s over budget${found}.`, look: "ok" }
+      : {
+          title: `${grouped(total)} ${noun}${total === 1 ? "" : "s"} over budget${found}.`,
+          look: "warn",
+        };
+  }
+  if (total === 0 && search === "") {
     return { title: `No ${noun}s yet.`, look: "none" };
   }
   return {
-    title: `${grouped(total)} ${noun}${total === 1 ? "" : "s"}${isSearched ? " found" : ""}.`,
+    title: `${grouped(total)} ${noun}${total === 1 ? "" : "s"}${found}.`,
     look: "ok",
   };
 }

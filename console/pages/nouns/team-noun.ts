@@ -23,7 +23,7 @@ import {
 } from "./noun-columns.ts";
 import type { NounContext } from "./noun-context.ts";
 import type { NounField } from "./noun-fields.ts";
-import { countedPage } from "./noun-list.ts";
+import { BUDGET_STATES, countedPage } from "./noun-list.ts";
 import { readOwnedKeys } from "./owned-keys.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
 
@@ -111,13 +111,14 @@ export const TEAM_NOUN: Noun<TeamRow, Team> = {
       text: "A team pays for the keys of several users from one budget. Each member can have a budget within it.",
     },
     columns: COLUMNS,
+    states: BUDGET_STATES,
     read: async ({ api }, query) => {
       const parameters = gatewayQuery(query, "page_size").toString();
       const page = teamPage.parse(
         await api.ask("GET", `/v2/team/list?${parameters}`),
       );
       const { teams: rows, total, total_pages: pages } = page;
-      return countedPage("team", { rows, total, pages }, query.search !== "");
+      return countedPage("team", TEAM_ADDRESS, { rows, total, pages }, query);
     },
   },
   form: {

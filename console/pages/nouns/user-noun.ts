@@ -16,7 +16,7 @@ import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
 import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
 import { gatewayQuery } from "./list-view.ts";
 import type { Noun, NounItem } from "./noun.ts";
-import { addressInQuery, withQuery } from "./noun-address.ts";
+import { withQuery } from "./noun-address.ts";
 import {
   budgetColumns,
   nameColumn,
@@ -26,17 +26,16 @@ import {
 } from "./noun-columns.ts";
 import type { NounContext } from "./noun-context.ts";
 import type { Choice, NounField } from "./noun-fields.ts";
-import { countedPage } from "./noun-list.ts";
+import { BUDGET_STATES, countedPage } from "./noun-list.ts";
 import { readOwnedKeys } from "./owned-keys.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
+import { USER_ADDRESS } from "./user-address.ts";
 
 interface User extends NounItem {
   readonly row: z.infer<typeof userInfo>["user_info"];
   readonly teams: z.infer<typeof userInfo>["teams"];
   readonly ownKeys: z.infer<typeof userInfo>["keys"];
 }
-
-export const USER_ADDRESS = addressInQuery("/users", "user");
 
 /** The roles as the gateway calls them, and in words. */
 const ROLES: readonly Choice[] = [
@@ -102,13 +101,14 @@ export const USER_NOUN: Noun<ListedUser, User> = {
       text: "A user combines the spend of several keys under one budget. Naming a new user in a key creates it.",
     },
     columns: COLUMNS,
+    states: BUDGET_STATES,
     read: async ({ api }, query) => {
       const parameters = gatewayQuery(query, "page_size").toString();
       const page = userPage.parse(
         await api.ask("GET", `/user/list?${parameters}`),
       );
       const { users: rows, total, total_pages: pages } = page;
-      return countedPage("user", { rows, total, pages }, query.search !== "");
+      return countedPage("user", USER_ADDRESS, { rows, total, pages }, query);
     },
   },
   form: {

@@ -18,7 +18,7 @@ import { keyTitle } from "../nouns/key-list.ts";
 import { withQuery } from "../nouns/noun-address.ts";
 import { KEYS_PATH } from "../nouns/noun-context.ts";
 import { TEAM_ADDRESS } from "../nouns/team-address.ts";
-import { USER_ADDRESS } from "../nouns/user-noun.ts";
+import { USER_ADDRESS } from "../nouns/user-address.ts";
 import {
   matching,
   MAX_HITS,

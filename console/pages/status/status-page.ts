@@ -75,6 +75,7 @@ export function registerStatusPage(
         current: "/",
         refreshes: true,
         json: "/api/status",
+        attention: status.attention,
       },
       "status",
       view,

@@ -100,7 +100,8 @@ function linkText({ about: { topic, id }, name }: Attention): string {
   if (id === null) {
     return topic === "vault" ? "notes" : `${topic}s`;
   }
-  return topic === "key" ? name : id;
+  // The ids of payers are not their names.
+  return topic === "key" || topic === "user" || topic === "team" ? name : id;
 }
 
 function scopeOf({ services, checks }: Status): string {
