@@ -13,12 +13,14 @@ import { judge } from "../../supervisor/verdict.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { buildApi } from "./server.ts";
+import { showPage } from "./show-page.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let api: ReturnType<typeof buildApi>;
 let stopped: string[];
 let restarted: string[];
+let searches: number;
 let gateway: ServiceView;
 let check: CheckView;
 
@@ -60,11 +62,15 @@ beforeEach(() => {
   history = openHistory(`${place.directory}/history.db`);
   stopped = [];
   restarted = [];
+  searches = 0;
   gateway = { ...GATEWAY };
   check = { ...CHECK };
   api = buildApi({
     status,
-    attention: () => status().attention,
+    attention: () => {
+      searches += 1;
+      return status().attention;
+    },
     runtime: () => runtime,
     watch: () => ({
       list: () => [check],
@@ -151,6 +157,31 @@ function askAs(
     headers: { host: "127.0.0.1:4080", ...headers },
   });
 }
+
+test("the navigation counts what needs attention; a page that shows it too does not find it again", async () => {
+  gateway.state = "gave-up";
+  for (const known of [undefined, []] as const) {
+    api.get(known === undefined ? "/usual" : "/known", (request, reply) =>
+      showPage(
+        request,
+        reply,
+        {
+          title: "A page.",
+          look: "ok",
+          current: null,
+          ...(known === undefined ? {} : { attention: known }),
+        },
+        "message",
+        { sentences: [], back: "/" },
+      ),
+    );
+  }
+  const page = async (url: string) => (await ask({ url })).body;
+  expect(await page("/usual")).toContain('<span class="badge">1<');
+  expect(searches).toBe(1);
+  expect(await page("/known")).not.toContain('class="badge"');
+  expect(searches).toBe(1);
+});
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
