@@ -127,13 +127,15 @@ const pages = adminRoute(
     const { count_up_to: limit, page_size: size } = input;
     const [counted, page] = await Promise.all([
       // First: the cursor restricts only the page.
-      countUpTo(limit, admin, filter),
+      limit === 0 ? 0 : countUpTo(limit, admin, filter),
       readPage(admin, filter, input),
     ]);
+    const total = Math.min(counted, limit);
     return {
       ...page,
-      ...counted,
-      total_pages: Math.ceil(counted.total / size),
+      total,
+      total_is_capped: limit === 0 ? page.data.length > 0 : counted > limit,
+      total_pages: Math.ceil(total / size),
     };
   },
   ["/spend/logs/ui"],
@@ -168,18 +170,18 @@ function unfit(param: string, reason: string): CallError {
   return new CallError("invalid_request", `\`${param}\` ${reason}.`, { param });
 }
 
-/** The conditions as they are when it is called. */
-async function countUpTo(limit: number, admin: Admin, filter: Conditions) {
+/** The number of rows, at most one more than the limit; by the conditions as they are when it is called. */
+async function countUpTo(
+  limit: number,
+  admin: Admin,
+  filter: Conditions,
+): Promise<number> {
   const [row] = await query<{ count: number }>(
     admin.pool,
     `SELECT count(*) AS count FROM (SELECT FROM spend_log l ${filter.where()} LIMIT ${limit + 1}) counted`,
     [...filter.values],
   );
-  const count = row?.count ?? 0;
-  return {
-    total: Math.min(count, limit),
-    total_is_capped: count > limit,
-  };
+  return row?.count ?? 0;
 }
 
 async function readPage(admin: Admin, filter: Conditions, input: PagesQuery) {
