@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
 import {
   KEY_COLUMNS,
+  KeyCounter,
   keysHeading,
   stateFilters,
   type KeyCounts,
@@ -10,6 +11,10 @@ import { readList, viewList } from "./list-view.ts";
 import { sortsOf } from "./noun-list.ts";
 
 const KEY_SORTS = sortsOf({ columns: KEY_COLUMNS });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const none: KeyCounts = { active: 0, over_budget: 0, blocked: 0, expired: 0 };
 const now = Date.UTC(2026, 10, 21, 12);
@@ -166,4 +171,52 @@ test("links keep the parameters of the list, and invalid ones give the first pag
     order: "desc",
     page: 1,
   });
+});
+
+test("a page waits for the counts only at first, after a change, and after a minute", async () => {
+  vi.useFakeTimers({ now });
+  let active = 1;
+  let changes = 0;
+  const answers: (() => void)[] = [];
+  const counter = new KeyCounter({
+    api: {
+      address: "",
+      as: () => {
+        throw new Error("not used");
+      },
+      ask: () => {
+        const answer = Promise.withResolvers<unknown>();
+        const counts = { ...none, active };
+        answers.push(() => answer.resolve({ state_counts: counts }));
+        return answer.promise;
+      },
+    },
+    address: "",
+    timeZone: "UTC",
+    changes: () => changes,
+  });
+  const counted = async (isAnswered: boolean) => {
+    const count = counter.count();
+    if (isAnswered) {
+      answers.shift()?.();
+    }
+    return (await count).active;
+  };
+  expect(await counted(true)).toBe(1);
+  active = 2;
+  expect(await counted(false)).toBe(1);
+  expect(answers).toHaveLength(0);
+  vi.setSystemTime(now + 6000);
+  expect(await counted(false)).toBe(1);
+  expect(await counted(false)).toBe(1);
+  expect(answers).toHaveLength(1);
+  answers.shift()?.();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await counted(false)).toBe(2);
+  changes += 1;
+  active = 3;
+  expect(await counted(true)).toBe(3);
+  active = 4;
+  vi.setSystemTime(now + 120_000);
+  expect(await counted(true)).toBe(4);
 });
