@@ -1,8 +1,5 @@
 import { viewKey, type KeyView } from "../console/pages/nouns/key-view.ts";
-import {
-  readKeyFacts,
-  type KeyFacts,
-} from "../console/pages/nouns/key-facts.ts";
+import { readKeyUse, type KeyFacts } from "../console/pages/nouns/key-facts.ts";
 import { zoneHere } from "./budget-cells.ts";
 import { findKey, keyArg } from "./find-key.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
@@ -20,11 +17,13 @@ export const show = defineVerb({
   },
   run: async ({ key: named, json, url }) => {
     const gateway = findGateway(url);
-    const facts = await readKeyFacts(
-      gateway,
-      await findKey(gateway, named),
-      zoneHere(),
-    );
+    const key = await findKey(gateway, named);
+    const facts = {
+      ...(await readKeyUse(gateway, key.token)),
+      key,
+      timeZone: zoneHere(),
+      now: Date.now(),
+    };
     print(
       json === true
         ? JSON.stringify(asJson(facts), null, 2)

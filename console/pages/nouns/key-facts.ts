@@ -10,14 +10,18 @@ import {
 } from "../../../supervisor/gateway/usage.ts";
 import { EVER } from "../calls/calls-view.ts";
 
-/** What the page of a key and `hearth keys show` show. */
-export interface KeyFacts {
-  readonly key: UsedKeyRow;
+/** The use of a key, as the gateway answers it. */
+export interface KeyUse {
   readonly usage: KeyUsage;
   /** Of the last 24 hours. */
   readonly refusals: Refusals;
   /** The latest, newest first. */
   readonly calls: readonly Call[];
+}
+
+/** What the page of a key and `hearth keys show` show. */
+export interface KeyFacts extends KeyUse {
+  readonly key: UsedKeyRow;
   /** IANA name. */
   readonly timeZone: string;
   /** Milliseconds since 1970. */
@@ -29,12 +33,11 @@ const READ_CALLS = 100;
 /** Enough to find the latest message of each reason. */
 const READ_REFUSALS = 100;
 
-export async function readKeyFacts(
+/** `token`: the hash of the key. */
+export async function readKeyUse(
   api: AdminApi,
-  key: UsedKeyRow,
-  timeZone: string,
-): Promise<KeyFacts> {
-  const { token } = key;
+  token: string,
+): Promise<KeyUse> {
   const [usage, rejected, last] = await Promise.all([
     api.ask("GET", `/key/usage?key=${token}`),
     api.ask("GET", `/refusals?api_key=${token}&page_size=${READ_REFUSALS}`),
@@ -44,9 +47,6 @@ export async function readKeyFacts(
     ),
   ]);
   return {
-    key,
-    timeZone,
-    now: Date.now(),
     usage: keyUsage.parse(usage),
     refusals: refusals.parse(rejected),
     calls: callPage.parse(last).data,

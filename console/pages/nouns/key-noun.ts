@@ -5,7 +5,7 @@ import {
   type UsedKeyRow,
 } from "../../../supervisor/gateway/rows.ts";
 import { moment } from "../../../core/words.ts";
-import { readKeyFacts } from "./key-facts.ts";
+import { readKeyUse, type KeyUse } from "./key-facts.ts";
 import { keyList, KeyCounter, keyTitle } from "./key-list.ts";
 import { graceField, showSecret } from "./key-secret.ts";
 import { viewKey, type KeyView } from "./key-view.ts";
@@ -18,6 +18,8 @@ import { TEAM_BY_NAME, USER_BY_NAME } from "./owner-fields.ts";
 
 interface Key extends NounItem {
   readonly row: UsedKeyRow;
+  /** Only on its page. */
+  readonly use?: KeyUse;
 }
 
 const LIFETIMES: readonly Choice[] = [
@@ -140,7 +142,12 @@ export function keyNoun(context: NounContext): Noun<UsedKeyRow, Key> {
       },
     },
     find: findKey,
-    detail: { template: "key", view: readKeyView, actions: ACTIONS },
+    detail: {
+      template: "key",
+      find: findKeyWithUse,
+      view: readKeyView,
+      actions: ACTIONS,
+    },
   };
 }
 
@@ -148,6 +155,16 @@ async function findKey({ api }: NounContext, id: string): Promise<Key> {
   const answer = await api.ask("GET", `/key/info?key=${tokenOf(id)}`);
   const { info: row } = z.object({ info: usedKeyRow }).parse(answer);
   return { id, title: keyTitle(row), row };
+}
+
+/** At once: its use is found by the hash alone. */
+async function findKeyWithUse(context: NounContext, id: string): Promise<Key> {
+  const token = tokenOf(id);
+  const [key, use] = await Promise.all([
+    findKey(context, token),
+    readKeyUse(context.api, token),
+  ]);
+  return { ...key, use };
 }
 
 /** Accepts hashes only: addresses, and keys in them, end up in browser histories. */
@@ -160,9 +177,14 @@ function tokenOf(text: string): string {
 
 async function readKeyView(
   { api, timeZone }: NounContext,
-  { row }: Key,
+  { row, use }: Key,
 ): Promise<KeyView> {
-  return viewKey(await readKeyFacts(api, row, timeZone));
+  return viewKey({
+    ...(use ?? (await readKeyUse(api, row.token))),
+    key: row,
+    timeZone,
+    now: Date.now(),
+  });
 }
 
 /** When the key expires: a duration from now, `never`, or nothing for no change. */

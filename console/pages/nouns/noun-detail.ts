@@ -19,7 +19,8 @@ export function registerNounDetail<Row, Item extends NounItem>(
   const { address, detail } = noun;
   server.get(address.route(), (request, reply) =>
     showingFailures(request, reply, address.list, async () => {
-      const item = await noun.find(context, address.idIn(request));
+      const find = detail.find ?? noun.find;
+      const item = await find(context, address.idIn(request));
       const { title, look, ...view } = await detail.view(
         context,
         item,

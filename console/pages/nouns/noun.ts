@@ -102,6 +102,8 @@ export interface NounForm<Item> {
 export interface NounDetail<Item> {
   /** Name of a template. */
   readonly template: string;
+  /** Reads an object together with what only its page shows; like the noun's when left out. */
+  readonly find?: (context: NounContext, id: string) => Promise<Item>;
   readonly view: (
     context: NounContext,
     item: Item,
