@@ -159,7 +159,7 @@ function askAs(
 }
 
 test("the navigation counts what needs attention; a page that shows it too does not find it again", async () => {
-  gateway.state = "gave-up";
+  gateway = { ...gateway, state: "gave-up" };
   for (const known of [undefined, []] as const) {
     api.get(known === undefined ? "/usual" : "/known", (request, reply) =>
       showPage(

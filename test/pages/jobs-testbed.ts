@@ -4,7 +4,6 @@ import { systemClock } from "../../supervisor/jobs/clock.ts";
 import { openJobHistory } from "../../supervisor/jobs/job-history.ts";
 import type { Job, JobContext } from "../../supervisor/jobs/job.ts";
 import { openJobRunner } from "../../supervisor/jobs/runner.ts";
-import type { Status } from "../../supervisor/status.ts";
 import { createHome } from "../../supervisor/home/home.ts";
 import { registerJobsPage } from "../../console/pages/jobs/jobs-page.ts";
 import { testCredentials } from "../supervisor/operator.ts";
