@@ -1,10 +1,10 @@
 import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import type { Admin } from "./admin-route.ts";
-import { isUsedUp, withBudgetInForce } from "./budgets-in-force.ts";
+import { isUsedUp } from "./budgets-in-force.ts";
 import { KEY, KEY_STATES } from "./kinds/key.ts";
 import type { Conditions } from "./paging.ts";
-import { answerRows } from "./payers.ts";
+import { answerBudgetedRows } from "./payers.ts";
 
 type KeyState = (typeof KEY_STATES)[number];
 
@@ -47,20 +47,17 @@ export async function answerRowsInUse(
   admin: Admin,
   rows: readonly Row[],
 ): Promise<readonly Row[]> {
-  const [keys, budgeted, lastUses, owners] = await Promise.all([
-    answerRows(admin, KEY, rows),
-    withBudgetInForce(admin, KEY, rows),
+  const [keys, lastUses, owners] = await Promise.all([
+    answerBudgetedRows(admin, KEY, rows),
     lastUsesOf(admin, rows),
     ownerNamesOf(admin, rows),
   ]);
-  return keys
-    .map((row, at) => ({ ...budgeted[at], ...row }))
-    .map((row) => ({
-      ...row,
-      state: stateOf(row, admin.now),
-      last_used_at: lastUses.get(String(row["token"])) ?? null,
-      ...owners.get(String(row["token"])),
-    }));
+  return keys.map((row) => ({
+    ...row,
+    state: stateOf(row, admin.now),
+    last_used_at: lastUses.get(String(row["token"])) ?? null,
+    ...owners.get(String(row["token"])),
+  }));
 }
 
 function stateOf(row: Row, now: number): KeyState {

@@ -2,11 +2,10 @@ import { z } from "zod";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
-import { withBudgetInForce } from "./budgets-in-force.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { out } from "./kinds/out.ts";
 import { name } from "./kinds/values.ts";
-import { answerRows, findOne } from "./payers.ts";
+import { answerBudgetedRows, findOne } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import { reachableTeam } from "./team-access.ts";
 
@@ -40,11 +39,7 @@ const resetSpend = adminRoute(
     const id = { team_id: teamId, user_id: userId };
     const member = await findOne(admin.pool, MEMBER, id);
     await admin.gateway.ledger.flush();
-    const [before] = await withBudgetInForce(
-      admin,
-      MEMBER,
-      await answerRows(admin, MEMBER, [member]),
-    );
+    const [before] = await answerBudgetedRows(admin, MEMBER, [member]);
     const spend = Number(before?.["spend"] ?? 0);
     if (target > spend) {
       throw new CallError(

@@ -18,6 +18,7 @@ import { requireAccessGroups } from "./access-group-ids.ts";
 import type { Admin } from "./admin-route.ts";
 import { audit, type AuditAction } from "./audit.ts";
 import { withBudgetTable, withReset } from "./budget-tables.ts";
+import { withBudgetInForce } from "./budgets-in-force.ts";
 import { BUDGET } from "./kinds/budget.ts";
 import { END_USER } from "./kinds/customer.ts";
 import { KEY } from "./kinds/key.ts";
@@ -83,6 +84,22 @@ export async function answerRows(
         ? withBudgetTable(from, withSpends)
         : withSpends;
   }
+}
+
+/** The same with the budget in force. */
+export async function answerBudgetedRows(
+  admin: Admin,
+  of: Kind,
+  rows: readonly Row[],
+): Promise<readonly Row[]> {
+  const [answers, budgets] = await Promise.all([
+    answerRows(admin, of, rows),
+    withBudgetInForce(admin, of, rows),
+  ]);
+  return answers.map((row, at) => ({
+    ...row,
+    budget_in_force: budgets[at]?.["budget_in_force"] ?? null,
+  }));
 }
 
 export async function answerRow(

@@ -4,12 +4,7 @@ import { query } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import {
-  budgetState,
-  isUsedUp,
-  sortableBySpend,
-  withBudgetInForce,
-} from "./budgets-in-force.ts";
+import { budgetState, isUsedUp, sortableBySpend } from "./budgets-in-force.ts";
 import { KEY, keyRow } from "./kinds/key.ts";
 import { budgetedMemberRow, MEMBER } from "./kinds/member.ts";
 import { out } from "./kinds/out.ts";
@@ -28,7 +23,7 @@ import {
   type Conditions,
   type Filters,
 } from "./paging.ts";
-import { answerRows } from "./payers.ts";
+import { answerBudgetedRows, answerRows } from "./payers.ts";
 import { reachableTeams } from "./reachable-rows.ts";
 import { paysFor, reachableTeam } from "./team-access.ts";
 
@@ -65,20 +60,12 @@ const info = adminRoute(
       id,
       "ORDER BY created_at, user_id",
     );
-    const [shownTeam] = await withBudgetInForce(
-      admin,
-      TEAM,
-      await answerRows(admin, TEAM, [team]),
-    );
+    const [shownTeam] = await answerBudgetedRows(admin, TEAM, [team]);
     return {
       team_id: teamId,
       team_info: shownTeam,
       ...(await newestOf(admin, KEY, keys)),
-      team_memberships: await withBudgetInForce(
-        admin,
-        MEMBER,
-        await answerRows(admin, MEMBER, members),
-      ),
+      team_memberships: await answerBudgetedRows(admin, MEMBER, members),
     };
   },
 );
@@ -169,11 +156,7 @@ const listPaged = adminRoute(
       size,
     );
     return {
-      teams: await withBudgetInForce(
-        admin,
-        TEAM,
-        await answerRows(admin, TEAM, found.rows),
-      ),
+      teams: await answerBudgetedRows(admin, TEAM, found.rows),
       total: found.total,
       page,
       page_size: size,

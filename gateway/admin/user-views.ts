@@ -5,12 +5,7 @@ import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import {
-  budgetState,
-  isUsedUp,
-  sortableBySpend,
-  withBudgetInForce,
-} from "./budgets-in-force.ts";
+import { budgetState, isUsedUp, sortableBySpend } from "./budgets-in-force.ts";
 import { KEY, keyRow } from "./kinds/key.ts";
 import { out } from "./kinds/out.ts";
 import { TEAM, teamRow } from "./kinds/team.ts";
@@ -34,7 +29,7 @@ import {
   sortableFields,
   type Filters,
 } from "./paging.ts";
-import { answerRows } from "./payers.ts";
+import { answerBudgetedRows } from "./payers.ts";
 import { reachableKeys, reachableTeams } from "./reachable-rows.ts";
 import { denyUser, requireUser, visibleUsers } from "./user-access.ts";
 
@@ -99,7 +94,7 @@ async function infoOfUser(admin: Admin, userId: string): Promise<Row | null> {
   await denyUser(admin, user);
   const [seen] = await visibleUsers(
     admin,
-    await withBudgetInForce(admin, USER, await answerRows(admin, USER, [user])),
+    await answerBudgetedRows(admin, USER, [user]),
   );
   return seen ?? null;
 }
@@ -167,11 +162,7 @@ const list = adminRoute(
         admin,
         await withKeyCounts(
           admin,
-          await withBudgetInForce(
-            admin,
-            USER,
-            await answerRows(admin, USER, found.rows),
-          ),
+          await answerBudgetedRows(admin, USER, found.rows),
         ),
       ),
       total: found.total,
