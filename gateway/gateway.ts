@@ -23,6 +23,8 @@ import type { Pool } from "./database/pool.ts";
 import type { ProviderClient } from "./providers/client.ts";
 import type { Catalog } from "./routing/catalog.ts";
 import type { ModelHealth } from "./routing/health.ts";
+import type { BackgroundResponses } from "./responses/background.ts";
+import type { ResponseStore } from "./responses/store.ts";
 import type { Router } from "./routing/route.ts";
 import type { Traces } from "./tracing/traces.ts";
 import type { CallWebhook } from "./webhook/call-webhook.ts";
@@ -51,6 +53,8 @@ export interface Gateway {
   readonly limits: Limits;
   readonly metrics: CallMetrics;
   readonly prompts: PromptLog;
+  readonly responses: ResponseStore;
+  readonly background: BackgroundResponses;
   /** null: calls are not traced. */
   readonly traces: Traces | null;
   /** null: no webhook receives finished calls. */

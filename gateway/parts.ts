@@ -39,6 +39,8 @@ import {
   type ProviderClient,
 } from "./providers/client.ts";
 import type { Catalog } from "./routing/catalog.ts";
+import { BackgroundResponses } from "./responses/background.ts";
+import { ResponseStore } from "./responses/store.ts";
 import { Cooldowns } from "./routing/cooldowns.ts";
 import { ModelHealth } from "./routing/health.ts";
 import { ProviderBudgets } from "./routing/provider-budgets.ts";
@@ -83,6 +85,8 @@ export class GatewayParts implements Gateway {
   readonly underWay: CallsUnderWay;
   readonly refusals: RejectionLog;
   readonly prompts: PromptLog;
+  readonly responses: ResponseStore;
+  readonly background: BackgroundResponses;
   readonly traces: Traces | null;
   readonly webhook: CallWebhook | null;
   readonly providers: ProviderClient;
@@ -128,6 +132,8 @@ export class GatewayParts implements Gateway {
     this.underWay = new CallsUnderWay(this.limits);
     this.refusals = new RejectionLog(pool, log);
     this.prompts = new PromptLog(pool, log);
+    this.responses = new ResponseStore(callPool, () => this.config);
+    this.background = new BackgroundResponses(this.responses, log);
     this.traces = traces;
     this.webhook =
       config.callWebhook === null

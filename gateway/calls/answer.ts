@@ -11,6 +11,7 @@ import type { Call } from "./call.ts";
 import { headerText } from "./deployment-headers.ts";
 import { guardAnswer } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
+import { isKept, keepAnswer } from "../responses/keep.ts";
 import { recordAnswer, type WholeAnswer } from "./record-answer.ts";
 import { endCall, journalIntent, type RecordPorts } from "./record.ts";
 
@@ -32,15 +33,19 @@ export async function sendAnswer(
     facts,
     { metadata: null, response: () => body.toString("utf8") },
   );
+  const modelId = upstream.deployment.id;
   cacheAnswer(gateway, call, outcome, {
     contentType: upstream.contentType,
     usage,
     cost: outcome.spend,
     responseId: facts.responseId,
-    modelId: upstream.deployment.id,
+    modelId,
     body,
   });
-  return sendWhole(gateway, call, admitted, upstream, outcome, body, reply);
+  const sent = isKept(call)
+    ? await keepAnswer(gateway, call, modelId, body)
+    : body;
+  return sendWhole(gateway, call, admitted, upstream, outcome, sent, reply);
 }
 
 /** Sends a recorded answer. */

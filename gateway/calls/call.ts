@@ -31,6 +31,7 @@ import { tagsOf, withTags } from "../routing/tags.ts";
 import type { CallTrace } from "../tracing/traces.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, rejectUnstorable } from "./payer-names.ts";
+import type { KeptResponse } from "../responses/kept.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
 import type { CallBody } from "./body.ts";
 import { readClientAccess, withClientAccess } from "./client-access.ts";
@@ -80,6 +81,12 @@ export interface CallKind {
   countImages?(body: CallBody): number;
   /** Measures the files of a body; their measures stay in the body. */
   prepare?(body: CallBody): Promise<void>;
+  /** Reads what a call continues, and decides how its response is stored; without it, it continues and stores nothing. */
+  open?(
+    gateway: Gateway,
+    request: FastifyRequest,
+    body: CallBody,
+  ): Promise<{ readonly body: CallBody; readonly kept: KeptResponse | null }>;
   /** What a call is priced by where it is not by tokens; without it always by tokens. */
   measure?(body: CallBody, inputTokens: number): Measure;
   countInput(
@@ -138,6 +145,8 @@ export interface Call {
   trace: CallTrace | null;
   /** null: no guardrail checks it. */
   readonly guards: CallGuards | null;
+  /** null: it continues no stored response, and its own is not stored. */
+  readonly kept: KeptResponse | null;
 }
 
 /** Determines the payers, the size of the input and the cache key of a call. */
@@ -148,6 +157,7 @@ export async function startCall(
   named: ModelGroup,
   sent: CallBody,
   kind: CallKind,
+  kept: KeptResponse | null = null,
 ): Promise<Call> {
   const received = withMetadata(sent);
   rejectUnsupportedFields(received);
@@ -159,7 +169,6 @@ export async function startCall(
   const group = access === null ? tagged : withClientAccess(tagged, access);
   const guards = guardsOf(gateway, caller, group, received);
   const others = await otherPayersOf(gateway, payers);
-  refuseBlocked(others.endUser);
   const { headers } = request;
   const options = readCallOptions(received, headers, caller, group.alias);
   const size = sizing(gateway, kind);
@@ -172,7 +181,7 @@ export async function startCall(
     size,
   );
   const body = providerBody(received);
-  const own = { ownAccess: access !== null, fallbacks };
+  const own = { ownAccess: access !== null, fallbacks, kept };
   const cache = cacheOptionsOf(received, headers, options, own);
   const variant = variantOf(group, guards);
   const startedAt = Date.now();
@@ -392,7 +401,7 @@ function endUserHeader(
 type OtherPayers = Pick<LimitSources, "endUser" | "tags">;
 const NO_OTHERS: OtherPayers = { endUser: null, tags: [] };
 
-/** The end user and the tags of a call that have limits; most calls have neither. */
+/** The end user and the tags of a call that have limits; most calls have neither. Throws 403 for a blocked end user. */
 async function otherPayersOf(
   { callers }: Pick<Gateway, "callers">,
   { endUser, tags }: Payers,
@@ -404,6 +413,7 @@ async function otherPayersOf(
     endUser === null ? null : findPayer(callers.endUsers, endUser),
     Promise.all(tags.map((tag) => findPayer(callers.tags, tag))),
   ]);
+  refuseBlocked(foundUser);
   return {
     endUser: foundUser,
     tags: foundTags.filter((tag) => tag !== null),

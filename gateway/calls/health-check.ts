@@ -52,6 +52,7 @@ const CHECK = {
   requesterIp: "",
   trace: null,
   guards: null,
+  kept: null,
 } satisfies Partial<Call>;
 
 /**

@@ -99,6 +99,7 @@ export function moderationCall(
     requesterIp,
     trace: null,
     guards: null,
+    kept: null,
   };
 }
 

@@ -376,7 +376,7 @@ async function attempt(
       : gateway.underWay.aborted()
         ? stopped(error)
         : call.race?.aborted === true
-          ? outrun(error)
+          ? outrun(error, call.race)
           : outOfTime(call, deployment, deadlineAt, error);
     throw call.ownAccess ? ofOwnAccess(failure) : failure;
   } finally {
@@ -468,11 +468,8 @@ function endWith(
   return () => race?.removeEventListener("abort", abort);
 }
 
-function outrun(error: unknown): UpstreamFailure {
-  const failure = new UpstreamFailure(
-    499,
-    "cancelled: another model of the call answered first",
-  );
+function outrun(error: unknown, { reason }: AbortSignal): UpstreamFailure {
+  const failure = new UpstreamFailure(499, `cancelled: ${String(reason)}`);
   failure.byRequest = true;
   failure.mayBeCharged = wasSent(error);
   return failure;

@@ -7,6 +7,8 @@ const HEADER = "x-hearth-race";
 /** Signals by unguessable name: a client cannot join a race. */
 const races = new Map<string, AbortSignal>();
 
+const ANOTHER_ANSWERED = "another model of the call answered first";
+
 /** Calls of which one answer is needed. */
 export interface Race {
   readonly headers: Readonly<Record<string, string>>;
@@ -14,20 +16,21 @@ export interface Race {
   end(): void;
 }
 
-export function startRace(): Race {
+/** `reason`: why the others are cancelled, for their rows. */
+export function startRace(reason = ANOTHER_ANSWERED): Race {
   const name = randomUUID();
   const aborter = new AbortController();
   races.set(name, aborter.signal);
   return {
     headers: { [HEADER]: name },
     end() {
-      aborter.abort();
+      aborter.abort(reason);
       races.delete(name);
     },
   };
 }
 
-/** Aborted when another call of the same race has answered; null: the call is not part of one. */
+/** Aborted, with the reason, when another call of the same race has answered; null: the call is not part of one. */
 export function raceOf(headers: IncomingHttpHeaders): AbortSignal | null {
   const name = headers[HEADER];
   return typeof name === "string" ? (races.get(name) ?? null) : null;

@@ -7,11 +7,12 @@ import type { Call } from "./call.ts";
 const MAX_START_CHARACTERS = 4_096;
 
 /**
- * The session whose calls stay at one deployment: as named by the client, its `prompt_cache_key`, its end user, or a
- * conversation by its first message of the user. null: a call without any of these, or a key that wants none.
+ * The session whose calls stay at one deployment: that of the stored response that it continues, as named by the client, its
+ * `prompt_cache_key`, its end user, or a conversation by its first message of the user. null: a call without any of these, or a
+ * key that wants none.
  */
 export function sessionOf(
-  { caller, payers, sessionId, body }: Call,
+  { caller, payers, sessionId, body, kept }: Call,
   isDefault: boolean,
 ): Session | null {
   const wanted =
@@ -19,9 +20,12 @@ export function sessionOf(
   if (!(typeof wanted === "boolean" ? wanted : isDefault)) {
     return null;
   }
+  if (kept !== null && kept.session !== null) {
+    return kept.session;
+  }
   const named =
     sessionId || textOf(body["prompt_cache_key"]) || (payers.endUser ?? "");
-  const name = named || startOf(body);
+  const name = named || (startOf(body) ?? kept?.rootId);
   return name === undefined
     ? null
     : { key: `${payers.apiKey}/${name}`, isNamed: named !== "" };

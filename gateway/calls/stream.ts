@@ -14,6 +14,7 @@ import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
 import { streamCheckOf } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
+import { isKept, KeptStream } from "../responses/keep.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { recordRejection } from "./record-refusal.ts";
@@ -102,15 +103,10 @@ async function passAndRecord(
     upstream.abort,
   );
   const check = streamCheckOf(gateway, call);
+  const kept = isKept(call) ? new KeptStream(call) : null;
+  const passed = { stream, check, kept };
   const startedAt = performance.now();
-  const end = await passOn(
-    gateway,
-    upstream,
-    { stream, check },
-    client,
-    text,
-    audience,
-  );
+  const end = await passOn(gateway, upstream, passed, client, text, audience);
   const streamedMs = performance.now() - startedAt;
   const facts = stream.facts();
   const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
@@ -139,8 +135,12 @@ async function passAndRecord(
       body: Buffer.from(whole),
     });
   }
+  const ending =
+    end.kind === "whole" && kept !== null
+      ? await kept.end(gateway, upstream.deployment.id, text.ending)
+      : text.ending;
   client.setTimeout(gateway.config.timeouts.idleMs);
-  sendEnd(gateway, call, end, { stream, text, reply });
+  sendEnd(gateway, call, end, { ...passed, ending, reply });
 }
 
 /** Sends what remains of a recorded stream: its last event, or the error that ends it. */
@@ -150,22 +150,26 @@ function sendEnd(
   end: StreamEnd,
   {
     stream,
-    text,
+    kept,
+    ending,
     reply,
   }: {
-    readonly stream: StreamTranslation;
-    readonly text: StreamText;
+    readonly ending: string;
     readonly reply: FastifyReply;
-  },
+  } & Pick<CheckedStream, "stream" | "kept">,
 ): void {
   const client = reply.raw;
+  const fail = (error: CallError) => {
+    const pieces = stream.fail(error);
+    client.end(textOf(kept?.push(pieces) ?? pieces));
+  };
   if (end.kind === "cut") {
-    client.end(textOf(stream.fail(brokenOff(gateway, call, end.failure))));
+    fail(brokenOff(gateway, call, end.failure));
   } else if (end.kind === "blocked") {
     recordRejection(gateway, reply.request, end.error, call.kind.route);
-    client.end(textOf(stream.fail(end.error)));
+    fail(end.error);
   } else if (end.kind !== "client_gone") {
-    client.end(text.ending);
+    client.end(ending);
   }
 }
 
@@ -173,12 +177,14 @@ interface CheckedStream {
   readonly stream: StreamTranslation;
   /** null: no guardrail checks it. */
   readonly check: StreamCheck | null;
+  /** null: its response is not stored. */
+  readonly kept: KeptStream | null;
 }
 
 async function passOn(
   { config }: Pick<Gateway, "config">,
   upstream: UpstreamStream,
-  { stream, check }: CheckedStream,
+  { stream, check, kept }: CheckedStream,
   client: FastifyReply["raw"],
   text: StreamText,
   audience: Audience,
@@ -188,9 +194,8 @@ async function passOn(
   try {
     for await (const chunk of upstream.chunks) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
-      const taken = text.take(
-        check === null ? pieces : await check.push(pieces),
-      );
+      const passed = check === null ? pieces : await check.push(pieces);
+      const taken = text.take(kept?.push(passed) ?? passed);
       if (!text.fitsCache) {
         audience.cannotShare();
       }
@@ -211,7 +216,8 @@ async function passOn(
       ...parser.end().flatMap((event) => stream.push(event)),
       ...stream.end(),
     ];
-    const taken = text.take((await check?.push(rest, true)) ?? rest);
+    const passed = (await check?.push(rest, true)) ?? rest;
+    const taken = text.take(kept?.push(passed) ?? passed);
     if (taken.text !== "") {
       client.write(taken.text);
     }

@@ -199,6 +199,7 @@ function readGeneral(
     failClosed: general.fail_closed ?? false,
     storeModelInDb: general.store_model_in_db ?? true,
     storePrompts: general.store_prompts_in_spend_logs ?? false,
+    storeResponses: general.store_responses ?? true,
     unloggedCalls: proxy.global_disable_no_log_param !== true,
     dropParams: proxy.drop_params ?? false,
     litellmHeaders: proxy.litellm_headers ?? false,
@@ -210,9 +211,16 @@ function readGeneral(
         retained.spend_logs ?? general.maximum_spend_logs_retention_period,
       ),
       auditLogDays: days(retained.audit_logs),
+      responseDays:
+        retained.responses === undefined
+          ? RESPONSE_DAYS
+          : days(retained.responses),
     },
   };
 }
+
+/** As long as OpenAI keeps them. */
+const RESPONSE_DAYS = 30;
 
 function days(ms: number | null | undefined): number | null {
   return ms === null || ms === undefined

@@ -253,6 +253,7 @@ export const generalSettings = z.object({
   fail_closed: flag(),
   prices_file: text(),
   store_prompts_in_spend_logs: flag(),
+  store_responses: flag(),
   retention: z.unknown().optional(),
   maximum_spend_logs_retention_period: durationOrNever(),
   journal_sync: choice(["interval", "always"]),
@@ -269,6 +270,7 @@ export const generalSettings = z.object({
 export const retention = z.object({
   spend_logs: durationOrNever(),
   audit_logs: durationOrNever(),
+  responses: durationOrNever(),
 });
 
 export type ProviderParams = z.output<typeof providerParams>;

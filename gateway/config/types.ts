@@ -277,6 +277,8 @@ export interface GeneralConfig {
   readonly failClosed: boolean;
   readonly storeModelInDb: boolean;
   readonly storePrompts: boolean;
+  /** Store responses of the Responses API, so that later calls can continue them. */
+  readonly storeResponses: boolean;
   /** Callers may leave their prompts out of the log (`no-log`). */
   readonly unloggedCalls: boolean;
   /** Drop call parameters that a provider does not support, instead of responding with 400. */
@@ -295,6 +297,8 @@ export interface GeneralConfig {
 export interface RetentionConfig {
   readonly spendLogDays: number | null;
   readonly auditLogDays: number | null;
+  /** Responses and conversations, after their last use. */
+  readonly responseDays: number | null;
 }
 
 export interface TimeoutConfig {

@@ -138,13 +138,39 @@ export async function dropOldPrompts(
   days: number,
   now: number,
 ): Promise<void> {
-  const before = new Date(now - days * DAY_MS).toISOString();
+  await deleteInSteps(
+    pool,
+    `DELETE FROM prompts WHERE request_id IN (SELECT request_id FROM prompts WHERE started_at < $1 LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
+    [new Date(now - days * DAY_MS).toISOString()],
+  );
+}
+
+/**
+ * Deletes expired responses and conversations, in small steps. A response stays while one that continues it, or continues the
+ * same one, has not expired.
+ */
+export async function dropExpiredResponses(pool: Pool): Promise<void> {
+  await deleteInSteps(
+    pool,
+    `DELETE FROM responses WHERE response_id IN (
+       SELECT response_id FROM responses r WHERE expires_at < now() AND NOT EXISTS (
+         SELECT FROM responses later WHERE later.root_id = r.root_id AND (later.expires_at IS NULL OR later.expires_at >= now()))
+       LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
+  );
+  await deleteInSteps(
+    pool,
+    `DELETE FROM conversations WHERE conversation_id IN (
+       SELECT conversation_id FROM conversations WHERE expires_at < now() LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
+  );
+}
+
+async function deleteInSteps(
+  pool: Pool,
+  statement: string,
+  values: readonly unknown[] = [],
+): Promise<void> {
   for (;;) {
-    const gone = await query(
-      pool,
-      `DELETE FROM prompts WHERE request_id IN (SELECT request_id FROM prompts WHERE started_at < $1 LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
-      [before],
-    );
+    const gone = await query(pool, statement, values);
     if (gone.length < DELETED_AT_ONCE) {
       return;
     }

@@ -12,8 +12,9 @@ export interface ClientShape {
   /** The chat body for a deployment. Throws {@link CallError} `invalid_request` naming the invalid field. */
   chatBody(body: CallBody, deployment: PricedDeployment): ChatBody;
   /** A whole answer of OpenAI's chat shape in the client's; other bytes pass unchanged. */
-  answer(bytes: Buffer, body: CallBody): Buffer;
-  stream(body: CallBody): ClientStream;
+  answer(bytes: Buffer, body: CallBody, answerId?: string): Buffer;
+  /** `answerId`: instead of the provider's id of its answer, which some servers give to each. */
+  stream(body: CallBody, answerId?: string): ClientStream;
   errorBody(error: CallError): unknown;
 }
 

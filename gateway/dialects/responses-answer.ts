@@ -8,12 +8,17 @@ import {
 } from "./chat-answer.ts";
 import { encryptedContent } from "./responses-input.ts";
 
-/** A chat answer as a Response; other bytes pass. */
-export function responseAnswer(bytes: Buffer, body: CallBody): Buffer {
-  const answer = readChatAnswer(bytes.toString("utf8"));
-  if (answer === null) {
+/** A chat answer as a Response; other bytes pass. `answerId`: instead of its own id. */
+export function responseAnswer(
+  bytes: Buffer,
+  body: CallBody,
+  answerId?: string,
+): Buffer {
+  const read = readChatAnswer(bytes.toString("utf8"));
+  if (read === null) {
     return bytes;
   }
+  const answer = { ...read, id: answerId ?? read.id };
   const output = outputOf(answer);
   return Buffer.from(
     JSON.stringify(

@@ -32,7 +32,7 @@ export function chatBodyOf(
   body: CallBody,
   deployment: PricedDeployment,
 ): ChatBody {
-  refuseState(body);
+  rejectUnreadable(body);
   const lacks: string[] = [];
   const lack = (path: string) => void lacks.push(path);
   const dialect = dialectOf(deployment);
@@ -64,24 +64,8 @@ export function chatBodyOf(
   return { body: { ...chat, model: body.model }, lacks };
 }
 
-/** Answers are not stored: parameters that require a stored one are rejected, with an alternative. */
-function refuseState(body: CallBody): void {
-  for (const name of ["previous_response_id", "conversation"]) {
-    if (body[name] != null) {
-      throw new CallError(
-        "invalid_request",
-        `\`${name}\` requires a stored conversation, which the provider of ${body.model} does not support. Send the whole conversation in \`input\`.`,
-        { param: name },
-      );
-    }
-  }
-  if (body["background"] === true) {
-    throw new CallError(
-      "invalid_request",
-      `\`background\` requires a stored answer, which the provider of ${body.model} does not support. Omit it, or use \`stream\`.`,
-      { param: "background" },
-    );
-  }
+/** Prompts are not stored: what requires a stored one is rejected, with an alternative. What was said before is in the input. */
+function rejectUnreadable(body: CallBody): void {
   if (body["prompt"] != null) {
     throw new CallError(
       "invalid_request",

@@ -20,6 +20,7 @@ import { ResponseItems } from "./responses-items.ts";
 /** Chat chunks as the numbered events of a Response. */
 export class ResponsesStream implements ClientStream {
   readonly #body: CallBody;
+  readonly #answerId: string | undefined;
   #head: ResponseHead = { id: "", model: "", created: 0 };
   #items = new ResponseItems("");
   #started = false;
@@ -28,8 +29,9 @@ export class ResponsesStream implements ClientStream {
   #finishReason: string | null = null;
   #usage: ChatUsage | null = null;
 
-  constructor(body: CallBody) {
+  constructor(body: CallBody, answerId?: string) {
     this.#body = body;
+    this.#answerId = answerId;
   }
 
   push(piece: StreamPiece): readonly StreamPiece[] {
@@ -65,11 +67,12 @@ export class ResponsesStream implements ClientStream {
     return [...this.#start(answer), ...this.#items.write(answer)];
   }
 
-  #start(head: ResponseHead): readonly JsonRecord[] {
+  #start(answer: ResponseHead): readonly JsonRecord[] {
     if (this.#started) {
       return [];
     }
     this.#started = true;
+    const head = { ...answer, id: this.#answerId ?? answer.id };
     this.#head = head;
     this.#items = new ResponseItems(head.id);
     const response = emptyResponse(this.#body, head);

@@ -398,9 +398,6 @@ describe("requests", () => {
   });
 
   test.each([
-    [{ previous_response_id: "resp_1" }, "previous_response_id"],
-    [{ conversation: "conv_1" }, "conversation"],
-    [{ background: true }, "background"],
     [{ prompt: { id: "pmpt_1" } }, "prompt"],
     [{ input: 3 }, "input"],
     [{ input: null }, "input"],

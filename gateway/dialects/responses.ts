@@ -9,6 +9,6 @@ export const responsesShape: ClientShape = {
   endpoint: "responses",
   chatBody: chatBodyOf,
   answer: responseAnswer,
-  stream: (body) => new ResponsesStream(body),
+  stream: (body, answerId) => new ResponsesStream(body, answerId),
   errorBody,
 };

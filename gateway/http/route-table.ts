@@ -21,6 +21,22 @@ import { listModels, showModel } from "./routes/models.ts";
 import { moderations } from "./routes/moderations.ts";
 import { rerank } from "./routes/rerank.ts";
 import { responses } from "./routes/responses.ts";
+import {
+  createConversation,
+  createItems,
+  deleteConversation,
+  deleteItem,
+  getConversation,
+  getItem,
+  listItems,
+  updateConversation,
+} from "./routes/conversations.ts";
+import {
+  cancelResponse,
+  deleteResponse,
+  getResponse,
+  listInputItems,
+} from "./routes/stored-responses.ts";
 import { supportedParams } from "./routes/supported-params.ts";
 import { tokenCounter } from "./routes/token-counter.ts";
 import { speech } from "./routes/speech.ts";
@@ -32,6 +48,18 @@ export const ROUTES: readonly Route[] = [
   completions,
   embeddings,
   responses,
+  getResponse,
+  deleteResponse,
+  listInputItems,
+  cancelResponse,
+  createConversation,
+  getConversation,
+  updateConversation,
+  deleteConversation,
+  createItems,
+  listItems,
+  getItem,
+  deleteItem,
   moderations,
   images,
   imageEdits,

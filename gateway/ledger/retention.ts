@@ -4,6 +4,7 @@ import { dropOldMarks } from "../database/journal-marks.ts";
 import type { Pool } from "../database/pool.ts";
 import { dropOldRefusals } from "../database/refusals.ts";
 import {
+  dropExpiredResponses,
   dropOldAudit,
   dropOldPrompts,
   dropOldSpend,
@@ -23,7 +24,7 @@ export interface Retention {
   stop(): void;
 }
 
-/** Deletes ledger rows and audit entries older than the configured retention (their totals are kept), and old refusals. */
+/** Deletes ledger rows and audit entries older than the configured retention (their totals are kept), old refusals, and expired responses. */
 export function createRetention(options: {
   readonly pool: Pool;
   /** As it is now: a reload replaces it. */
@@ -39,6 +40,7 @@ export function createRetention(options: {
     const now = Date.now();
     await dropOldRefusals(pool, REFUSAL_DAYS, now);
     await dropOldMarks(pool, MARK_DAYS, now);
+    await dropExpiredResponses(pool);
     if (spendLogDays !== null) {
       await dropOldPrompts(pool, spendLogDays, now);
       const months = await dropOldSpend(pool, spendLogDays, now);

@@ -23,6 +23,7 @@ import {
   unsupportedByRerank,
 } from "./rerank.ts";
 import { sentenceOf } from "./sentence.ts";
+import { responsesRequest } from "./responses-request.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import {
   CUT_SHORT,
@@ -79,15 +80,8 @@ export const openaiWire: ProviderWire = {
     endpoint === "rerank" ? rerankPath(deployment) : openaiPath(endpoint),
   headers: ({ apiKey }): Record<string, string> =>
     apiKey === null ? {} : { authorization: `Bearer ${apiKey.reveal()}` },
-  // An answer fetched later from the provider itself would not be billed.
-  unsupported(endpoint, body, deployment) {
-    if (endpoint === "rerank") {
-      return unsupportedByRerank(body, deployment);
-    }
-    return endpoint === "responses" && body["background"] === true
-      ? ["background"]
-      : [];
-  },
+  unsupported: (endpoint, body, deployment) =>
+    endpoint === "rerank" ? unsupportedByRerank(body, deployment) : [],
   request(endpoint, body, deployment, stream) {
     if (endpoint === "chat" || endpoint === "completions") {
       return openaiRequest(endpoint, body, deployment, stream);
@@ -95,13 +89,8 @@ export const openaiWire: ProviderWire = {
     if (endpoint === "rerank") {
       return rerankRequest(body, deployment);
     }
-    const { background: _fetchedLater, ...sent } = openaiRequest(
-      endpoint,
-      body,
-      deployment,
-      false,
-    );
-    return sent;
+    const sent = openaiRequest(endpoint, body, deployment, false);
+    return endpoint === "responses" ? responsesRequest(sent, deployment) : sent;
   },
   answer: (endpoint, bytes, sent) =>
     endpoint === "rerank"

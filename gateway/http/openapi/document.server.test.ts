@@ -262,6 +262,53 @@ test("calls answer as documented, and spend with them", async () => {
   await get("/utils/supported_openai_params?model=mock");
 });
 
+test("stored responses and conversations answer as documented", async () => {
+  await testbed.gateway.post("/model/new", {
+    model_name: "stored-chat",
+    provider_params: {
+      model: "gemini/mock-model",
+      api_base: testbed.gateway.providerUrl,
+      api_key: "provider-secret-key",
+    },
+  });
+  const key = await testbed.gateway.createKey({ user_id: "storing" });
+  const call = { model: "stored-chat", input: "hello" };
+  const { id } = await post("/v1/responses", call, key);
+  const path = `/v1/responses/${String(id)}`;
+  await get(path, key);
+  await get(`${path}/input_items?order=asc&limit=1`, key);
+  expect(
+    await testbed.refused("GET", `${path}?stream=true`, undefined, key),
+  ).toBe(400);
+  expect(await testbed.refused("POST", `${path}/cancel`, undefined, key)).toBe(
+    400,
+  );
+  await testbed.ask("DELETE", path, undefined, key);
+  expect(await testbed.refused("GET", path, undefined, key)).toBe(404);
+  const queued = await post(
+    "/v1/responses",
+    { ...call, background: true },
+    key,
+  );
+  await post(`/v1/responses/${String(queued["id"])}/cancel`, undefined, key);
+
+  const conversation = await post(
+    "/v1/conversations",
+    { metadata: { a: "b" } },
+    key,
+  );
+  const place = `/v1/conversations/${String(conversation["id"])}`;
+  await get(place, key);
+  await post(place, { metadata: { c: "d" } }, key);
+  const hello = { role: "user", content: "hello" };
+  const added = await post(`${place}/items`, { items: [hello] }, key);
+  const item = `${place}/items/${String(added["first_id"])}`;
+  await get(`${place}/items?limit=5`, key);
+  await get(item, key);
+  await testbed.ask("DELETE", item, undefined, key);
+  await testbed.ask("DELETE", place, undefined, key);
+});
+
 test("guardrails answer as documented", async () => {
   await get("/guardrails/list");
   await post("/guardrails/apply_guardrail", {

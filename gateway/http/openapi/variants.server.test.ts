@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Json } from "../../../test/servers/gateway.ts";
 import type { Parameter } from "./document.ts";
 import type { Schema } from "./json-schemas.ts";
 import {
@@ -62,11 +63,30 @@ async function createCalls(): Promise<typeof there> {
   await testbed.gateway.chat(String(made["key"]), "hello", { model: "none" });
   await testbed.gateway.running.gateway.ledger.flush();
   await testbed.gateway.running.gateway.refusals.flush();
+  await testbed.post("/model/new", {
+    model_name: "translated",
+    provider_params: {
+      model: "gemini/m",
+      api_base: testbed.gateway.providerUrl,
+      api_key: "x",
+    },
+  });
+  const response = await testbed.post("/v1/responses", {
+    model: "translated",
+    input: "hello",
+  });
+  const conversation = await testbed.post("/v1/conversations", {});
+  const path = `/v1/conversations/${String(conversation["id"])}/items`;
+  const items = await testbed.post(path, {
+    items: [{ role: "user", content: "hello" }],
+  });
+  const [item] = items["data"] as unknown as readonly Json[];
   const today = new Date().toISOString().slice(0, "2026-11-21".length);
   return {
     access_group: "none",
     api_key: made["token"],
     budget_id: "tier",
+    conversation_id: conversation["id"],
     customer_id: "anna",
     end_date: today,
     end_user: "anna",
@@ -77,6 +97,7 @@ async function createCalls(): Promise<typeof there> {
     entity: `key:${String(made["token"])}`,
     id: "mock",
     internal_user_id: "anna",
+    item_id: item?.["id"],
     key: made["key"],
     key_alias: "annas",
     key_hash: made["token"],
@@ -94,6 +115,7 @@ async function createCalls(): Promise<typeof there> {
     organization_id: "o1",
     organization_ids: "o1",
     request_id: called.headers.get("x-hearth-call-id"),
+    response_id: response["id"],
     role: "internal_user",
     search: "ann",
     service: "prometheus",
@@ -121,8 +143,8 @@ const REQUIRED_TOGETHER: Readonly<Record<string, readonly string[]>> = {
   "/spend/logs/ui": ["request_id", "page_size"],
 };
 
-/** Values that only an answer before has: admin/spend/log-pages.server.test.ts. */
-const FROM_ANSWERS = new Set(["cursor"]);
+/** Values that only an answer before has: admin/spend/log-pages.server.test.ts, responses/responses.server.test.ts. */
+const FROM_ANSWERS = new Set(["cursor", "after"]);
 
 /** All values of a choice and a flag, the bounds of a number, or an existing value. */
 function valuesOf({ name, schema }: Parameter): readonly unknown[] {

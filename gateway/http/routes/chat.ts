@@ -73,8 +73,18 @@ export async function carryOut(
   if (kind.prepare !== undefined) {
     await kind.prepare(body);
   }
-  const call = await startCall(gateway, request, caller, group, body, kind);
+  const opened = await kind.open?.(gateway, request, body);
+  const call = await startCall(
+    gateway,
+    request,
+    caller,
+    group,
+    opened?.body ?? body,
+    kind,
+    opened?.kept,
+  );
   const admitted = await lookupAndAdmit(gateway, call);
+  call.kept?.background?.admitted();
   request.admitted = admitted;
   return whileAdmitted(gateway, call, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);

@@ -4,7 +4,10 @@ import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { responsesShape } from "../../dialects/responses.ts";
 import { responseAnswer } from "./call-answers.ts";
-import { callRoute, numberOf } from "./chat.ts";
+import { callerOf } from "../../access/authenticate.ts";
+import { openResponse } from "../../responses/open.ts";
+import { callRoute, carryOut, numberOf } from "./chat.ts";
+import { answerInBackground, isInBackground } from "./responses-background.ts";
 
 const responsesBody = z.looseObject({
   model: z.string(),
@@ -15,6 +18,14 @@ const responsesBody = z.looseObject({
   stream: z.boolean().nullish(),
   max_output_tokens: z.int().min(1).nullish(),
   tools: z.array(z.looseObject({})).nullish(),
+  store: z.boolean().nullish(),
+  background: z.boolean().nullish(),
+  previous_response_id: z.string().nullish(),
+  conversation: z
+    .union([z.string(), z.looseObject({ id: z.string() })], {
+      error: "must be the id of a conversation",
+    })
+    .nullish(),
   ...METADATA_FIELDS,
 });
 
@@ -25,13 +36,30 @@ const RESPONSES: CallKind = {
   streams: true,
   shape: responsesShape,
   schema: responsesBody,
+  open(gateway, request, body) {
+    const run = gateway.background.runOf(request.headers);
+    return run?.opened
+      ? Promise.resolve(run.opened)
+      : openResponse(gateway, callerOf(request), request.id, body, null);
+  },
   countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
   estimateOutput: (gateway, body, group) =>
     numberOf(body, "max_output_tokens") ?? expectedOutput(gateway, group),
 };
 
 /** POST /v1/responses; native where the provider supports it, else translated to chat. */
-export const responses = callRoute(RESPONSES, {
-  summary: "Chat with a model (OpenAI's Responses API).",
-  answer: responseAnswer,
-});
+export const responses = callRoute(
+  RESPONSES,
+  {
+    summary: "Chat with a model (OpenAI's Responses API).",
+    answer: responseAnswer,
+  },
+  (gateway, request, reply, kind) => {
+    const run = gateway.background.runOf(request.headers);
+    if (run === null && isInBackground(request)) {
+      return answerInBackground(gateway, request, reply, kind);
+    }
+    run?.answersTo(reply.raw);
+    return carryOut(gateway, request, reply, kind);
+  },
+);

@@ -1,0 +1,89 @@
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { callerOf } from "../../access/authenticate.ts";
+import { authorizeRoute } from "../../access/authorize.ts";
+import { authorizeModel } from "../../access/models.ts";
+import type { CallKind } from "../../calls/call.ts";
+import { modelOf, validateBody } from "../../calls/validate.ts";
+import { emptyResponse } from "../../dialects/responses-answer.ts";
+import type { Gateway } from "../../gateway.ts";
+import { Run, type RunAnswer } from "../../responses/background.ts";
+import { ownInput, shown } from "../../responses/keep.ts";
+import type { KeptResponse } from "../../responses/kept.ts";
+import { openResponse, type OpenedResponse } from "../../responses/open.ts";
+import type { StoredResponse } from "../../responses/store.ts";
+
+export function isInBackground({ body }: FastifyRequest): boolean {
+  return (
+    (body as { readonly background?: unknown } | null)?.background === true
+  );
+}
+
+/**
+ * Answers with a stored response that is `queued`, and goes on without its client. The call takes the steps of any other, as a
+ * stream, so that a cancelled one is billed for what was generated. What rejects it before a provider is called is answered at
+ * once.
+ */
+export async function answerInBackground(
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kind: CallKind,
+): Promise<FastifyReply> {
+  const { responses, background } = gateway;
+  const caller = callerOf(request);
+  authorizeRoute(caller, kind.route);
+  authorizeModel(gateway, caller, modelOf(request));
+  const body = validateBody(kind.schema, request.body);
+  const run = new Run();
+  const opened = await openResponse(gateway, caller, request.id, body, run);
+  const { kept } = opened;
+  if (kept === null) {
+    throw new Error("a response in background is always stored");
+  }
+  run.opened = { ...opened, body: { ...opened.body, stream: true } };
+  const queued = queuedOf(kept, opened);
+  await responses.queue(kept, queued);
+  const rejected = await background.start(kept.owner, queued, run, () =>
+    carryOut(request, run),
+  );
+  reply.type("application/json; charset=utf-8");
+  if (rejected === null) {
+    return reply.send(JSON.stringify(queued.response));
+  }
+  await responses.remove(kept.owner, kept.id);
+  return reply.code(rejected.statusCode).send(rejected.payload);
+}
+
+function queuedOf(
+  kept: KeptResponse,
+  { body }: OpenedResponse,
+): StoredResponse {
+  const created = Math.floor(Date.now() / 1_000);
+  const head = { id: kept.id, model: body.model, created };
+  return {
+    id: kept.id,
+    conversationId: kept.conversationId,
+    input: ownInput(kept, body),
+    response: shown(kept, { ...emptyResponse(body, head), status: "queued" }),
+    modelId: null,
+    session: null,
+  };
+}
+
+/** Through all steps of a request, in this process. */
+async function carryOut(request: FastifyRequest, run: Run): Promise<RunAnswer> {
+  const { "content-length": _, ...headers } = request.headers;
+  const body = JSON.stringify({
+    ...(request.body as object),
+    background: false,
+    stream: true,
+  });
+  return request.server.inject({
+    method: "POST",
+    url: "/v1/responses",
+    headers: { ...headers, ...run.headers },
+    payload: Readable.from([Buffer.from(body)]),
+    remoteAddress: request.raw.socket.remoteAddress ?? "",
+  });
+}

@@ -1,0 +1,46 @@
+import { textOf, type JsonRecord } from "./json.ts";
+
+/** Marks encrypted reasoning with the deployment that can read it. */
+const MARK = "hearth-of:";
+const SEPARATOR = ":";
+
+/** A reasoning item with the deployment that it came from; other items, and those without encrypted content, unchanged. */
+export function markedReasoning(
+  item: JsonRecord,
+  deploymentId: string | null,
+): JsonRecord {
+  const content = encryptedIn(item);
+  if (content === "" || deploymentId === null || isOurs(content)) {
+    return item;
+  }
+  const origin = encodeURIComponent(deploymentId);
+  return {
+    ...item,
+    encrypted_content: `${MARK}${origin}${SEPARATOR}${content}`,
+  };
+}
+
+/** The item as a deployment may read it: without encrypted content of another one, or of Hearth's own form. */
+export function readableReasoning(
+  item: JsonRecord,
+  deploymentId: string,
+): JsonRecord {
+  const content = encryptedIn(item);
+  if (!isOurs(content)) {
+    return item;
+  }
+  const mark = `${MARK}${encodeURIComponent(deploymentId)}${SEPARATOR}`;
+  const { encrypted_content: _unreadable, ...rest } = item;
+  return content.startsWith(mark)
+    ? { ...item, encrypted_content: content.slice(mark.length) }
+    : rest;
+}
+
+function encryptedIn({ type, encrypted_content }: JsonRecord): string {
+  return type === "reasoning" ? textOf(encrypted_content) : "";
+}
+
+/** `hearth:` is the form of signed thinking that was translated from chat (dialects/responses-input.ts). */
+function isOurs(content: string): boolean {
+  return content.startsWith(MARK) || content.startsWith("hearth:");
+}

@@ -1,0 +1,180 @@
+import type { CallBody } from "../calls/body.ts";
+import type { Call } from "../calls/call.ts";
+import { sessionOf } from "../calls/session.ts";
+import type { Gateway } from "../gateway.ts";
+import {
+  isRecord,
+  listOf,
+  parseRecord,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "../providers/json.ts";
+import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
+import { itemsOf, withIds } from "./items.ts";
+import type { KeptResponse } from "./kept.ts";
+import type { Content } from "./store.ts";
+
+type Ports = Pick<Gateway, "config" | "log" | "responses">;
+
+/** A call whose response is stored, or continues a stored one. */
+export type KeptCall = Call & { readonly kept: KeptResponse };
+
+export function isKept(call: Call): call is KeptCall {
+  return call.kept !== null;
+}
+
+/** A whole answer as the client gets it, stored before it is sent. Other bytes pass. `modelId`: the deployment that answered. */
+export async function keepAnswer(
+  ports: Ports,
+  call: KeptCall,
+  modelId: string,
+  body: Buffer,
+): Promise<Buffer> {
+  const answered = parseRecord(body.toString("utf8"));
+  if (answered?.["object"] !== "response") {
+    return body;
+  }
+  const response = shown(call.kept, answered);
+  const isStored = await store(ports, call, modelId, response);
+  return Buffer.from(JSON.stringify(asStored(response, isStored)));
+}
+
+const FINAL = ["response.completed", "response.incomplete"];
+
+/** The events of a response as the client gets them. */
+export class KeptStream {
+  readonly #call: KeptCall;
+  #final: StreamPiece | null = null;
+
+  constructor(call: KeptCall) {
+    this.#call = call;
+  }
+
+  push(pieces: readonly StreamPiece[]): readonly StreamPiece[] {
+    return pieces.map((piece) => this.#shown(piece));
+  }
+
+  /** Stores the response of a stream that was whole; answers its last event, `ending`, as the client gets it. */
+  async end(ports: Ports, modelId: string, ending: string): Promise<string> {
+    const event = this.#final && parseRecord(this.#final.data);
+    const response = event?.["response"];
+    if (this.#final === null || !isRecord(response)) {
+      return ending;
+    }
+    return (await store(ports, this.#call, modelId, response))
+      ? ending
+      : ssePieceText(
+          withResponse(this.#final, event, asStored(response, false)),
+        );
+  }
+
+  #shown(piece: StreamPiece): StreamPiece {
+    // Few events have the response; the many deltas are not parsed.
+    if (!piece.data.includes('"response"')) {
+      return piece;
+    }
+    const event = parseRecord(piece.data);
+    const response = event?.["response"];
+    if (!isRecord(response)) {
+      return piece;
+    }
+    const { kept } = this.#call;
+    const own = shown(kept, response);
+    const sent = withResponse(piece, event, own);
+    const type = textOf(event?.["type"]);
+    if (FINAL.includes(type)) {
+      this.#final = sent;
+    } else if (type === "response.failed") {
+      kept.background?.failed(own);
+    }
+    return sent;
+  }
+}
+
+function withResponse(
+  piece: StreamPiece,
+  event: JsonRecord | null,
+  response: JsonRecord,
+): StreamPiece {
+  return { ...piece, data: JSON.stringify({ ...event, response }) };
+}
+
+/** A response with what the gateway knows of it: the provider stores and continues none. */
+export function shown(kept: KeptResponse, response: JsonRecord): JsonRecord {
+  const { conversationId, previousId } = kept;
+  return {
+    ...response,
+    id: kept.id,
+    background: kept.background !== null,
+    previous_response_id: previousId,
+    ...(conversationId === null
+      ? {}
+      : { conversation: { id: conversationId } }),
+    store: kept.stores,
+  };
+}
+
+function asStored(response: JsonRecord, isStored: boolean): JsonRecord {
+  return isStored ? response : { ...response, store: false };
+}
+
+/** What is stored of a call before it is answered. */
+export function contentOf(
+  { config }: Pick<Gateway, "config">,
+  call: KeptCall,
+  response: JsonRecord,
+  modelId: string | null,
+): Content {
+  return {
+    // As the provider got it: what a guardrail masked is not stored either.
+    input: ownInput(call.kept, call.body),
+    response,
+    modelId,
+    session: sessionOf(call, config.router.sessionAffinity),
+  };
+}
+
+/** The items of a call's input without those that it continues. */
+export function ownInput(
+  { id, historyLength }: KeptResponse,
+  { input }: CallBody,
+): readonly JsonRecord[] {
+  const own =
+    historyLength === 0
+      ? itemsOf(input)
+      : recordsOf(listOf(input).slice(historyLength));
+  return withIds(own, id);
+}
+
+/**
+ * Stores a response, unless the caller wants none stored; false: it is not there. The call has been answered and billed, so it does not fail if Postgres is unavailable: then the client sees
+ * `store: false`.
+ */
+async function store(
+  ports: Ports,
+  call: KeptCall,
+  modelId: string,
+  response: JsonRecord,
+): Promise<boolean> {
+  const isAnswer = ["completed", "incomplete"].includes(
+    textOf(response["status"]),
+  );
+  if (!call.kept.stores) {
+    return true;
+  }
+  if (!isAnswer) {
+    return false;
+  }
+  try {
+    const content = contentOf(ports, call, response, modelId);
+    await ports.responses.save(call.kept, content);
+    return true;
+  } catch (error) {
+    ports.log.warn(
+      { error, response: call.kept.id },
+      "a response could not be stored",
+    );
+    return false;
+  }
+}

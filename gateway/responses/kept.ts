@@ -1,0 +1,41 @@
+import type { JsonRecord } from "../providers/json.ts";
+import type { Session } from "../routing/strategies.ts";
+
+/** Of a call of the Responses API: what it continues, and how its own response is stored. */
+export interface KeptResponse {
+  /** The id that the client gets. */
+  readonly id: string;
+  readonly owner: string;
+  readonly previousId: string | null;
+  /** The first response of those that it continues; its own id if it continues none. */
+  readonly rootId: string;
+  readonly conversationId: string | null;
+  /** The items at the beginning of the body's `input` that were stored before. */
+  readonly historyLength: number;
+  /** The session of the first response; null: this is the first, or it had none. */
+  readonly session: Session | null;
+  /** false: `store: false`. */
+  readonly stores: boolean;
+  /** null: the client waits for the answer. */
+  readonly background: BackgroundRun | null;
+}
+
+/** A response that the client polls for. */
+export interface BackgroundRun {
+  /** Its limits are reserved: it will run, or end with an error that the client polls. */
+  admitted(): void;
+  /** The response as it failed in its stream. */
+  failed(response: JsonRecord): void;
+}
+
+const ID = /^(resp|conv)_[0-9a-f]{32}$/;
+
+/** The id of the response of a call, or of a conversation; `uuid` is random. */
+export function newId(prefix: "resp" | "conv", uuid: string): string {
+  return `${prefix}_${uuid.replaceAll("-", "")}`;
+}
+
+/** Whether this gateway may have given this id. */
+export function isOwnId(prefix: "resp" | "conv", id: string): boolean {
+  return ID.test(id) && id.startsWith(prefix);
+}

@@ -1,0 +1,192 @@
+import type { Caller } from "../access/callers.ts";
+import type { CallBody } from "../calls/body.ts";
+import type { GatewayConfig } from "../config/types.ts";
+import { CallError } from "../http/errors.ts";
+import {
+  listOf,
+  recordOf,
+  textOf,
+  type JsonRecord,
+} from "../providers/json.ts";
+import { asInput, itemsOf, referenceIn } from "./items.ts";
+import { newId, type BackgroundRun, type KeptResponse } from "./kept.ts";
+import { itemNotFound } from "./not-found.ts";
+import { ownerOf } from "./owner.ts";
+import type { History, ResponseStore } from "./store.ts";
+
+/** A call of the Responses API as it goes on. */
+export interface OpenedResponse {
+  /** With everything that it continues in its `input`, and without the fields that say so. */
+  readonly body: CallBody;
+  /** null: it continues nothing and nothing of it is stored. */
+  readonly kept: KeptResponse | null;
+}
+
+interface Ports {
+  readonly config: Pick<GatewayConfig, "general">;
+  readonly responses: ResponseStore;
+}
+
+/**
+ * Reads what a call continues (`previous_response_id`, `conversation`, items by their ids). Any model can continue any
+ * response: its whole conversation is sent. Throws 404 for what the caller does not have, and 400 for what cannot be continued.
+ */
+export async function openResponse(
+  { config, responses }: Ports,
+  caller: Caller,
+  callId: string,
+  body: CallBody,
+  background: BackgroundRun | null,
+): Promise<OpenedResponse> {
+  const { storeResponses } = config.general;
+  const asked = stateOf(body);
+  const stores = storeResponses && body["store"] !== false;
+  rejectUnfit(asked, body, storeResponses);
+  const id = newId("resp", callId);
+  const owner = ownerOf(caller);
+  const history = await historyOf(responses, owner, asked);
+  const input = await resolved(responses, owner, history, body["input"], {
+    storeResponses,
+  });
+  const isSame = input === body["input"] && history === null;
+  const {
+    previous_response_id: _previous,
+    conversation: _conversation,
+    background: _background,
+    ...rest
+  } = body;
+  const items = history?.items ?? [];
+  return {
+    body: isSame
+      ? { ...rest, model: body.model }
+      : {
+          ...rest,
+          model: body.model,
+          input: [...items, ...itemsOf(input)],
+        },
+    kept:
+      !stores && history === null
+        ? null
+        : {
+            id,
+            owner,
+            previousId: asked.previousId,
+            rootId: history?.rootId ?? id,
+            conversationId: asked.conversationId,
+            historyLength: items.length,
+            session: history?.session ?? null,
+            stores,
+            background,
+          },
+  };
+}
+
+interface AskedState {
+  readonly previousId: string | null;
+  readonly conversationId: string | null;
+  readonly background: boolean;
+}
+
+function stateOf(body: CallBody): AskedState {
+  const { conversation } = body;
+  return {
+    previousId: textOf(body["previous_response_id"]) || null,
+    conversationId:
+      textOf(conversation) || textOf(recordOf(conversation)["id"]) || null,
+    background: body["background"] === true,
+  };
+}
+
+function rejectUnfit(
+  { previousId, conversationId, background }: AskedState,
+  { store, stream }: CallBody,
+  storeResponses: boolean,
+): void {
+  const param = background
+    ? "background"
+    : conversationId !== null
+      ? "conversation"
+      : previousId !== null
+        ? "previous_response_id"
+        : null;
+  if (param !== null && !storeResponses) {
+    throw new CallError(
+      "invalid_request",
+      `\`${param}\` requires stored responses, which this gateway does not store (\`store_responses: false\`). Omit it, and send the whole conversation in \`input\`.`,
+      { param },
+    );
+  }
+  if (previousId !== null && conversationId !== null) {
+    throw new CallError(
+      "invalid_request",
+      "`previous_response_id` and `conversation` exclude each other: send one of them.",
+      { param: "previous_response_id" },
+    );
+  }
+  if (background && store === false) {
+    throw new CallError(
+      "invalid_request",
+      "`background` requires a stored response: omit `store: false`.",
+      { param: "background" },
+    );
+  }
+  if (background && stream === true) {
+    throw new CallError(
+      "invalid_request",
+      "`background` cannot be combined with `stream`: omit one of them, and poll GET /v1/responses/ID for the answer of a response in background.",
+      { param: "background" },
+    );
+  }
+}
+
+async function historyOf(
+  responses: ResponseStore,
+  owner: string,
+  { previousId, conversationId }: AskedState,
+): Promise<History | null> {
+  if (previousId !== null) {
+    return responses.historyOf(owner, previousId);
+  }
+  if (conversationId === null) {
+    return null;
+  }
+  const items = await responses.conversations.history(owner, conversationId);
+  return {
+    items: items.map(asInput),
+    rootId: conversationId,
+    session: { key: conversationId, isNamed: true },
+  };
+}
+
+/** The input with the items that it refers to by their ids; the same if there are none. */
+async function resolved(
+  responses: ResponseStore,
+  owner: string,
+  history: History | null,
+  input: unknown,
+  { storeResponses }: { readonly storeResponses: boolean },
+): Promise<unknown> {
+  const references = listOf(input).flatMap((item) => referenceIn(item) ?? []);
+  if (references.length === 0 || !storeResponses) {
+    return input;
+  }
+  const known = new Map<string, JsonRecord>(
+    (history?.items ?? []).map((item) => [textOf(item["id"]), item]),
+  );
+  const missing = references.filter((id) => !known.has(id));
+  const found =
+    missing.length === 0
+      ? new Map<string, JsonRecord>()
+      : await responses.itemsById(owner, missing);
+  return listOf(input).map((item, at) => {
+    const id = referenceIn(item);
+    if (id === null) {
+      return item;
+    }
+    const target = known.get(id) ?? found.get(id);
+    if (target === undefined) {
+      throw itemNotFound(id, "the stored responses", `input[${at}]`);
+    }
+    return target;
+  });
+}
