@@ -206,21 +206,6 @@ test("a model that is sold by the hour of audio is shown as unpriced", async () 
   ).toBeNull();
 });
 
-test("a background response is rejected before a provider is called", async () => {
-  const key = await gateway.createKey();
-  const answer = await gateway.request(
-    "POST",
-    "/v1/responses",
-    { model: "mock", input: "hello", background: true },
-    key,
-  );
-  expect(answer.status).toBe(400);
-  expect(answer.json["error"]).toMatchObject({ param: "background" });
-  expect(
-    provider.requests.some(({ body }) => body["background"] !== undefined),
-  ).toBe(false);
-});
-
 test("strict mode reserves the model's maximum for a Claude call without max_tokens, and sends it", async () => {
   const database = await throwAwayDatabase();
   const strict = await startTestGateway({

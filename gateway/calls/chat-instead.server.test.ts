@@ -121,7 +121,7 @@ test("a call that chat cannot express names both reasons", async () => {
     client().responses.create({
       model: "other",
       input: GIN,
-      previous_response_id: "resp_1",
+      tools: [{ type: "web_search" }],
     }),
-  ).rejects.toThrow(/has no \/responses.*`previous_response_id`/);
+  ).rejects.toThrow(/has no \/responses.*`tools\[0\] \(web_search\)`/);
 });

@@ -77,8 +77,16 @@ export function open(
   return null;
 }
 
+const derivedKeys = new WeakMap<Secret, Buffer>();
+
 function derived(key: Secret): Buffer {
-  return Buffer.from(
+  const known = derivedKeys.get(key);
+  if (known !== undefined) {
+    return known;
+  }
+  const bytes = Buffer.from(
     hkdfSync("sha256", key.reveal(), "", "hearth provider keys", 32),
   );
+  derivedKeys.set(key, bytes);
+  return bytes;
 }

@@ -15,12 +15,12 @@ export interface ResponseRow {
 }
 
 export interface NewResponse extends ResponseRow {
-  /** Ms since the epoch, as the next two. */
+  /** Ms since the epoch, as the next. */
   readonly createdAt: number;
   /** null: never. */
   readonly expiresAt: number | null;
-  /** null: not in background. */
-  readonly runsUntil: number | null;
+  /** How long it counts as running, by the clock of Postgres; null: not in background. */
+  readonly leaseMs: number | null;
   readonly itemIds: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export async function insertResponse(
     await query(
       client,
       `INSERT INTO responses (${COLUMNS}, created_at, expires_at, runs_until, item_ids)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + $11::float8 * interval '1 ms', $12)`,
       [
         row.response_id,
         row.owner,
@@ -51,7 +51,7 @@ export async function insertResponse(
         row.sealed,
         timeOf(row.createdAt),
         timeOf(row.expiresAt),
-        timeOf(row.runsUntil),
+        row.leaseMs,
         row.itemIds,
       ],
     );
@@ -92,17 +92,17 @@ export async function endResponse(
   });
 }
 
-/** Marks responses in background as running, until `until` at least; answers those that had not ended. */
+/** Marks responses in background as running, for `leaseMs` from now; answers those that had not ended. */
 export async function extendRunning(
   pool: Pool,
   ids: readonly string[],
-  until: number,
+  leaseMs: number,
 ): Promise<ReadonlySet<string>> {
   const rows = await query<{ response_id: string }>(
     pool,
-    `UPDATE responses SET status = 'in_progress', runs_until = $2
+    `UPDATE responses SET status = 'in_progress', runs_until = now() + $2::float8 * interval '1 ms'
        WHERE response_id = ANY($1) AND ${RUNNING} RETURNING response_id`,
-    [ids, timeOf(until)],
+    [ids, leaseMs],
   );
   return new Set(rows.map(({ response_id }) => response_id));
 }
@@ -148,18 +148,29 @@ export async function chainOf(
   );
 }
 
-/** The newest responses that have items of these ids. */
+/** The newest responses that have items of these ids, with those of the ids that they have. */
 export async function responsesWithItems(
   pool: Pool,
   owner: string,
   itemIds: readonly string[],
   most: number,
+): Promise<readonly { readonly id: string; readonly has: string[] }[]> {
+  return query(
+    pool,
+    `SELECT response_id AS id, ARRAY(SELECT unnest(item_ids) INTERSECT SELECT unnest($2::text[])) AS has FROM responses
+       WHERE item_ids && $2 AND owner = $1 AND ${UNEXPIRED} ORDER BY created_at DESC LIMIT $3`,
+    [owner, itemIds, most],
+  );
+}
+
+export async function responsesOf(
+  pool: Pool,
+  ids: readonly string[],
 ): Promise<readonly ResponseRow[]> {
   return query<ResponseRow>(
     pool,
-    `SELECT ${COLUMNS} FROM responses
-       WHERE item_ids && $2 AND owner = $1 AND ${UNEXPIRED} ORDER BY created_at DESC LIMIT $3`,
-    [owner, itemIds, most],
+    `SELECT ${COLUMNS} FROM responses WHERE response_id = ANY($1)`,
+    [ids],
   );
 }
 

@@ -28,9 +28,15 @@ export function responsesRequest(
   };
 }
 
-/** Other servers reject the value, and models that do not reason do so too. */
+/** Names of models that do not reason, although their family does: `gpt-5-chat-latest`. */
+const CHAT_ONLY = /-chat(-|$)/;
+
+/** Other servers reject the value, and so does OpenAI for models that do not reason. */
 function encryptsReasoning(deployment: PricedDeployment): boolean {
-  const { provider, providerName, apiBase } = deployment;
+  const { provider, providerName, apiBase, baseModel, model } = deployment;
+  if (CHAT_ONLY.test(baseModel ?? model)) {
+    return false;
+  }
   const isOpenAi =
     providerName === "openai" && apiBase === PROVIDERS["openai"]?.apiBase;
   return (isOpenAi || provider === "azure") && reasons(deployment);

@@ -10,11 +10,8 @@ import {
 } from "../providers/json.ts";
 import type { BackgroundRun } from "./kept.ts";
 import type { OpenedResponse } from "./open.ts";
-import {
-  failedResponse,
-  type ResponseStore,
-  type StoredResponse,
-} from "./store.ts";
+import type { ResponseStore } from "./store.ts";
+import { failedResponse, type StoredResponse } from "./stored-response.ts";
 
 /** Names a run in the request that carries it out, which this process sends itself. */
 const HEADER = "x-hearth-background";
@@ -111,12 +108,12 @@ export class BackgroundResponses {
    * Starts a stored run by `ask`, the request that carries it out. null: it is admitted and goes on by itself; otherwise the
    * answer that rejected it.
    */
-  async start(
+  async start<Answer extends RunAnswer>(
     owner: string,
     stored: StoredResponse,
     run: Run,
-    ask: () => Promise<RunAnswer>,
-  ): Promise<RunAnswer | null> {
+    ask: () => Promise<Answer>,
+  ): Promise<Answer | null> {
     this.#runs.set(stored.id, run);
     this.#timer ??= setInterval(() => void this.#beat(), BEAT_MS);
     const asked = ask();

@@ -95,7 +95,10 @@ export class Conversations {
     id: string,
     items: readonly JsonRecord[],
   ): Promise<readonly JsonRecord[]> {
-    await this.#row(owner, id);
+    const { bytes } = await this.#row(owner, id);
+    if (bytes > MAX_BYTES) {
+      throw tooLong("conversation");
+    }
     const identified = this.#identified(items);
     const addition = this.addition(id, identified);
     await transaction(this.#pool, (client) =>

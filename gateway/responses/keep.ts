@@ -13,7 +13,7 @@ import {
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import { itemsOf, withIds } from "./items.ts";
 import type { KeptResponse } from "./kept.ts";
-import type { Content } from "./store.ts";
+import type { Content } from "./stored-response.ts";
 
 type Ports = Pick<Gateway, "config" | "log" | "responses">;
 

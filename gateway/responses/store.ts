@@ -8,6 +8,7 @@ import {
   extendRunning,
   findResponse,
   insertResponse,
+  responsesOf,
   responsesWithItems,
   type ResponseRow,
 } from "../database/responses.ts";
@@ -26,32 +27,29 @@ import { isOwnId, type KeptResponse } from "./kept.ts";
 import { expiresAt, MAX_BYTES, MAX_RESPONSES, tooLong } from "./limits.ts";
 import { notFound } from "./not-found.ts";
 import { openJson, sealJson } from "./sealed-text.ts";
+import {
+  failedResponse,
+  rejectUnfinished,
+  sessionIn,
+  storedItems,
+  type Content,
+  type StoredResponse,
+} from "./stored-response.ts";
 
 /** A gateway extends the lease of its responses in background far more often. */
 export const LEASE_MS = 15_000;
-
-/** What is stored of a call, besides where it belongs. */
-export interface Content {
-  /** Of this call alone. */
-  readonly input: readonly JsonRecord[];
-  /** As the client got it. */
-  readonly response: JsonRecord;
-  /** The deployment that answered; null: none has. */
-  readonly modelId: string | null;
-  /** The session of the first response. */
-  readonly session: Session | null;
-}
-
-export interface StoredResponse extends Content {
-  readonly id: string;
-  readonly conversationId: string | null;
-}
 
 /** What a call continues. */
 export interface History {
   readonly items: readonly JsonRecord[];
   readonly rootId: string;
   readonly session: Session | null;
+}
+
+/** A response with those that it continues, the first one first. */
+interface Chain {
+  readonly before: readonly StoredResponse[];
+  readonly last: StoredResponse;
 }
 
 /** Responses in Postgres, encrypted, each for its owner only: the same for every gateway. Throws `DatabaseUnavailable`. */
@@ -71,7 +69,7 @@ export class ResponseStore {
     const row = this.#rowOf(kept, content);
     const addition = this.#additionOf(kept, content);
     if (kept.background === null) {
-      const times = { ...this.#times(), runsUntil: null };
+      const times = { ...this.#times(), leaseMs: null };
       await insertResponse(this.#pool, { ...row, ...times }, addition);
     } else {
       await endResponse(this.#pool, row, addition);
@@ -81,13 +79,13 @@ export class ResponseStore {
   /** Stores a response that will be answered in background. */
   async queue(kept: KeptResponse, content: Content): Promise<void> {
     const row = this.#rowOf(kept, content);
-    const times = { ...this.#times(), runsUntil: Date.now() + LEASE_MS };
+    const times = { ...this.#times(), leaseMs: LEASE_MS };
     await insertResponse(this.#pool, { ...row, ...times }, null);
   }
 
   /** Marks responses in background as running; answers those that were not ended elsewhere. */
   running(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    return extendRunning(this.#pool, ids, Date.now() + LEASE_MS);
+    return extendRunning(this.#pool, ids, LEASE_MS);
   }
 
   /** Ends a response in background without an answer; false: it had ended. */
@@ -148,61 +146,59 @@ export class ResponseStore {
     id: string,
     param = "previous_response_id",
   ): Promise<History> {
-    const last = await this.find(owner, id, param);
+    const { before, last } = await this.#chainOf(owner, id, param);
     rejectUnfinished(last, param);
-    const chain = await this.#chainOf(owner, id, param);
     return {
-      items: chain.flatMap(storedItems).map(asInput),
-      rootId: chain[0]?.id ?? id,
+      items: [...before, last].flatMap(storedItems).map(asInput),
+      rootId: before[0]?.id ?? id,
       session: last.session,
     };
   }
 
   /** The items that led to a response, without its output; the first one first. Throws 404. */
   async inputOf(owner: string, id: string): Promise<readonly JsonRecord[]> {
-    const last = await this.find(owner, id);
-    const before = await this.#chainOf(owner, id, "response_id");
+    const { before, last } = await this.#chainOf(owner, id, "response_id");
     return [
-      ...before
-        .slice(0, -1)
-        .flatMap(({ input, response }) => [
-          ...input,
-          ...recordsOf(response["output"]),
-        ]),
+      ...before.flatMap(({ input, response }) => [
+        ...input,
+        ...recordsOf(response["output"]),
+      ]),
       ...last.input,
     ];
   }
 
-  /** Items of stored responses by their ids, as they are sent again; those that are not found are left out. */
+  /** Items of the stored responses that have any of these ids, by their ids, as they are sent again. */
   async itemsById(
     owner: string,
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, JsonRecord>> {
-    const rows = await responsesWithItems(
+    const missing = new Set(ids.map(storable));
+    const holders = await responsesWithItems(
       this.#pool,
       owner,
-      ids.map(storable),
+      [...missing],
       MAX_RESPONSES,
     );
-    const found = new Map<string, JsonRecord>();
-    for (const item of rows.flatMap((row) => storedItems(this.#opened(row)))) {
-      const id = textOf(item["id"]);
-      if (ids.includes(id) && !found.has(id)) {
-        found.set(id, asInput(item));
-      }
-    }
-    return found;
+    // The newest one that has it, of each: a conversation whose client repeats it is in many.
+    const needed = holders.filter(
+      ({ has }) => has.filter((id) => missing.delete(id)).length > 0,
+    );
+    const rows = await responsesOf(
+      this.#pool,
+      needed.map(({ id }) => id),
+    );
+    const items = rows.flatMap((row) => storedItems(this.#opened(row)));
+    return new Map(items.map((item) => [textOf(item["id"]), asInput(item)]));
   }
 
-  async #chainOf(
-    owner: string,
-    id: string,
-    param: string,
-  ): Promise<readonly StoredResponse[]> {
+  async #chainOf(owner: string, id: string, param: string): Promise<Chain> {
     const most = { responses: MAX_RESPONSES, bytes: MAX_BYTES };
-    const rows = await chainOf(this.#pool, owner, id, most);
+    const rows = isOwnId("resp", id)
+      ? await chainOf(this.#pool, owner, id, most)
+      : [];
     const [first] = rows;
-    if (first === undefined) {
+    const last = rows.at(-1);
+    if (first === undefined || last === undefined) {
       throw notFound("response", id, param);
     }
     const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
@@ -218,7 +214,10 @@ export class ResponseStore {
             { param },
           );
     }
-    return rows.map((row) => this.#opened(row, param));
+    return {
+      before: rows.slice(0, -1).map((row) => this.#opened(row, param)),
+      last: this.#opened(last, param),
+    };
   }
 
   #opened(row: ResponseRow, param?: string): StoredResponse {
@@ -281,52 +280,4 @@ export class ResponseStore {
   #keys() {
     return this.#config().general;
   }
-}
-
-/** The input and output of a stored response; reasoning is marked with the deployment that it came from. */
-function storedItems({
-  input,
-  response,
-  modelId,
-}: StoredResponse): readonly JsonRecord[] {
-  const output = recordsOf(response["output"]);
-  return [...input, ...output.map((item) => markedReasoning(item, modelId))];
-}
-
-function sessionIn(stored: unknown): Session | null {
-  const { key, isNamed } = recordOf(stored);
-  return typeof key === "string" ? { key, isNamed: isNamed === true } : null;
-}
-
-function rejectUnfinished(
-  { id, response, conversationId }: StoredResponse,
-  param: string,
-): void {
-  const status = textOf(response["status"]);
-  if (conversationId !== null) {
-    throw new CallError(
-      "invalid_request",
-      `${id} belongs to ${conversationId}: send \`conversation\` instead of \`${param}\`.`,
-      { param },
-    );
-  }
-  if (status === "completed" || status === "incomplete") {
-    return;
-  }
-  throw new CallError(
-    "invalid_request",
-    ["queued", "in_progress"].includes(status)
-      ? `${id} has not ended. Wait until its status is \`completed\`.`
-      : `${id} has no answer to continue (${status}). Continue the response before it.`,
-    { param },
-  );
-}
-
-/** A response that ended without an answer. */
-export function failedResponse(
-  response: JsonRecord,
-  message: string,
-  code = "server_error",
-): JsonRecord {
-  return { ...response, status: "failed", error: { code, message } };
 }

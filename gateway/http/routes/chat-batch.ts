@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
@@ -6,6 +5,7 @@ import { teamOf } from "../../access/models.ts";
 import { startRace } from "../../calls/race.ts";
 import type { Gateway } from "../../gateway.ts";
 import { CallError } from "../errors.ts";
+import { passOn, sendInner, type InnerAnswer } from "../inner-request.ts";
 
 const MAX_MODELS = 10;
 
@@ -89,21 +89,19 @@ async function answerFirst(
   const asked = models.map((model) => askOne(request, model, race.headers));
   try {
     const first = await Promise.any(asked.map(orReject));
-    return sendOne(reply, first);
+    return passOn(reply, first);
   } catch (error) {
     if (!(error instanceof AggregateError)) {
       throw error;
     }
     const [failed] = await Promise.all(asked);
-    return failed === undefined ? reply : sendOne(reply, failed);
+    return failed === undefined ? reply : passOn(reply, failed);
   } finally {
     race.end();
   }
 }
 
-type Answer = Awaited<ReturnType<typeof askOne>>;
-
-async function orReject(asked: Promise<Answer>): Promise<Answer> {
+async function orReject(asked: Promise<InnerAnswer>): Promise<InnerAnswer> {
   const answer = await asked;
   if (answer.statusCode !== 200) {
     throw new Error(answer.payload);
@@ -111,38 +109,13 @@ async function orReject(asked: Promise<Answer>): Promise<Answer> {
   return answer;
 }
 
-/** Of one connection, which is another one. */
-const OF_CONNECTION =
-  /^(connection|content-length|date|keep-alive|transfer-encoding)$/;
-
-function sendOne(
-  reply: FastifyReply,
-  { statusCode, headers, payload }: Answer,
-): FastifyReply {
-  const passed = Object.entries(headers).filter(
-    ([name]) => !OF_CONNECTION.test(name),
-  );
-  return reply
-    .code(statusCode)
-    .headers(Object.fromEntries(passed))
-    .send(payload);
-}
-
-/** Through all steps of a request, in this process. */
 function askOne(
   request: FastifyRequest,
   model: string,
   more: Readonly<Record<string, string>> = {},
-) {
-  const { "content-length": _, ...headers } = request.headers;
-  const body = JSON.stringify({ ...(request.body as object), model });
-  return request.server.inject({
-    method: "POST",
-    url: "/v1/chat/completions",
-    headers: { ...headers, ...more },
-    payload: Readable.from([Buffer.from(body)]),
-    remoteAddress: request.raw.socket.remoteAddress ?? "",
-  });
+): Promise<InnerAnswer> {
+  const body = { ...(request.body as object), model };
+  return sendInner(request, "/v1/chat/completions", body, more);
 }
 
 type Headers = Readonly<Record<string, unknown>>;

@@ -73,7 +73,8 @@ export async function carryOut(
   if (kind.prepare !== undefined) {
     await kind.prepare(body);
   }
-  const opened = await kind.open?.(gateway, request, body);
+  const opened =
+    kind.open === undefined ? null : await kind.open(gateway, request, body);
   const call = await startCall(
     gateway,
     request,

@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
@@ -7,11 +6,12 @@ import type { CallKind } from "../../calls/call.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import { emptyResponse } from "../../dialects/responses-answer.ts";
 import type { Gateway } from "../../gateway.ts";
-import { Run, type RunAnswer } from "../../responses/background.ts";
+import { passOn, sendInner, type InnerAnswer } from "../inner-request.ts";
+import { Run } from "../../responses/background.ts";
 import { ownInput, shown } from "../../responses/keep.ts";
 import type { KeptResponse } from "../../responses/kept.ts";
 import { openResponse, type OpenedResponse } from "../../responses/open.ts";
-import type { StoredResponse } from "../../responses/store.ts";
+import type { StoredResponse } from "../../responses/stored-response.ts";
 
 export function isInBackground({ body }: FastifyRequest): boolean {
   return (
@@ -47,12 +47,13 @@ export async function answerInBackground(
   const rejected = await background.start(kept.owner, queued, run, () =>
     carryOut(request, run),
   );
-  reply.type("application/json; charset=utf-8");
   if (rejected === null) {
-    return reply.send(JSON.stringify(queued.response));
+    return reply
+      .type("application/json; charset=utf-8")
+      .send(JSON.stringify(queued.response));
   }
   await responses.remove(kept.owner, kept.id);
-  return reply.code(rejected.statusCode).send(rejected.payload);
+  return passOn(reply, rejected);
 }
 
 function queuedOf(
@@ -71,19 +72,12 @@ function queuedOf(
   };
 }
 
-/** Through all steps of a request, in this process. */
-async function carryOut(request: FastifyRequest, run: Run): Promise<RunAnswer> {
-  const { "content-length": _, ...headers } = request.headers;
-  const body = JSON.stringify({
+/** As a stream, and without a client that reads it. */
+function carryOut(request: FastifyRequest, run: Run): Promise<InnerAnswer> {
+  const body = {
     ...(request.body as object),
     background: false,
     stream: true,
-  });
-  return request.server.inject({
-    method: "POST",
-    url: "/v1/responses",
-    headers: { ...headers, ...run.headers },
-    payload: Readable.from([Buffer.from(body)]),
-    remoteAddress: request.raw.socket.remoteAddress ?? "",
-  });
+  };
+  return sendInner(request, "/v1/responses", body, run.headers);
 }
