@@ -1,6 +1,13 @@
 import { appendItems, type Addition } from "./conversations.ts";
 import { timeOf, UNEXPIRED } from "./expiry.ts";
-import { query, transaction, type Client, type Pool } from "./pool.ts";
+import {
+  CALL_DEADLINE_MS,
+  query,
+  transaction,
+  within,
+  type Client,
+  type Pool,
+} from "./pool.ts";
 
 /** A stored response. */
 export interface ResponseRow {
@@ -35,38 +42,40 @@ export async function insertResponse(
   row: NewResponse,
   addition: Addition | null,
 ): Promise<void> {
-  await transaction(pool, async (client) => {
-    await query(
-      client,
-      `INSERT INTO responses (${COLUMNS}, created_at, expires_at, runs_until, item_ids)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + $11::float8 * interval '1 ms', $12)`,
-      [
-        row.response_id,
-        row.owner,
-        row.previous_id,
-        row.root_id,
-        row.conversation_id,
-        row.status,
-        row.bytes,
-        row.sealed,
-        timeOf(row.createdAt),
-        timeOf(row.expiresAt),
-        row.leaseMs,
-        row.itemIds,
-      ],
-    );
-    await append(client, row.owner, addition);
+  if (addition === null) {
+    await insertRow(pool, row);
+    return;
+  }
+  const both = transaction(pool, async (client) => {
+    await insertRow(client, row);
+    await appendItems(client, row.owner, addition);
   });
+  await within(CALL_DEADLINE_MS, both);
 }
 
-async function append(
-  client: Client,
-  owner: string,
-  addition: Addition | null,
-): Promise<void> {
-  if (addition !== null) {
-    await appendItems(client, owner, addition);
-  }
+function insertRow(
+  pool: Pool | Client,
+  row: NewResponse,
+): Promise<readonly object[]> {
+  return query(
+    pool,
+    `INSERT INTO responses (${COLUMNS}, created_at, expires_at, runs_until, item_ids)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + $11::float8 * interval '1 ms', $12)`,
+    [
+      row.response_id,
+      row.owner,
+      row.previous_id,
+      row.root_id,
+      row.conversation_id,
+      row.status,
+      row.bytes,
+      row.sealed,
+      timeOf(row.createdAt),
+      timeOf(row.expiresAt),
+      row.leaseMs,
+      row.itemIds,
+    ],
+  );
 }
 
 /** Ends a response in background; false: it had ended already, or was deleted. */
@@ -78,18 +87,19 @@ export async function endResponse(
   >,
   addition: Addition | null,
 ): Promise<boolean> {
-  return transaction(pool, async (client) => {
+  const ending = transaction(pool, async (client) => {
     const ended = await query(
       client,
       `UPDATE responses SET status = $2, bytes = $3, sealed = $4, item_ids = $5, runs_until = NULL
          WHERE response_id = $1 AND ${RUNNING} RETURNING 1`,
       [row.response_id, row.status, row.bytes, row.sealed, row.itemIds],
     );
-    if (ended.length > 0) {
-      await append(client, row.owner, addition);
+    if (ended.length > 0 && addition !== null) {
+      await appendItems(client, row.owner, addition);
     }
     return ended.length > 0;
   });
+  return within(CALL_DEADLINE_MS, ending);
 }
 
 /** Marks responses in background as running, for `leaseMs` from now; answers those that had not ended. */

@@ -120,11 +120,11 @@ function asStored(response: JsonRecord, isStored: boolean): JsonRecord {
 }
 
 /** What is stored of a call before it is answered. */
-export function contentOf(
+function contentOf(
   { config }: Pick<Gateway, "config">,
   call: KeptCall,
   response: JsonRecord,
-  modelId: string | null,
+  modelId: string,
 ): Content {
   return {
     // As the provider got it: what a guardrail masked is not stored either.
@@ -148,8 +148,8 @@ export function ownInput(
 }
 
 /**
- * Stores a response, unless the caller wants none stored; false: it is not there. The call has been answered and billed, so it does not fail if Postgres is unavailable: then the client sees
- * `store: false`.
+ * Stores a response, unless the caller wants none stored; false: it is not there. The call has been answered and billed, so it
+ * does not fail if Postgres is unavailable: then the client sees `store: false`.
  */
 async function store(
   ports: Ports,
@@ -157,13 +157,10 @@ async function store(
   modelId: string,
   response: JsonRecord,
 ): Promise<boolean> {
-  const isAnswer = ["completed", "incomplete"].includes(
-    textOf(response["status"]),
-  );
   if (!call.kept.stores) {
     return true;
   }
-  if (!isAnswer) {
+  if (!["completed", "incomplete"].includes(textOf(response["status"]))) {
     return false;
   }
   try {

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
+import type { CallBody } from "../../calls/body.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import { emptyResponse } from "../../dialects/responses-answer.ts";
@@ -36,14 +37,12 @@ export async function answerInBackground(
   authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(kind.schema, request.body);
   const run = new Run();
-  const opened = await openResponse(gateway, caller, request.id, body, run);
-  const { kept } = opened;
-  if (kept === null) {
-    throw new Error("a response in background is always stored");
-  }
-  run.opened = { ...opened, body: { ...opened.body, stream: true } };
-  const queued = queuedOf(kept, opened);
-  await responses.queue(kept, queued);
+  const { kept, queued } = await queue(gateway, request, body, run).catch(
+    (error: unknown) => {
+      run.ended();
+      throw error;
+    },
+  );
   const rejected = await background.start(kept.owner, queued, run, () =>
     carryOut(request, run),
   );
@@ -54,6 +53,25 @@ export async function answerInBackground(
   }
   await responses.remove(kept.owner, kept.id);
   return passOn(reply, rejected);
+}
+
+/** Stores the response of a run before it starts. */
+async function queue(
+  gateway: Gateway,
+  request: FastifyRequest,
+  body: CallBody,
+  run: Run,
+): Promise<{ readonly kept: KeptResponse; readonly queued: StoredResponse }> {
+  const caller = callerOf(request);
+  const opened = await openResponse(gateway, caller, request.id, body, run);
+  const { kept } = opened;
+  if (kept === null) {
+    throw new Error("a response in background is always stored");
+  }
+  run.opened = { ...opened, body: { ...opened.body, stream: true } };
+  const queued = queuedOf(kept, opened);
+  await gateway.responses.queue(kept, queued);
+  return { kept, queued };
 }
 
 function queuedOf(
