@@ -25,15 +25,18 @@ const OF_CONNECTION =
   /^(connection|content-length|date|keep-alive|transfer-encoding)$/;
 
 /** Answers the client as the inner request was answered. */
-export function passOn(
-  reply: FastifyReply,
-  { statusCode, headers, payload }: InnerAnswer,
-): FastifyReply {
+export function passOn(reply: FastifyReply, answer: InnerAnswer): FastifyReply {
+  return reply
+    .code(answer.statusCode)
+    .headers(headersToPass(answer))
+    .send(answer.payload);
+}
+
+export function headersToPass({
+  headers,
+}: Pick<InnerAnswer, "headers">): InnerAnswer["headers"] {
   const passed = Object.entries(headers).filter(
     ([name]) => !OF_CONNECTION.test(name),
   );
-  return reply
-    .code(statusCode)
-    .headers(Object.fromEntries(passed))
-    .send(payload);
+  return Object.fromEntries(passed);
 }

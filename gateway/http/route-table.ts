@@ -20,6 +20,7 @@ import { metrics } from "./routes/metrics.ts";
 import { listModels, showModel } from "./routes/models.ts";
 import { moderations } from "./routes/moderations.ts";
 import { rerank } from "./routes/rerank.ts";
+import { compactResponse } from "./routes/responses-compact.ts";
 import { responses } from "./routes/responses.ts";
 import {
   createConversation,
@@ -48,6 +49,7 @@ export const ROUTES: readonly Route[] = [
   completions,
   embeddings,
   responses,
+  compactResponse,
   getResponse,
   deleteResponse,
   listInputItems,

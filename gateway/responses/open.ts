@@ -1,5 +1,6 @@
 import type { Caller } from "../access/callers.ts";
 import type { CallBody } from "../calls/body.ts";
+import type { SealingKeys } from "../config/sealed.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { CallError } from "../http/errors.ts";
 import {
@@ -8,6 +9,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../providers/json.ts";
+import { isCompaction, openedCompaction } from "./compaction.ts";
 import { asInput, itemsOf, referenceIn } from "./items.ts";
 import { newId, type BackgroundRun, type KeptResponse } from "./kept.ts";
 import { itemNotFound } from "./not-found.ts";
@@ -45,7 +47,8 @@ export async function openResponse(
   const id = newId("resp", callId);
   const owner = ownerOf(caller);
   const history = await historyOf(responses, owner, asked);
-  const input = await resolved(responses, owner, history, body["input"], {
+  const whole = withSummaries(body["input"], owner, config.general);
+  const input = await resolved(responses, owner, history, whole, {
     storeResponses,
   });
   const isSame = input === body["input"] && history === null;
@@ -156,6 +159,22 @@ async function historyOf(
     rootId: conversationId,
     session: { key: conversationId, isNamed: true },
   };
+}
+
+/** The input with compactions as their summaries; the same if there are none. */
+function withSummaries(
+  input: unknown,
+  owner: string,
+  keys: SealingKeys,
+): unknown {
+  const items = listOf(input);
+  return items.some(isCompaction)
+    ? items.map((item, at) =>
+        isCompaction(item)
+          ? openedCompaction(item, `input[${at}]`, owner, keys)
+          : item,
+      )
+    : input;
 }
 
 /** The input with the items that it refers to by their ids; the same if there are none. */

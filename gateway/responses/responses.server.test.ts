@@ -433,6 +433,52 @@ test("a conversation collects the items of its calls", async () => {
   expect(left).toEqual([]);
 });
 
+test("a conversation is compacted to a summary, which any model reads and no other user", async () => {
+  const first = await anna.responses.create({ model: "chat", input: "One." });
+  const second = await anna.responses.create({
+    model: "native",
+    input: "Two.",
+    previous_response_id: first.id,
+  });
+  const compacted = await anna.responses.compact({
+    model: "chat",
+    previous_response_id: second.id,
+  });
+  const asked = provider.chats.at(-1)?.["messages"] as { content: string }[];
+  expect(asked).toHaveLength(5);
+  expect(asked.at(-1)?.content).toContain("Summarise our conversation");
+  expect(compacted).toMatchObject({
+    object: "response.compaction",
+    usage: { input_tokens: USAGE.input, output_tokens: USAGE.output },
+  });
+  expect(compacted.output.map(({ type }) => type)).toEqual([
+    "message",
+    "message",
+    "compaction",
+  ]);
+  expect(JSON.stringify(compacted)).not.toContain("Summarise");
+  const input = [
+    ...(compacted.output as OpenAI.Responses.ResponseInputItem[]),
+    { role: "user" as const, content: "Three." },
+  ];
+  await anna.responses.create({ model: "chat", input });
+  const [one, two, summary, three] = provider.chats.at(-1)?.["messages"] as {
+    content: string;
+  }[];
+  expect([one, two, three]).toEqual([
+    text("user", "One."),
+    text("user", "Two."),
+    text("user", "Three."),
+  ]);
+  expect(summary?.content).toMatch(
+    /^Summary of our conversation so far:\n\nYou said: Summarise/,
+  );
+  const strange = await errorOf(ben.responses.create({ model: "chat", input }));
+  expect(strange).toMatchObject({ status: 400, param: "input[2]" });
+  const empty = await errorOf(anna.responses.compact({ model: "chat" }));
+  expect(empty).toMatchObject({ status: 400, param: "input" });
+});
+
 test("an item is named by its id instead of being sent again", async () => {
   const first = await anna.responses.create({ model: "native", input: "Hi." });
   const message = first.output.find(({ type }) => type === "message");

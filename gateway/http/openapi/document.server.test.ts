@@ -283,6 +283,8 @@ test("stored responses and conversations answer as documented", async () => {
   expect(await testbed.refused("POST", `${path}/cancel`, undefined, key)).toBe(
     400,
   );
+  const next = { model: "stored-chat", previous_response_id: id };
+  await post("/v1/responses/compact", next, key);
   await testbed.ask("DELETE", path, undefined, key);
   expect(await testbed.refused("GET", path, undefined, key)).toBe(404);
   const queued = await post(
