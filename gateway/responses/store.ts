@@ -37,7 +37,7 @@ import {
 } from "./stored-response.ts";
 
 /** A gateway extends the lease of its responses in background far more often. */
-export const LEASE_MS = 15_000;
+const LEASE_MS = 15_000;
 
 /** What a call continues. */
 export interface History {
