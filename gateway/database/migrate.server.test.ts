@@ -47,15 +47,3 @@ test("the database has the SQL of every migration, even when a start was killed 
   await migrate(pool, silent);
   expect(await kept()).toEqual(texts);
 });
-
-test("a migration is applied to a database that has a later one: branches are numbered before they are merged", async () => {
-  await transaction(pool, async (client) => {
-    await query(
-      client,
-      "DROP TABLE conversation_items, conversations, responses",
-    );
-    await query(client, "DELETE FROM migrations WHERE name = '0020_responses'");
-  });
-  await migrate(pool, silent);
-  expect(await query(pool, "SELECT * FROM responses")).toEqual([]);
-});

@@ -37,8 +37,6 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
       migrationsTable: TABLE,
       direction: "up",
       singleTransaction: true,
-      // Branches are numbered before they are merged: a database may have a later one already.
-      checkOrder: false,
       advisoryLockMode: "wait",
       log: () => undefined,
     });
