@@ -9,6 +9,7 @@ import { SseParser } from "../../core/sse.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { cacheAnswer } from "./answer.ts";
+import { endUnread } from "./attempt.ts";
 import { Audience } from "./audience.ts";
 import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
@@ -75,12 +76,6 @@ export async function streamAnswer(
     throw error;
   }
   return reply;
-}
-
-/** Without a listener an error of the unread body would end the process. */
-export function endUnread({ body, abort }: UpstreamStream): void {
-  body.on("error", () => undefined).destroy();
-  abort();
 }
 
 async function passAndRecord(
