@@ -33,7 +33,7 @@ export interface Counted {
 export async function countTokensOf(
   gateway: Pick<
     Gateway,
-    "catalog" | "config" | "guardrails" | "providers" | "router" | "tokens"
+    "catalog" | "config" | "log" | "metrics" | "providers" | "router" | "tokens"
   >,
   counted: Counted,
 ): Promise<JsonRecord> {

@@ -106,11 +106,12 @@ beforeAll(async () => {
   ) =>
     `  - { model_name: ${alias}, provider_params: { model: openai/m, api_base: "http://127.0.0.1:${port}/${name}", api_key: x, input_cost_per_token: ${price}, output_cost_per_token: ${price}${hedge} } }\n`;
   const SOON = ", hedge_after: 50ms";
+  const LATER = ", hedge_after: 60s";
   gateway = await startTestGateway({
     databaseUrl: database.url,
     providerUrl: "",
     yaml: `model_list:
-${deployment("pair", "first", SOON, PRICE * 0.999)}${deployment("pair", "second", "")}${deployment("single", "second", SOON)}${deployment("patient", "first", "", PRICE * 0.999)}${deployment("patient", "second", "")}
+${deployment("pair", "first", SOON, PRICE * 0.999)}${deployment("pair", "second", "")}${deployment("single", "second", SOON)}${deployment("later", "first", LATER, PRICE * 0.999)}${deployment("later", "second", "")}${deployment("patient", "first", "", PRICE * 0.999)}${deployment("patient", "second", "")}
 router_settings: { routing_strategy: cost-based-routing, num_retries: 0, allowed_fails: 1000 }
 `,
   });
@@ -186,7 +187,7 @@ test.each([
 test("a deployment that answers in time is the only one called", async () => {
   first = "answer";
   const key = await gateway.createKey({ max_budget: 10 });
-  const answer = await gateway.chat(key, "hello", { model: "pair" });
+  const answer = await gateway.chat(key, "hello", { model: "later" });
   expect(answer.text).toContain("first");
   expect(called).toEqual(["first"]);
 });

@@ -4,15 +4,15 @@ import { UpstreamFailure } from "../providers/failure.ts";
 import type { StreamClient } from "../providers/stream-start.ts";
 import type { Route, Target } from "../routing/route.ts";
 import { admitSecond } from "./admit.ts";
+import { OUTRUN } from "./attempt.ts";
+import type { Call } from "./call.ts";
 import {
-  attempt,
   endUnread,
-  OUTRUN,
+  sendAttempt,
   type Answered,
   type AttemptPorts,
   type Sent,
-} from "./attempt.ts";
-import type { Call } from "./call.ts";
+} from "./send-attempt.ts";
 
 /** A deployment for a call, and the call as it is sent there. */
 export interface Chosen {
@@ -99,7 +99,7 @@ function start(
   const aborter = new AbortController();
   const abort = () => aborter.abort();
   gateway.underWay.endsBy(call.id, abort);
-  const ended = attempt(gateway, {
+  const ended = sendAttempt(gateway, {
     sent,
     target,
     attemptsBefore: attemptsBefore(),

@@ -5,13 +5,13 @@ import { mostExpensive } from "../pricing/prices.ts";
 import { audioTokensOut, inputUsage, usageOf } from "../tokens/usage.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
-import { endUnread } from "./attempt.ts";
 import { secondsOf } from "./audio-length.ts";
 import type { Call } from "./call.ts";
 import { headerText } from "./deployment-headers.ts";
 import { answerHeaders } from "./headers.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { endCall } from "./record.ts";
+import { endUnread } from "./send-attempt.ts";
 import { untilRead } from "./stream.ts";
 
 /** Of an answer whose length is to be measured. */

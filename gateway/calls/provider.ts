@@ -13,7 +13,7 @@ import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import { withTags } from "../routing/tags.ts";
 import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
-import { OUTRUN, type Answered, type Attempt, type Sent } from "./attempt.ts";
+import { OUTRUN, type Attempt } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { goesAsChat } from "./chat-instead.ts";
 import {
@@ -27,6 +27,7 @@ import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { countAnswer, countFailure, countLeft } from "./litellm-counts.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
+import type { Answered, Sent } from "./send-attempt.ts";
 import { mockTranslation, translationFor } from "./translation.ts";
 import { traceCooldown, traceCooling } from "./trace.ts";
 

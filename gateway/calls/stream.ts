@@ -9,7 +9,6 @@ import { SseParser } from "../../core/sse.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { cacheAnswer } from "./answer.ts";
-import { endUnread } from "./attempt.ts";
 import { Audience } from "./audience.ts";
 import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
@@ -19,6 +18,7 @@ import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { recordRejection } from "./record-refusal.ts";
 import { endCall } from "./record.ts";
+import { endUnread } from "./send-attempt.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
 
