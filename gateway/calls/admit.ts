@@ -85,6 +85,31 @@ export async function raiseLease(
   return admission.kind === "admitted";
 }
 
+/**
+ * Raises the lease of a running call to twice its cost, for a second attempt beside the first; false when the payers' budgets
+ * do not have all of it left. `sent` is the call as the deployments of `group` get it.
+ */
+export async function admitSecond(
+  gateway: Pick<Gateway, "config" | "limits" | "tokens">,
+  call: Call,
+  sent: Call,
+  group: ModelGroup,
+): Promise<boolean> {
+  const once = Math.max(
+    estimateOf(gateway, call, call.group),
+    estimateOf(gateway, sent.whole ?? sent, group),
+  );
+  if (once === 0) {
+    return true;
+  }
+  const admission = await gateway.limits.admit({
+    ...admitCallOf(gateway, call, false),
+    estimate: once * 2,
+    strict: true,
+  });
+  return admission.kind === "admitted";
+}
+
 function admitCallOf(
   gateway: Pick<Gateway, "config" | "tokens">,
   call: Call,

@@ -4,3 +4,6 @@ export interface Attempt {
   readonly status: number;
   readonly error: string;
 }
+
+/** The status of an attempt that was cancelled because another one answered first. */
+export const OUTRUN = 499;

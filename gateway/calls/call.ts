@@ -466,7 +466,8 @@ const HEADERS = {
 
 const FORWARDED = ["anthropic-version", "anthropic-beta"];
 
-function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
+/** The headers of a request that reach providers of Anthropic's format. */
+export function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
   const found = FORWARDED.flatMap((name) => {
     const value = headers[name];
     return typeof value === "string" ? [[name, value] as const] : [];

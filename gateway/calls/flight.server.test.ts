@@ -115,6 +115,7 @@ test("followers of an answer that is too long to share are sent to the provider 
   const followers = [await next(), await next()];
   for (const response of followers) {
     response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(event);
   }
   for (const response of [leader, ...followers]) {
     response.end("data: [DONE]\n\n");

@@ -11,7 +11,8 @@ import { headerText } from "./deployment-headers.ts";
 import { answerHeaders } from "./headers.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { endCall } from "./record.ts";
-import { endUnread, untilRead } from "./stream.ts";
+import { endUnread } from "./send-attempt.ts";
+import { untilRead } from "./stream.ts";
 
 /** Of an answer whose length is to be measured. */
 const MAX_MEASURED_BYTES = 32 * 1024 * 1024;

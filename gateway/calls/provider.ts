@@ -5,72 +5,48 @@ import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { coversGuards } from "../guardrails/select.ts";
 import { CallError } from "../http/errors.ts";
-import type { ProviderCall } from "../providers/provider-call.ts";
-import type { StreamedAnswer } from "../providers/streamed-answer.ts";
-import { UpstreamFailure } from "../providers/failure.ts";
+import type { UpstreamFailure } from "../providers/failure.ts";
 import type { StreamClient } from "../providers/stream-start.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
 import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import { withTags } from "../routing/tags.ts";
 import type { Taken } from "../routing/usage.ts";
-import type { Attempt } from "./attempt.ts";
 import { raiseLease } from "./admit.ts";
+import { OUTRUN, type Attempt } from "./attempt.ts";
 import type { Call } from "./call.ts";
-import { goesAsChat, withChatInstead } from "./chat-instead.ts";
+import { goesAsChat } from "./chat-instead.ts";
+import {
+  attemptHedged,
+  type Chosen,
+  type Failed,
+  type HedgeOptions,
+} from "./hedge.ts";
 import { sessionOf } from "./session.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
-import {
-  countAnswer,
-  countFailure,
-  countLeft,
-  headerCounter,
-} from "./litellm-counts.ts";
-import { mockAnswer } from "./mock.ts";
+import { countAnswer, countFailure, countLeft } from "./litellm-counts.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
-import {
-  mockTranslation,
-  translationFor,
-  type Translation,
-} from "./translation.ts";
-import {
-  traceAttempt,
-  traceCooldown,
-  traceCooling,
-  withTraceContext,
-} from "./trace.ts";
+import type { Answered, Sent } from "./send-attempt.ts";
+import { mockTranslation, translationFor } from "./translation.ts";
+import { traceCooldown, traceCooling } from "./trace.ts";
 
-/** An answer of a deployment: whole, or a stream that has started. */
-export type Upstream = {
+/** The answer of a call. */
+export type Upstream = Answered & {
   readonly deployment: PricedDeployment;
   /** The call as sent: to some fallbacks with another body. */
   readonly call: Call;
   readonly attempts: readonly Attempt[];
   readonly fallbacks: number;
   readonly taken: Taken | null;
-  /** Ms of waiting for providers (until a stream's first byte) and between attempts. */
+  /** Ms of waiting for providers (until a stream's first content) and between attempts. */
   readonly waitedMs: number;
-  readonly contentType: string;
-  readonly translation: Translation;
   /** Stops the provider's work. */
   abort(): void;
-} & (
-  | { readonly kind: "whole"; readonly body: Buffer }
-  | ({ readonly kind: "stream" | "bytes" } & Pick<
-      StreamedAnswer,
-      "body" | "chunks"
-    >)
-);
+};
 
 /** An answer that is still arriving: events or bytes. */
 export type ArrivingAnswer = Extract<Upstream, { kind: "stream" | "bytes" }>;
-
-/** A call as it is sent to one deployment. */
-interface Sent {
-  readonly call: Call;
-  readonly translation: Translation;
-}
 
 /** The route of a call with its first deployment. */
 export interface ChosenRoute {
@@ -144,8 +120,8 @@ async function nextTarget(
   gateway: Pick<Gateway, "config" | "router" | "underWay">,
   call: Call,
   route: Route,
-  failure: UpstreamFailure,
-): Promise<Omit<ChosenRoute, "route"> | null> {
+  { failure, target }: Failed,
+): Promise<Chosen | null> {
   if (
     isLate(call.deadlineAt) ||
     call.race?.aborted === true ||
@@ -153,10 +129,10 @@ async function nextTarget(
   ) {
     return null;
   }
-  let next = await route.after(failure);
+  let next = await route.after(failure, target);
   while (next !== null) {
     try {
-      return { first: next, sent: sendTo(gateway, call, next) };
+      return { target: next, sent: sendTo(gateway, call, next) };
     } catch (error) {
       if (!(error instanceof CallError)) {
         throw error;
@@ -205,60 +181,58 @@ function sendTo(
  * journaled, settled and thrown. `client` waits for a stream.
  */
 export async function callProvider(
-  gateway: RecordPorts & Pick<Gateway, "catalog" | "providers" | "router">,
+  gateway: RecordPorts &
+    Pick<Gateway, "catalog" | "providers" | "router" | "tokens">,
   call: Call,
-  chosen: ChosenRoute,
+  { route, first, sent }: ChosenRoute,
   client: StreamClient | null,
 ): Promise<Upstream> {
-  const { route } = chosen;
   const attempts: Attempt[] = [];
-  let { first: target, sent } = chosen;
+  const options: HedgeOptions = {
+    route,
+    client,
+    attemptsBefore: () => attempts.length,
+    sendTo: (target) => sendTo(gateway, call, target),
+    giveBack: (target) => giveBack(gateway, target),
+    onLost(lost) {
+      recordFailed(gateway, call, lost, attempts);
+      route.failed(lost.failure, lost.target);
+      noteOwed(gateway, lost);
+    },
+  };
+  let chosen: Chosen = { target: first, sent };
   let waitedMs = 0;
   for (;;) {
-    const aborter = new AbortController();
-    gateway.underWay.endsBy(call.id, () => aborter.abort());
     const startedAt = performance.now();
-    try {
-      const answer = await attempt(
-        gateway,
-        sent,
-        target,
-        attempts.length,
-        aborter,
-        client,
-      );
-      recordAnswered(gateway, call, route, target, attempts);
+    const ended = await attemptHedged(gateway, call, chosen, options);
+    waitedMs += performance.now() - startedAt;
+    if ("answer" in ended) {
+      recordAnswered(gateway, call, route, ended.target, attempts);
       return {
-        ...answer,
-        deployment: target.deployment,
-        call: sent.call,
+        ...ended.answer,
+        deployment: ended.target.deployment,
+        call: ended.sent.call,
         attempts,
-        taken: target.taken,
+        taken: ended.target.taken,
         fallbacks: route.fallbacksTaken,
-        waitedMs: waitedMs + performance.now() - startedAt,
-        abort: () => aborter.abort(),
+        waitedMs,
+        abort: ended.abort,
       };
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure)) {
-        throw error;
-      }
-      const { deployment } = target;
-      recordFailed(gateway, call, target, error, attempts);
-      waitedMs += performance.now() - startedAt;
-      const next = await nextTarget(gateway, call, route, error);
-      countLeft(gateway, call, target, next?.first ?? null, attempts);
-      traceCooldown(gateway, call, target);
-      if (next === null) {
-        const { fallbacksTaken: fallbacks } = route;
-        const tried = { attempts, fallbacks, waitedMs };
-        throw await giveUp(gateway, sent.call, deployment, error, tried);
-      }
-      noteOwed(gateway, sent.call, deployment, error);
-      ({ first: target, sent } = next);
-      waitedMs += target.pauseMs;
-      if (target.pauseMs > 0) {
-        await sleep(target.pauseMs);
-      }
+    }
+    recordFailed(gateway, call, ended, attempts);
+    const next = await nextTarget(gateway, call, route, ended);
+    countLeft(gateway, call, ended.target, next?.target ?? null, attempts);
+    traceCooldown(gateway, call, ended.target);
+    if (next === null) {
+      const { fallbacksTaken: fallbacks } = route;
+      throw await giveUp(gateway, ended, { attempts, fallbacks, waitedMs });
+    }
+    noteOwed(gateway, ended);
+    chosen = next;
+    const { pauseMs } = next.target;
+    waitedMs += pauseMs;
+    if (pauseMs > 0) {
+      await sleep(pauseMs);
     }
   }
 }
@@ -266,9 +240,7 @@ export async function callProvider(
 /** Notes what a failed attempt costs: the call goes on with another deployment. */
 function noteOwed(
   { underWay }: Pick<Gateway, "underWay">,
-  call: Call,
-  deployment: PricedDeployment,
-  failure: UpstreamFailure,
+  { failure, target: { deployment }, sent: { call } }: Failed,
 ): void {
   const owed = usageOwed(call, deployment, failure);
   if (owed !== null) {
@@ -284,8 +256,9 @@ function recordAnswered(
   attempts: readonly Attempt[],
 ): void {
   const { metrics, underWay } = gateway;
-  route.answered();
-  call.trace?.answered(call.stream ? "stream" : "whole");
+  const { id } = target.deployment;
+  route.answered(target);
+  call.trace?.answered(call.stream ? "stream" : "whole", id);
   metrics.retried(
     call.group.configured,
     attempts.length - route.fallbacksTaken,
@@ -298,14 +271,15 @@ function recordAnswered(
 function recordFailed(
   gateway: Pick<Gateway, "metrics" | "router">,
   call: Call,
-  target: Target,
-  { status, message }: UpstreamFailure,
+  { target, failure: { status, message } }: Failed,
   attempts: Attempt[],
 ): void {
   const { id, providerName } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
-  call.trace?.failed(status, message);
-  gateway.metrics.providerFailed(providerName, status);
+  call.trace?.failed(status, message, id);
+  if (status !== OUTRUN) {
+    gateway.metrics.providerFailed(providerName, status);
+  }
   countFailure(gateway, call, target.deployment, status);
   giveBack(gateway, target);
 }
@@ -321,187 +295,6 @@ export function correctUsage(
   }
 }
 
-type Answered = { readonly translation: Translation } & (
-  | Pick<Extract<Upstream, { kind: "whole" }>, AnsweredFields>
-  | Pick<ArrivingAnswer, AnsweredFields | "chunks">
-);
-type AnsweredFields = "kind" | "body" | "contentType";
-
-async function attempt(
-  gateway: Pick<
-    Gateway,
-    "config" | "metrics" | "providers" | "router" | "underWay"
-  >,
-  { call, translation }: Sent,
-  target: Target,
-  attemptsBefore: number,
-  aborter: AbortController,
-  client: StreamClient | null,
-): Promise<Answered> {
-  const { deployment } = target;
-  const { signal } = aborter;
-  traceAttempt(call, target);
-  const mocked = mockAnswer(call, target, attemptsBefore);
-  if (mocked !== null) {
-    return { ...mocked, translation };
-  }
-  const { observations } = gateway.router;
-  const startedAt = performance.now();
-  let latencyMs: number | null = null;
-  observations.started(deployment.id);
-  const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
-  const deadline = startDeadline(deadlineAt, aborter);
-  const leaveRace = endWith(call.race, aborter);
-  try {
-    const send = (used: Translation): Promise<Answered> =>
-      answerTo(
-        gateway,
-        call,
-        used,
-        { ...requestOf(gateway, call, deployment, used), signal },
-        client,
-      );
-    const read = await withChatInstead(
-      gateway,
-      call,
-      deployment,
-      translation,
-      send,
-    );
-    latencyMs = performance.now() - startedAt;
-    return read;
-  } catch (error) {
-    const failure = !aborter.signal.aborted
-      ? error
-      : gateway.underWay.aborted()
-        ? stopped(error)
-        : call.race?.aborted === true
-          ? outrun(error, call.race)
-          : outOfTime(call, deployment, deadlineAt, error);
-    throw call.ownAccess ? ofOwnAccess(failure) : failure;
-  } finally {
-    clearTimeout(deadline);
-    leaveRace();
-    observations.ended(deployment.id, latencyMs);
-  }
-}
-
-function requestOf(
-  gateway: Pick<Gateway, "metrics">,
-  call: Call,
-  deployment: PricedDeployment,
-  { path, headers, body, error }: Translation,
-): Omit<ProviderCall, "signal"> {
-  return {
-    ...headerCounter(gateway, call, deployment),
-    deployment,
-    path,
-    headers: withTraceContext(call, headers),
-    callId: call.id,
-    body: body(),
-    error,
-  };
-}
-
-async function answerTo(
-  { providers }: Pick<Gateway, "providers">,
-  { stream, kind }: Call,
-  translation: Translation,
-  request: ProviderCall,
-  client: StreamClient | null,
-): Promise<Answered> {
-  if (stream) {
-    const answer = await providers.stream(request, client);
-    return { kind: "stream", translation, ...answer };
-  }
-  if (kind.bytes === true) {
-    const answer = await providers.bytes(request);
-    return { kind: "bytes", translation, ...answer };
-  }
-  return { kind: "whole", translation, ...(await providers.ask(request)) };
-}
-
-/** A caller's wrong key or address says nothing about the deployment. */
-function ofOwnAccess(error: unknown): unknown {
-  if (error instanceof UpstreamFailure) {
-    error.byRequest = true;
-  }
-  return error;
-}
-
-function outOfTime(
-  call: Call,
-  deployment: PricedDeployment,
-  deadlineAt: number | null,
-  error: unknown,
-): UpstreamFailure {
-  const failure = new UpstreamFailure(
-    408,
-    `${deployment.apiBase} did not answer within the call's time limit: set a longer timeout`,
-  );
-  failure.byRequest =
-    call.options.timeoutMs !== null && deadlineAt === call.deadlineAt;
-  failure.mayBeCharged = wasSent(error);
-  return failure;
-}
-
-function stopped(error: unknown): UpstreamFailure {
-  const failure = new UpstreamFailure(
-    503,
-    "the gateway is stopping and could not wait for the answer: try again",
-  );
-  failure.byRequest = true;
-  failure.mayBeCharged = wasSent(error);
-  return failure;
-}
-
-/** Aborts an attempt when another model has answered; returns how to stop waiting for that. */
-function endWith(
-  race: AbortSignal | null,
-  aborter: AbortController,
-): () => void {
-  const abort = () => aborter.abort();
-  race?.addEventListener("abort", abort);
-  if (race?.aborted === true) {
-    abort();
-  }
-  return () => race?.removeEventListener("abort", abort);
-}
-
-function outrun(error: unknown, { reason }: AbortSignal): UpstreamFailure {
-  const failure = new UpstreamFailure(499, `cancelled: ${String(reason)}`);
-  failure.byRequest = true;
-  failure.mayBeCharged = wasSent(error);
-  return failure;
-}
-
-/** The provider received the whole call and may charge for it. */
-function wasSent(error: unknown): boolean {
-  return error instanceof UpstreamFailure && error.mayBeCharged;
-}
-
-/** The call's deadline or the `request_timeout` of the attempt, whichever is earlier. */
-function deadlineOf(call: Call, attemptMs: number | null): number | null {
-  if (attemptMs === null) {
-    return call.deadlineAt;
-  }
-  return Math.min(call.deadlineAt ?? Infinity, Date.now() + attemptMs);
-}
-
-/** Sets a timer only if there is a deadline. */
-function startDeadline(
-  deadlineAt: number | null,
-  aborter: AbortController,
-): NodeJS.Timeout | undefined {
-  if (deadlineAt === null) {
-    return undefined;
-  }
-  return setTimeout(
-    () => aborter.abort(),
-    Math.max(0, deadlineAt - Date.now()),
-  );
-}
-
 function isLate(deadlineAt: number | null): boolean {
   return deadlineAt !== null && Date.now() >= deadlineAt;
 }
@@ -514,9 +307,7 @@ interface Tried {
 
 async function giveUp(
   gateway: RecordPorts & Pick<Gateway, "catalog">,
-  call: Call,
-  deployment: PricedDeployment,
-  failure: UpstreamFailure,
+  { failure, target: { deployment }, sent: { call } }: Failed,
   { attempts, fallbacks, waitedMs }: Tried,
 ): Promise<CallError> {
   const { message } = failure;

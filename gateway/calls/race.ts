@@ -35,3 +35,26 @@ export function raceOf(headers: IncomingHttpHeaders): AbortSignal | null {
   const name = headers[HEADER];
   return typeof name === "string" ? (races.get(name) ?? null) : null;
 }
+
+type Races = readonly (AbortSignal | null)[];
+
+/** Whether another one has answered first. */
+export function isLost(races: Races): boolean {
+  return races.some((race) => race?.aborted === true);
+}
+
+/** Aborts an attempt when it has lost a race; returns how to leave the races. */
+export function endWith(races: Races, aborter: AbortController): () => void {
+  const abort = () => aborter.abort();
+  for (const race of races) {
+    race?.addEventListener("abort", abort);
+  }
+  if (isLost(races)) {
+    abort();
+  }
+  return () => {
+    for (const race of races) {
+      race?.removeEventListener("abort", abort);
+    }
+  };
+}

@@ -1,5 +1,6 @@
 import type { LimitedEntity } from "../limits/limits.ts";
 import { limitedEntities } from "../ledger/payers.ts";
+import { cacheSavings } from "../pricing/cache-savings.ts";
 import { nanosFromCost } from "../pricing/money.ts";
 import { billOf, costOf, type Bill, type Usage } from "../pricing/prices.ts";
 import type { Intent, Outcome } from "../ledger/records.ts";
@@ -107,6 +108,13 @@ function metadataOf(
 /** Of a provider's id of its answer, which is indexed in the ledger. */
 const MAX_ID_CHARACTERS = 256;
 
+/** Dollars that the provider charges less for a prompt that it remembers. */
+function savedByPrompts({ deployment, usage }: Ending): number {
+  return deployment?.priceCard == null || usage === null
+    ? 0
+    : cacheSavings(deployment.priceCard, usage);
+}
+
 /** Writes the outcome to the journal, before the last byte is sent to the client. */
 export async function journalOutcome(
   gateway: Pick<Gateway, "config" | "database" | "journal" | "underWay">,
@@ -135,7 +143,7 @@ export async function journalOutcome(
           provider: deployment.providerName,
         }),
     spend,
-    saved: cached?.saved ?? 0,
+    saved: cached?.saved ?? savedByPrompts(ending),
     unpriced:
       deployment !== null &&
       usage !== null &&
@@ -217,7 +225,7 @@ function measure(
     inputTokens: outcome.promptTokens,
     outputTokens: outcome.completionTokens,
     cost: outcome.spend,
-    saved: outcome.saved,
+    saved: outcome.cacheHit ? outcome.saved : 0,
     unpriced: outcome.unpriced,
     durationMs,
     addedMs: waitedMs === null ? null : Math.max(0, durationMs - waitedMs),

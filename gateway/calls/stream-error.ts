@@ -1,5 +1,5 @@
 import { errorBody, type CallError } from "../http/errors.ts";
-import { DONE } from "../providers/openai-wire.ts";
+import { DONE } from "../providers/chat-stream-end.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 
 /** The end of a broken-off stream of OpenAI's shape: the error as an event, then the usual last event. */

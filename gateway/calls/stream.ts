@@ -19,6 +19,7 @@ import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { recordRejection } from "./record-refusal.ts";
 import { endCall } from "./record.ts";
+import { endUnread } from "./send-attempt.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
 
@@ -76,12 +77,6 @@ export async function streamAnswer(
     throw error;
   }
   return reply;
-}
-
-/** Without a listener an error of the unread body would end the process. */
-export function endUnread({ body, abort }: UpstreamStream): void {
-  body.on("error", () => undefined).destroy();
-  abort();
 }
 
 async function passAndRecord(

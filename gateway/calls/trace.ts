@@ -1,5 +1,6 @@
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
 import type { Target } from "../routing/route.ts";
 import type { Call } from "./call.ts";
@@ -47,9 +48,10 @@ export function traceCooldown(
 /** The headers of an attempt, with the trace's if it is continued at providers. */
 export function withTraceContext(
   { trace }: Call,
+  { id }: PricedDeployment,
   headers: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
-  return trace === null ? headers : { ...headers, ...trace.headers() };
+  return trace === null ? headers : { ...headers, ...trace.headers(id) };
 }
 
 /** Ends the trace of a call that was rejected, or failed before it had an outcome. */

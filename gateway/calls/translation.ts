@@ -124,9 +124,9 @@ function through(
         push: (event) => translator.push(event),
         end: () => translator.end(),
         fail: (error) =>
-          call.kind.shape === null
-            ? openaiErrorPieces(error)
-            : call.kind.shape.stream(call.body).fail(error),
+          translator.fail?.(error.message) ??
+          call.kind.shape?.stream(call.body).fail(error) ??
+          openaiErrorPieces(error),
         facts: () => translator.facts(),
       };
     },

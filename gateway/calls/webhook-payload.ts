@@ -36,7 +36,7 @@ export function webhookPayload(
     api_base: apiBase,
     response_id: outcome.responseId,
     response_cost: outcome.spend,
-    saved_cache_cost: outcome.saved,
+    saved_cache_cost: outcome.cacheHit ? outcome.saved : 0,
     prompt_tokens: outcome.promptTokens,
     completion_tokens: outcome.completionTokens,
     total_tokens: outcome.promptTokens + outcome.completionTokens,

@@ -144,6 +144,7 @@ export function readDeployment(
     streamTimeoutMs: params.stream_timeout ?? null,
     idleTimeoutMs:
       params.idle_timeout === undefined ? null : (params.idle_timeout ?? 0),
+    hedgeAfterMs: params.hedge_after ?? null,
     maxRetries: params.max_retries ?? params.num_retries ?? null,
     tags: params.tags ?? [],
     tagRegex: params.tag_regex ?? [],

@@ -97,6 +97,7 @@ export const providerParams = z.object({
   timeout: duration(),
   stream_timeout: duration(),
   idle_timeout: durationOrNever(),
+  hedge_after: duration(),
   max_retries: whole(0, 10),
   num_retries: whole(0, 10),
   tags: texts(),

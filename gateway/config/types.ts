@@ -110,6 +110,8 @@ export interface Deployment {
   readonly streamTimeoutMs: number | null;
   /** Between two chunks of a response; 0: no limit, null: not set. */
   readonly idleTimeoutMs: number | null;
+  /** How long it may take until its first content before a second deployment is called too; null: for ever. */
+  readonly hedgeAfterMs: number | null;
   readonly maxRetries: number | null;
   readonly tags: readonly string[];
   /** Patterns of RE2 for `User-Agent: VALUE`; a match counts like a tag of the call. */

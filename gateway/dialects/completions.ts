@@ -1,7 +1,7 @@
 import type { CallBody } from "../calls/body.ts";
+import { openaiErrorPieces } from "../calls/stream-error.ts";
 import { CallError, errorBody } from "../http/errors.ts";
 import { listOf, parseRecord, present } from "../providers/json.ts";
-import type { StreamPiece } from "../providers/wire.ts";
 import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
 import type { ChatBody, ClientShape, ClientStream } from "./client-shape.ts";
 
@@ -109,14 +109,6 @@ function createCompletionsStream(): ClientStream {
       });
       return [{ ...piece, data }];
     },
-    fail: (error) => [errorPiece(error)],
-  };
-}
-
-function errorPiece(error: CallError): StreamPiece {
-  return {
-    kind: "error",
-    event: null,
-    data: JSON.stringify(errorBody(error)),
+    fail: openaiErrorPieces,
   };
 }

@@ -9,7 +9,22 @@ export interface Dialect {
   readonly topK: boolean;
   /** Whether an effort may be sent: other models reject it. */
   readonly reasoning: boolean;
+  /** Whether messages may contain files, such as PDF documents. */
+  readonly files: boolean;
 }
+
+/** Providers whose chat endpoints take text and images only; of unknown servers it is tried. */
+const WITHOUT_FILES: ReadonlySet<string> = new Set([
+  "ollama",
+  "gemini",
+  "groq",
+  "cerebras",
+  "deepseek",
+  "vllm",
+  "hosted_vllm",
+  "lm_studio",
+  "llamacpp",
+]);
 
 /** Models known to support `reasoning_effort`; others declare it with `model_info.supports_reasoning`. */
 const REASONING = /^(o[1-9](-|$)|gpt-[5-9]|gpt-oss|gemini-(2\.5|[3-9]))/;
@@ -32,5 +47,6 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
     instructionRole: strict ? "developer" : "system",
     topK: !strict && deployment.provider !== "gemini",
     reasoning: reasons(deployment),
+    files: !WITHOUT_FILES.has(deployment.providerName),
   };
 }

@@ -10,17 +10,18 @@ import {
 
 type Lack = (path: string) => void;
 
-/** Anthropic's turns as OpenAI's messages: tool results become separate messages. */
+/** Anthropic's turns as OpenAI's messages: tool results become separate messages. `takesFiles`: PDF documents are supported. */
 export function chatMessages(
   messages: readonly JsonRecord[],
   lack: Lack,
+  takesFiles: boolean,
 ): readonly JsonRecord[] {
   return messages.flatMap((message, index) => {
     const path = `messages[${index}].content`;
     const blocks = blocksOf(message["content"], path, lack);
     switch (message["role"]) {
       case "user":
-        return userMessages(blocks, path, lack);
+        return userMessages(blocks, path, lack, takesFiles);
       case "assistant":
         return [assistantMessage(blocks)];
       case "system":
@@ -53,17 +54,18 @@ function userMessages(
   blocks: readonly JsonRecord[],
   path: string,
   lack: Lack,
+  takesFiles: boolean,
 ): readonly JsonRecord[] {
   const results: JsonRecord[] = [];
   const parts: JsonRecord[] = [];
   blocks.forEach((block, index) => {
     const at = `${path}[${index}]`;
     if (block["type"] !== "tool_result") {
-      parts.push(...partsOf(block, at, lack));
+      parts.push(...partsOf(block, at, lack, takesFiles));
       return;
     }
     const inner = blocksOf(block["content"], `${at}.content`, lack).flatMap(
-      (one) => partsOf(one, at, lack),
+      (one) => partsOf(one, at, lack, takesFiles),
     );
     results.push({
       role: "tool",
@@ -132,6 +134,7 @@ function partsOf(
   block: JsonRecord,
   path: string,
   lack: Lack,
+  takesFiles: boolean,
 ): readonly JsonRecord[] {
   const source = recordOf(block["source"]);
   const part = (): JsonRecord | null => {
@@ -149,7 +152,10 @@ function partsOf(
     }
   };
   const found = part();
-  if (found !== null) {
+  if (recordOf(block["citations"])["enabled"] === true) {
+    lack(`${path}.citations`);
+  }
+  if (found !== null && (found["type"] !== "file" || takesFiles)) {
     return [found];
   }
   lack(

@@ -39,7 +39,7 @@ export function chatBodyOf(
     model: body.model,
     messages: [
       ...systemMessages(body["system"]),
-      ...chatMessages(messagesIn(body), lack),
+      ...chatMessages(messagesIn(body), lack, dialect.files),
     ],
     [dialect.maxTokens]: body["max_tokens"],
     temperature: body["temperature"],

@@ -12,10 +12,3 @@ export const messagesShape: ClientShape = {
   stream: (body) => new MessagesStream(body.model),
   errorBody: messagesErrorOf,
 };
-
-/** The answer of `/v1/messages/count_tokens`. */
-export function countAnswer(inputTokens: number): {
-  readonly input_tokens: number;
-} {
-  return { input_tokens: inputTokens };
-}

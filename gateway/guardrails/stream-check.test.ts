@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import type { GuardrailConfig } from "../config/types.ts";
 import { parseRecord, recordOf, recordsOf } from "../providers/json.ts";
-import { DONE } from "../providers/openai-wire.ts";
+import { DONE } from "../providers/chat-stream-end.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import { createCallMetrics } from "../metrics/call-metrics.ts";
 import { CallGuards } from "./call-guards.ts";

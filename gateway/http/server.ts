@@ -11,6 +11,7 @@ import type { Admitted } from "../calls/admit.ts";
 import type { Call } from "../calls/call.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import { JournalFull } from "../journal/journal.ts";
+import { messagesErrorOf } from "../dialects/messages-error.ts";
 import { Bodies } from "./bodies.ts";
 import { conflictOf } from "./conflicts.ts";
 import {
@@ -68,15 +69,13 @@ export function createServer({
     reply.raw.on("close", () => bodies.release(request.raw));
     // Before the body is read: it would not be used.
     if (request.is404) {
-      sendError(reply, noRoute(request));
+      sendNoRoute(request, reply);
     } else {
       done();
     }
   });
   // The hook above answers first; without this handler a body would have no parser.
-  server.setNotFoundHandler((request, reply) =>
-    sendError(reply, noRoute(request)),
-  );
+  server.setNotFoundHandler(sendNoRoute);
   server.setErrorHandler((error, request, reply) => {
     const { completeError, errorBody } = request.routeOptions.config;
     const known = asCallError(error, request, log);
@@ -179,11 +178,29 @@ function asCallError(
   );
 }
 
-function noRoute(request: FastifyRequest): CallError {
-  return new CallError(
-    "not_found",
-    `Route ${request.method} ${pathOf(request)} not found. /openapi.json lists the routes.`,
-  );
+const BATCHES = /^(\/v1)?\/messages\/batches(\/|$)/;
+
+function sendNoRoute(
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const path = pathOf(request);
+  return BATCHES.test(path)
+    ? sendError(
+        reply,
+        new CallError(
+          "not_found",
+          "Message batches are not supported: send each message to POST /v1/messages.",
+        ),
+        messagesErrorOf,
+      )
+    : sendError(
+        reply,
+        new CallError(
+          "not_found",
+          `Route ${request.method} ${path} not found. /openapi.json lists the routes.`,
+        ),
+      );
 }
 
 /** The path without its query, which may contain a key. */

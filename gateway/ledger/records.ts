@@ -28,7 +28,10 @@ export interface Outcome {
   readonly model?: string;
   readonly provider?: string;
   readonly spend: number;
-  /** What a cached answer would have cost. */
+  /**
+   * What caches have saved: the cost of an answer from the cache, or what the provider charged less for a prompt that it
+   * remembered (negative where writing cost more).
+   */
   readonly saved: number;
   readonly unpriced: boolean;
   readonly promptTokens: number;

@@ -5,13 +5,17 @@ import { dayBars, meter } from "./bars.ts";
 import { counted, dayName, moment } from "./words.ts";
 
 export function figures(usage: OwnUsage): Html {
-  const sum = (field: "api_requests" | "total_tokens" | "spend") =>
+  const sum = (field: "api_requests" | "total_tokens" | "spend" | "saved") =>
     usage.by_day.reduce((all, day) => all + day[field], 0);
   const period = `${dayName(usage.start_date)} to ${dayName(usage.end_date)}`;
   return html`<dl class="figures">
     <div>
       <dt>Spent</dt>
       <dd>${money(sum("spend"))}<small>${period}</small></dd>
+    </div>
+    <div>
+      <dt>Saved by caches</dt>
+      <dd>${money(sum("saved"))}<small>answers and prompts</small></dd>
     </div>
     <div>
       <dt>Calls</dt>

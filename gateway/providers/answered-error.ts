@@ -39,16 +39,25 @@ function errorIn(answer: unknown): AnsweredError | null {
   const error =
     found(answer["error"]) ??
     found(recordOf(answer["response"])["error"]) ??
-    (answer["object"] === "error" || answer["type"] === "error"
-      ? answer
-      : errorOfChoices(answer["choices"]));
+    errorItself(answer) ??
+    errorOfChoices(answer["choices"]);
   return error === null
     ? null
     : {
         status: statusOf(error),
         text: JSON.stringify({ error }),
-        usage: usageFromOpenAI(answer["usage"]),
+        usage: usageFromOpenAI(
+          answer["usage"] ?? recordOf(answer["response"])["usage"],
+        ),
       };
+}
+
+function errorItself(answer: JsonRecord): JsonRecord | null {
+  if (answer["type"] === "response.failed") {
+    return { message: "The model failed to answer." };
+  }
+  const isError = answer["object"] === "error" || answer["type"] === "error";
+  return isError ? answer : null;
 }
 
 /** Only if every choice failed; otherwise the others are the answer. */

@@ -138,8 +138,9 @@ test("an error in the middle of a stream is its last event", () => {
     translator,
     eventsOf(fixture("anthropic/overloaded.sse")),
   );
-  expect(pieces.at(-1)).toMatchObject({ kind: "error", event: null });
-  expect(JSON.parse(pieces.at(-1)?.data ?? "")).toEqual({
+  expect(pieces.at(-1)).toMatchObject({ kind: "done" });
+  expect(pieces.at(-2)).toMatchObject({ kind: "error", event: null });
+  expect(JSON.parse(pieces.at(-2)?.data ?? "")).toEqual({
     error: {
       message: "Overloaded (overloaded_error)",
       type: "upstream_error",
@@ -159,7 +160,10 @@ test.each(["chat", "messages"] as const)(
     );
     const translator = wire.stream(endpoint);
     const pieces = translated(translator, eventsOf(half));
-    expect(pieces.at(-1)?.kind).toBe("error");
+    const ending = endpoint === "chat" ? ["error", "done"] : ["error"];
+    expect(pieces.slice(-ending.length).map(({ kind }) => kind)).toEqual(
+      ending,
+    );
     const facts = translator.facts();
     expect(facts.usage).toBeNull();
     expect(facts.inputUsage).toMatchObject({

@@ -268,3 +268,28 @@ export function nativeRequest(
     model: deployment.model,
   };
 }
+
+/** The fields that are counted; others are rejected. https://platform.claude.com/docs/en/api/messages-count-tokens */
+const COUNTED = new Set([
+  "messages",
+  "system",
+  "tools",
+  "tool_choice",
+  "thinking",
+  "cache_control",
+  "output_config",
+  "output_format",
+  "speed",
+  "context_management",
+  "compaction",
+  "mcp_servers",
+]);
+
+/** A body of the route that counts tokens. */
+export function countRequest(
+  body: CallBody,
+  { model }: PricedDeployment,
+): JsonRecord {
+  const counted = Object.entries(body).filter(([name]) => COUNTED.has(name));
+  return { ...Object.fromEntries(counted), model };
+}

@@ -2,7 +2,7 @@ import { BlockReader } from "./anthropic-blocks.ts";
 import { createFactReader } from "./anthropic-facts.ts";
 import { finishReason, openaiUsage } from "./anthropic-usage.ts";
 import { parseRecord, recordOf, textOf, type JsonRecord } from "./json.ts";
-import { DONE } from "./openai-wire.ts";
+import { DONE } from "./chat-stream-end.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import {
   CUT_SHORT,
@@ -55,7 +55,7 @@ export class ChatStream implements StreamTranslator {
         return [...this.#finish("end_turn", null), this.#usageChunk(), DONE];
       case "error":
         this.#ended = true;
-        return [errorPiece(recordOf(event["error"]))];
+        return [errorPiece(recordOf(event["error"])), DONE];
       default:
         // `ping`, and types added to the API later.
         return [];
@@ -67,7 +67,7 @@ export class ChatStream implements StreamTranslator {
       return [];
     }
     this.#ended = true;
-    return [errorPiece({ type: "api_error", message: CUT_SHORT })];
+    return [errorPiece({ type: "api_error", message: CUT_SHORT }), DONE];
   }
 
   facts(): AnswerFacts {

@@ -1,6 +1,10 @@
 import { withCacheMarks } from "./anthropic-cache.ts";
 import { chatAnswer, nativeAnswer } from "./anthropic-answer.ts";
-import { anthropicRequest, nativeRequest } from "./anthropic-request.ts";
+import {
+  anthropicRequest,
+  countRequest,
+  nativeRequest,
+} from "./anthropic-request.ts";
 import {
   anthropicSentence,
   ChatStream,
@@ -38,6 +42,9 @@ export function createAnthropicWire(
         ? anthropicRequest(body, deployment, false).lacks
         : [],
     request(endpoint, body, deployment, stream) {
+      if (endpoint === "count_tokens") {
+        return countRequest(body, deployment);
+      }
       const sent =
         endpoint === "chat"
           ? anthropicRequest(body, deployment, stream).sent

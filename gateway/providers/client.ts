@@ -13,7 +13,7 @@ import { askWhole, type WholeAnswer } from "./whole-answer.ts";
 export interface ProviderClient {
   /** Sends one call; resolves with a successful answer, throws {@link UpstreamFailure}. */
   ask(call: ProviderCall): Promise<WholeAnswer>;
-  /** The same for a stream, from its first event; earlier when the client leaves. */
+  /** The same for a stream, from its first content; earlier when the client leaves. */
   stream(
     call: ProviderCall,
     client: StreamClient | null,

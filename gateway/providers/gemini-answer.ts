@@ -1,3 +1,4 @@
+import { endOfChat, failedPieces } from "./chat-stream-end.ts";
 import {
   isRecord,
   numberOf,
@@ -9,7 +10,6 @@ import {
   type JsonRecord,
 } from "./json.ts";
 import { createStreamReader, readAnswer } from "./openai.ts";
-import { DONE } from "./openai-wire.ts";
 import type { StreamTranslator, TranslatedAnswer } from "./wire.ts";
 
 /** A whole answer with OpenAI's usage and finish reason; unchanged when they are right already. */
@@ -59,16 +59,21 @@ export function createGeminiStream(): StreamTranslator {
 
   return {
     push(event) {
+      if (ended) {
+        return [];
+      }
       const chunk = event.data === "[DONE]" ? null : chunkIn(event.data);
       const fixed = chunk === null ? null : fixedChunk(chunk);
       const asItWas = fixed === chunk && !event.data.startsWith("[");
       const data =
         fixed === null || asItWas ? event.data : JSON.stringify(fixed);
       const kind = reader.read({ event: null, data });
-      ended ||= kind === "done" || kind === "error";
-      return [{ kind, event: event.event, data }];
+      ended = kind === "done" || kind === "error";
+      return kind === "error"
+        ? failedPieces(event.event, data)
+        : [{ kind, event: event.event, data }];
     },
-    end: () => (ended ? [] : [DONE]),
+    end: () => (ended ? [] : endOfChat(reader.facts())),
     facts: () => reader.facts(),
   };
 }

@@ -2,8 +2,10 @@ import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { readEmbeddings } from "./embedding-vectors.ts";
+import { endOfChat, failedPieces } from "./chat-stream-end.ts";
 import {
   isRecord,
+  numberOf,
   parseRecord,
   recordOf,
   recordsOf,
@@ -145,21 +147,22 @@ function streamOf(endpoint: Endpoint): StreamTranslator {
 /** Passes each event on unchanged. */
 function createChatStream(): StreamTranslator {
   const reader = createStreamReader();
-  let failed = false;
+  let ended = false;
   return {
-    push(event) {
-      const kind = reader.read(event);
-      failed ||= kind === "error";
-      return [{ kind, event: event.event, data: event.data }];
+    push({ event, data }) {
+      if (ended) {
+        return [];
+      }
+      const kind = reader.read({ event, data });
+      ended = kind === "done" || kind === "error";
+      return kind === "error"
+        ? failedPieces(event, data)
+        : [{ kind, event, data }];
     },
-    // Not every server sends [DONE]; a stream that ends in order is complete.
-    end: () => (failed ? [] : [DONE]),
+    end: () => (ended ? [] : endOfChat(reader.facts())),
     facts: () => reader.facts(),
   };
 }
-
-/** The end of a stream of OpenAI's shape. */
-export const DONE: StreamPiece = { kind: "done", event: null, data: "[DONE]" };
 
 function responsesFacts(bytes: Buffer): AnswerFacts {
   const answer = parseRecord(bytes.toString("utf8"));
@@ -218,12 +221,16 @@ function createResponsesStream(): StreamTranslator {
   let facts: AnswerFacts = { usage: null, responseId: null, text: "" };
   const texts: string[] = [];
   let ended = false;
+  let started: JsonRecord = { object: "response" };
+  let sequence = -1;
   function push({ event, data }: SseEvent): readonly StreamPiece[] {
     const reported = parseRecord(data) ?? {};
     const type = textOf(reported["type"]);
     const response = recordOf(reported["response"]);
+    sequence = numberOf(reported["sequence_number"]) ?? sequence + 1;
     if (typeof response["id"] === "string") {
       facts = { ...facts, responseId: facts.responseId ?? response["id"] };
+      started = response;
     }
     if (type.endsWith(".delta")) {
       texts.push(textOf(reported["delta"]));
@@ -238,23 +245,17 @@ function createResponsesStream(): StreamTranslator {
     facts = { ...facts, ...tierFacts(response) };
     return [{ kind: last ? "done" : failed ? "error" : "pass", event, data }];
   }
+  function fail(message: string): readonly StreamPiece[] {
+    const type = "response.failed";
+    const error = { code: "server_error", message };
+    const response = { ...started, status: "failed", error };
+    const failed = { type, sequence_number: sequence + 1, response };
+    return [{ kind: "error", event: type, data: JSON.stringify(failed) }];
+  }
   return {
     push,
-    end: () =>
-      ended
-        ? []
-        : [
-            {
-              kind: "error",
-              event: "error",
-              data: JSON.stringify({
-                type: "error",
-                code: "server_error",
-                message: CUT_SHORT,
-                param: null,
-              }),
-            },
-          ],
+    end: () => (ended ? [] : fail(CUT_SHORT)),
+    fail,
     facts: () => ({ ...facts, text: texts.join("") }),
   };
 }

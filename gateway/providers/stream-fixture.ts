@@ -155,6 +155,7 @@ export function testDeployment(
     timeoutMs: null,
     streamTimeoutMs: null,
     idleTimeoutMs: null,
+    hedgeAfterMs: null,
     maxRetries: null,
     guardrails: [],
     tags: [],

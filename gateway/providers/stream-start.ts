@@ -1,24 +1,38 @@
 import type { EventEmitter } from "node:events";
 import type { Readable } from "node:stream";
-import { errorInEvent, type AnsweredError } from "./answered-error.ts";
-import { isRecord, parseRecord, recordsOf, textOf } from "./json.ts";
+import type { Usage } from "../pricing/prices.ts";
 import { SseParser, type SseEvent } from "../../core/sse.ts";
+import { errorInEvent, type AnsweredError } from "./answered-error.ts";
+import { isContent, openingUsage } from "./stream-content.ts";
 
 /** The client that waits for a stream. */
 export type StreamClient = EventEmitter & { readonly destroyed: boolean };
 
-export interface StreamStart {
+export type StreamStart =
   /** The whole stream, from its first byte. */
-  readonly chunks: AsyncIterable<Buffer>;
-  /** The stream starts with an error instead of an answer. */
-  readonly error: AnsweredError | null;
-}
+  | { readonly kind: "started"; readonly chunks: AsyncIterable<Buffer> }
+  /** An error takes the place of the answer. `usage`: what the stream has reported, or null. */
+  | { readonly kind: "error"; readonly error: AnsweredError }
+  | {
+      readonly kind: "broken";
+      readonly cause: unknown;
+      readonly usage: Usage | null;
+    }
+  /** It ended in order, without an answer. */
+  | { readonly kind: "empty"; readonly usage: Usage | null };
+
+/**
+ * After this time without content the events are passed on as they come: the provider's pings keep the client's connection
+ * alive.
+ */
+const MAX_HELD_MS = 30_000;
+const MAX_HELD_BYTES = 1024 * 1024;
 
 type Read = Promise<IteratorResult<Buffer, undefined>>;
 
 /**
- * Waits for the first event of a stream, or until the client has left: an error before any answer can still be retried.
- * Throws what the stream throws.
+ * Waits for the first content of a stream, or until the client has left: what fails before can still be answered by another
+ * attempt.
  */
 export async function startOfStream(
   body: Readable,
@@ -32,6 +46,7 @@ export async function startOfStream(
   }
   client?.once("close", onClose);
   const parser = new SseParser();
+  const opening = new Opening();
   const read: Read[] = [];
   const chunks = { [Symbol.asyncIterator]: () => readAgain(read, rest) };
   try {
@@ -42,15 +57,61 @@ export async function startOfStream(
       read.push(next);
       const piece = await Promise.race([next, left.promise]);
       if (piece === null) {
-        return { chunks, error: null };
+        return { kind: "started", chunks };
       }
-      const events = piece.done ? parser.end() : parser.push(piece.value);
-      if (events.length > 0 || piece.done) {
-        return { chunks, error: errorBeforeAnswer(events) };
+      const found = opening.take(
+        piece.done ? parser.end() : parser.push(piece.value),
+      );
+      if (found !== null && found !== "content") {
+        return { kind: "error", error: found };
+      }
+      if (found === "content" || opening.isTooLong(piece.value)) {
+        return { kind: "started", chunks };
+      }
+      if (piece.done) {
+        return { kind: "empty", usage: opening.usage() };
       }
     }
+  } catch (cause) {
+    return { kind: "broken", cause, usage: opening.usage() };
   } finally {
     client?.off("close", onClose);
+  }
+}
+
+/** What of a stream comes before its first content. */
+class Opening {
+  readonly #events: string[] = [];
+  #since: number | null = null;
+  #bytes = 0;
+
+  /** The first content or error among events; null: there is neither. */
+  take(events: readonly SseEvent[]): "content" | AnsweredError | null {
+    for (const { data } of events) {
+      const error = errorInEvent(data);
+      if (error !== null) {
+        return { ...error, usage: error.usage ?? this.usage() };
+      }
+      if (isContent(data)) {
+        return "content";
+      }
+      this.#events.push(data);
+    }
+    return null;
+  }
+
+  /** Asked after each piece. */
+  isTooLong(piece: Buffer | undefined): boolean {
+    this.#since ??= performance.now();
+    this.#bytes += piece?.length ?? 0;
+    return (
+      this.#bytes > MAX_HELD_BYTES ||
+      (piece !== undefined && performance.now() - this.#since > MAX_HELD_MS)
+    );
+  }
+
+  usage(): Usage | null {
+    return openingUsage(this.#events);
   }
 }
 
@@ -66,40 +127,4 @@ function readAgain(
       return { done: true, value: undefined };
     },
   };
-}
-
-function errorBeforeAnswer(events: readonly SseEvent[]): AnsweredError | null {
-  for (const { data } of events) {
-    const error = errorInEvent(data);
-    if (error !== null || !isOpening(data)) {
-      return error;
-    }
-  }
-  return null;
-}
-
-const OPENINGS = [
-  "ping",
-  "message_start",
-  "response.created",
-  "response.queued",
-  "response.in_progress",
-];
-
-/** An event that opens a stream and contains nothing of the answer. */
-function isOpening(data: string): boolean {
-  const event = parseRecord(data);
-  if (event === null) {
-    return false;
-  }
-  const choices = recordsOf(event["choices"]);
-  if (choices.length === 0) {
-    return OPENINGS.includes(textOf(event["type"]));
-  }
-  return choices.every(({ delta }) => {
-    const { role: _, ...produced } = isRecord(delta) ? delta : {};
-    return Object.values(produced).every(
-      (value) => value == null || value === "",
-    );
-  });
 }

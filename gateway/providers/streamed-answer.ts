@@ -30,7 +30,7 @@ export interface StreamedAnswer {
   readonly chunks: AsyncIterable<Buffer>;
 }
 
-/** Sends a call for a stream; resolves at its first event, or earlier when the client leaves. Throws {@link UpstreamFailure}. */
+/** Sends a call for a stream; resolves at its first content, or earlier when the client leaves. Throws {@link UpstreamFailure}. */
 export function askForStream(
   agent: Agent,
   timeouts: TimeoutConfig,
@@ -94,7 +94,7 @@ async function ask(
   }
 }
 
-/** Reads to the first event: an error in its place is thrown, so that another attempt can follow. */
+/** Reads to the first content: what fails before is thrown, so that another attempt can follow. */
 async function readStart(
   call: ProviderCall,
   answer: Dispatcher.ResponseData,
@@ -106,14 +106,36 @@ async function readStart(
   if (!contentType.includes("text/event-stream")) {
     throw notAStream(call, headers, await readFirstBytes(body));
   }
-  const start = await startOf(call, body, client);
-  if (start.error === null) {
+  const start = await startOfStream(body, client);
+  if (start.kind === "started") {
     call.onHeaders?.(headers);
     return { contentType, body, chunks: start.chunks };
   }
   // Without a listener an error of the unread body would end the process.
   body.on("error", () => undefined).destroy();
-  throw answeredError(call, headers, start.error);
+  throw failureOf(call, headers, start);
+}
+
+/** A stream that breaks off after its headers may be charged for; one that reports an error, only for what it reports. */
+function failureOf(
+  call: ProviderCall,
+  headers: ResponseHeaders,
+  start: Exclude<StreamStart, { kind: "started" }>,
+): UpstreamFailure {
+  if (start.kind === "error") {
+    return answeredError(call, headers, start.error);
+  }
+  const { apiBase } = call.deployment;
+  const failure =
+    start.kind === "broken"
+      ? unreachable(start.cause, apiBase)
+      : new UpstreamFailure(
+          502,
+          `${apiBase} ended its stream without an answer: try again`,
+        );
+  failure.usage = start.usage;
+  failure.mayBeCharged = true;
+  return failure;
 }
 
 async function throwErrorStatus(
@@ -172,21 +194,6 @@ async function withFirst(body: Readable): Promise<AsyncIterable<Buffer>> {
       },
     }),
   };
-}
-
-/** A stream that breaks off after its headers may be charged for. */
-async function startOf(
-  { deployment }: ProviderCall,
-  body: Readable,
-  client: StreamClient | null,
-): Promise<StreamStart> {
-  try {
-    return await startOfStream(body, client);
-  } catch (error) {
-    const failure = unreachable(error, deployment.apiBase);
-    failure.mayBeCharged = true;
-    throw failure;
-  }
 }
 
 /** Some providers answer a call for a stream with an error as JSON. */

@@ -83,6 +83,8 @@ export interface StreamTranslator {
   push(event: SseEvent): readonly StreamPiece[];
   /** The rest when the provider closed the stream in order: `done`, or `error` if its last event is missing. */
   end(): readonly StreamPiece[];
+  /** The error of a stream that broke off, where it continues what came before; without it, the client's shape has it. */
+  fail?(message: string): readonly StreamPiece[];
   facts(): AnswerFacts;
 }
 

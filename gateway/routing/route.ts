@@ -109,17 +109,33 @@ export class Route {
     return (await this.#fallBack()) ?? target;
   }
 
-  /** Records that the current deployment has answered. */
-  answered(): void {
-    this.#count(null);
+  /** Records that a target has answered. */
+  answered(target: Target): void {
+    this.#count(target, null);
+  }
+
+  /** Records that a target has failed. */
+  failed(failure: UpstreamFailure, target: Target): void {
+    this.#count(target, failure);
+    this.#tried.push(target.deployment);
+  }
+
+  /** Another deployment of the alias that was not tried, while `target` is called; null: there is none. */
+  async beside({ deployment }: Target): Promise<Target | null> {
+    const other = await this.#choose(0, [
+      ...this.#excluded,
+      ...this.#tried,
+      deployment,
+    ]);
+    return "deployment" in other ? other : null;
   }
 
   /** The next target after a failure; null: the failure is the answer. */
-  async after(failure: UpstreamFailure): Promise<Target | null> {
-    this.#count(failure);
-    if (this.#current !== null) {
-      this.#tried.push(this.#current);
-    }
+  async after(
+    failure: UpstreamFailure,
+    target: Target,
+  ): Promise<Target | null> {
+    this.failed(failure, target);
     const { contextWindowFallbacks } = this.#router.config;
     if (isContextWindow(failure)) {
       return this.#fallBack(
@@ -134,14 +150,14 @@ export class Route {
     }
     const retries =
       this.#options.numRetries ??
-      this.#current?.maxRetries ??
+      target.deployment.maxRetries ??
       this.#router.config.numRetries;
     if (this.#tried.length <= retries) {
-      const target = await this.#choose(
+      const next = await this.#choose(
         pauseMs(this.#tried.length, failure.retryAfterMs, this.#random),
       );
-      if ("deployment" in target) {
-        return target;
+      if ("deployment" in next) {
+        return next;
       }
     }
     return this.#fallBack();
@@ -178,8 +194,11 @@ export class Route {
     return this.#options.random ?? Math.random;
   }
 
-  async #choose(pause: number): Promise<Target | NoTarget> {
-    const free = this.#usable(pause);
+  async #choose(
+    pause: number,
+    excluded = this.#excluded,
+  ): Promise<Target | NoTarget> {
+    const free = this.#usable(pause, excluded);
     if (free.length === 0) {
       return coolingOf(this.#router, this.#group);
     }
@@ -216,7 +235,10 @@ export class Route {
   }
 
   /** A deployment whose cooldown ends with the pause before a retry can be called again. */
-  #usable(pause: number): readonly PricedDeployment[] {
+  #usable(
+    pause: number,
+    excluded: readonly PricedDeployment[],
+  ): readonly PricedDeployment[] {
     const startsAt = Date.now() + pause;
     return this.#group.deployments.filter((deployment) => {
       const id = cooldownId(this.#group, deployment);
@@ -224,7 +246,7 @@ export class Route {
       const free = this.#tried.includes(deployment)
         ? until <= startsAt
         : until === 0;
-      return free && !this.#excluded.includes(deployment);
+      return free && !excluded.includes(deployment);
     });
   }
 
@@ -294,11 +316,8 @@ export class Route {
   }
 
   /** Counts an attempt; for the deployment a failure that the request itself caused is an answer. */
-  #count(failure: UpstreamFailure | null): void {
-    if (this.#current === null) {
-      return;
-    }
-    const id = cooldownId(this.#group, this.#current);
+  #count({ group, deployment }: Target, failure: UpstreamFailure | null): void {
+    const id = cooldownId(group, deployment);
     const countedBefore = this.#counted.has(id);
     this.#counted.add(id);
     if (failure !== null && countsAgainstDeployment(failure)) {
@@ -306,7 +325,7 @@ export class Route {
         status: failure.status,
         reason: failure.message.slice(0, MAX_REASON_CHARACTERS),
         retryAfterMs: failure.retryAfterMs,
-        alone: this.#group.deployments.length < 2,
+        alone: group.deployments.length < 2,
         countedBefore,
       });
     } else if (!countedBefore) {

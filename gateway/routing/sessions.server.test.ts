@@ -11,6 +11,8 @@ import { query } from "../database/pool.ts";
 const SESSIONS = 20;
 const TURNS = 50;
 const WORDS_PER_MESSAGE = 100;
+const INPUT_PRICE = 0.000001;
+const CACHED_PRICE = INPUT_PRICE / 10;
 
 interface Message {
   readonly role: "user" | "assistant";
@@ -98,7 +100,7 @@ beforeAll(async () => {
 ${urls
   .map(
     (url) =>
-      `  - model_name: agent\n    provider_params: { model: openai/m, api_base: "${url}", api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 }\n`,
+      `  - model_name: agent\n    provider_params: { model: openai/m, api_base: "${url}", api_key: x, input_cost_per_token: ${INPUT_PRICE}, cache_read_input_token_cost: ${CACHED_PRICE}, output_cost_per_token: 0.000002 }\n`,
   )
   .join("")}router_settings:
   allowed_fails: 0
@@ -140,16 +142,25 @@ async function converse(
   return deployments;
 }
 
-async function cachedShare(key: string): Promise<number> {
+interface Cached {
+  /** Of the input. */
+  readonly share: number;
+  readonly tokens: number;
+  readonly spend: number;
+  readonly saved: number;
+}
+
+async function cachedOf(key: string): Promise<Cached | undefined> {
   const { pool, ledger } = gateway.running.gateway;
   await ledger.flush();
-  const [row] = await query<{ share: number }>(
+  const [row] = await query<Cached>(
     pool,
-    `SELECT sum(cached_tokens)::float8 / sum(prompt_tokens) AS share FROM spend_log l JOIN keys k ON l.api_key = k.token
-       WHERE k.key_name = 'sk-...' || right($1, 4)`,
+    `SELECT sum(cached_tokens)::float8 / sum(prompt_tokens) AS share, sum(cached_tokens)::float8 AS tokens,
+         sum(l.spend)::float8 AS spend, sum(l.saved)::float8 AS saved
+       FROM spend_log l JOIN keys k ON l.api_key = k.token WHERE k.key_name = 'sk-...' || right($1, 4)`,
     [key],
   );
-  return row?.share ?? 0;
+  return row;
 }
 
 // First: afterwards, one deployment has used fewer tokens this minute.
@@ -168,7 +179,19 @@ test("of 20 conversations at once of 50 turns, at least 95 % of the input is cac
       converse(key, `session-${at}`, TURNS),
     ),
   );
-  expect(await cachedShare(key)).toBeGreaterThanOrEqual(0.95);
+  const {
+    share = 0,
+    tokens = 0,
+    spend = 0,
+    saved = 0,
+  } = (await cachedOf(key)) ?? {};
+  process.stdout.write(
+    `${(share * 100).toFixed(1)} % of the input cached, $ ${spend.toFixed(4)} spent, $ ${saved.toFixed(4)} saved\n`,
+  );
+  expect(share).toBeGreaterThanOrEqual(0.95);
+  expect(saved).toBeCloseTo(tokens * (INPUT_PRICE - CACHED_PRICE), 9);
+  const { json } = await gateway.request("GET", "/me/usage", undefined, key);
+  expect(json["by_day"]?.[0]?.["saved"]).toBeCloseTo(saved, 9);
   for (const { sessions } of PROVIDERS) {
     expect(sessions.size).toBeGreaterThan(0);
   }

@@ -7,7 +7,7 @@ import type { PricedDeployment } from "./catalog.ts";
 /** This instance's measurements of its deployments. */
 export interface Observations {
   started(deploymentId: string): void;
-  /** Ms until the answer (or a stream's first byte) arrived; null: it failed. */
+  /** Ms until the answer (or a stream's first content) arrived; null: it failed. */
   ended(deploymentId: string, latencyMs: number | null): void;
   busy(deploymentId: string): number;
   /** When it last answered, ms since the epoch; null: never. */

@@ -54,7 +54,7 @@ function start(config: Partial<TracingConfig>): SdkTraces {
 function sentBy(traces: SdkTraces, headers: Record<string, string>) {
   const trace = traces.start(CALL, headers);
   trace?.attempt(ATTEMPT);
-  return trace?.headers();
+  return trace?.headers(ATTEMPT.deployment.id);
 }
 
 test("a caller's trace counts for its ids: its flag neither forces nor prevents a trace", () => {

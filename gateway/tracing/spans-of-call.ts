@@ -39,7 +39,8 @@ export class SpansOfCall implements CallTrace {
   readonly #context: Context;
   readonly #call: TracedCall;
   readonly #headersOf: ((context: Context) => Headers) | null;
-  #attempt: Span | null = null;
+  /** Attempts under way, by deployment. */
+  readonly #open = new Map<string, Span>();
   #attempts = 0;
   /** Of the latest attempt. */
   #alias: string;
@@ -74,7 +75,7 @@ export class SpansOfCall implements CallTrace {
       this.#alias = alias;
       this.#fallbacks++;
     }
-    this.#attempt = this.#tracer.startSpan(
+    const span = this.#tracer.startSpan(
       `${operation} ${deployment.model}`,
       { kind: SpanKind.CLIENT },
       this.#context,
@@ -97,26 +98,30 @@ export class SpansOfCall implements CallTrace {
       attributes[ATTR_SERVER_ADDRESS] = server.address;
       attributes[ATTR_SERVER_PORT] = server.port;
     }
-    this.#attempt.setAttributes(attributes);
+    span.setAttributes(attributes);
+    this.#open.set(deployment.id, span);
   }
 
-  headers(): Headers {
-    return this.#headersOf === null || this.#attempt === null
+  headers(deploymentId: string): Headers {
+    const span = this.#open.get(deploymentId);
+    return this.#headersOf === null || span === undefined
       ? NO_HEADERS
-      : this.#headersOf(trace.setSpan(this.#context, this.#attempt));
+      : this.#headersOf(trace.setSpan(this.#context, span));
   }
 
-  answered(kind: "whole" | "stream"): void {
+  answered(kind: "whole" | "stream", deploymentId: string): void {
     if (kind === "whole") {
-      this.#endAttempt(null);
+      this.#endAttempt(deploymentId, null);
     } else {
-      this.#attempt?.addEvent("stream started");
+      this.#open.get(deploymentId)?.addEvent("stream started");
     }
   }
 
-  failed(status: number, message: string): void {
-    this.#attempt?.setAttribute(ATTR_HTTP_RESPONSE_STATUS_CODE, status);
-    this.#endAttempt({ type: String(status), message });
+  failed(status: number, message: string, deploymentId: string): void {
+    this.#open
+      .get(deploymentId)
+      ?.setAttribute(ATTR_HTTP_RESPONSE_STATUS_CODE, status);
+    this.#endAttempt(deploymentId, { type: String(status), message });
   }
 
   coolingDown(deploymentId: string, until: number): void {
@@ -150,7 +155,10 @@ export class SpansOfCall implements CallTrace {
 
   #end(error: TracedError): void {
     this.#isOpen = false;
-    this.#endAttempt(error);
+    // Attempts that are still open fail with their call.
+    for (const deploymentId of this.#open.keys()) {
+      this.#endAttempt(deploymentId, error);
+    }
     if (this.#attempts > 1) {
       this.#span.setAttribute(
         HEARTH.retries,
@@ -161,12 +169,12 @@ export class SpansOfCall implements CallTrace {
     endSpan(this.#span, error);
   }
 
-  /** An attempt that is still open fails with its call. */
-  #endAttempt(error: TracedError): void {
-    if (this.#attempt !== null) {
-      endSpan(this.#attempt, error);
+  #endAttempt(deploymentId: string, error: TracedError): void {
+    const span = this.#open.get(deploymentId);
+    if (span !== undefined) {
+      endSpan(span, error);
     }
-    this.#attempt = null;
+    this.#open.delete(deploymentId);
   }
 
   #showContent({ body, response }: NonNullable<TracedEnd["content"]>): void {

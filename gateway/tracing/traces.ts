@@ -60,12 +60,12 @@ export interface CallTrace {
   /** Deployments of the alias that are passed over because they are cooling down. */
   passedOver(deploymentIds: readonly string[]): void;
   attempt(attempt: TracedAttempt): void;
-  /** Sent with the current attempt to its provider, if configured. */
-  headers(): Readonly<Record<string, string>>;
-  /** The current attempt has answered, or a stream has started. */
-  answered(kind: "whole" | "stream"): void;
-  /** The current attempt has failed. */
-  failed(status: number, message: string): void;
+  /** Sent with the attempt at a deployment, if configured. */
+  headers(deploymentId: string): Readonly<Record<string, string>>;
+  /** The attempt at a deployment has answered, or its stream has started. */
+  answered(kind: "whole" | "stream", deploymentId: string): void;
+  /** The attempt at a deployment has failed. */
+  failed(status: number, message: string, deploymentId: string): void;
   coolingDown(deploymentId: string, until: number): void;
   end(end: TracedEnd): void;
   /** Ends a call without an outcome: it was rejected, or its client left before a provider was called. No effect after `end`. */

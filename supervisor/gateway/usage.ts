@@ -34,6 +34,8 @@ export const keyUsage = z.looseObject({
       api_requests: z.number(),
       failed_requests: z.number(),
       total_tokens: z.number(),
+      /** Missing in answers of older gateways. */
+      saved: z.number().default(0),
     }),
   ),
   start_date: z.string(),

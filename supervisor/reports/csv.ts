@@ -44,6 +44,7 @@ const SPEND_COLUMNS = [
   "unpriced",
   "prompt_tokens",
   "completion_tokens",
+  "cached_tokens",
   "previous_spend",
   "share",
 ] as const;
@@ -116,6 +117,7 @@ function sumsOf(sums: Sums): readonly number[] {
     sums.unpriced,
     sums.promptTokens,
     sums.completionTokens,
+    sums.cachedTokens,
   ];
 }
 

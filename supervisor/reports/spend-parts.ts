@@ -10,6 +10,7 @@ import {
   type PeriodUnit,
 } from "./period.ts";
 import type { SpendReport } from "./spend-report.ts";
+import type { Sums } from "./sums.ts";
 
 // Shared by the page of a report and the console's spend page.
 
@@ -62,9 +63,9 @@ export function figuresOf(
       note: `${grouped(totals.promptTokens)} tokens in, ${grouped(totals.completionTokens)} out`,
     },
     {
-      name: "Saved by the cache",
+      name: "Saved by caches",
       value: money(totals.saved),
-      note: `${grouped(totals.cacheHits)} answers, ${share(totals.cacheHits)}`,
+      note: `${grouped(totals.cacheHits)} answers, ${share(totals.cacheHits)}; ${cachedInput(totals)}`,
     },
     {
       name: "Failed",
@@ -78,6 +79,12 @@ export function figuresOf(
         totals.unpriced === 0 ? "all calls were priced" : "they count as free",
     },
   ];
+}
+
+function cachedInput({ cachedTokens, promptTokens }: Sums): string {
+  return promptTokens === 0
+    ? "no input"
+    : `${percent(cachedTokens / promptTokens)} of the input read from caches of providers`;
 }
 
 /** Column headers of steps. */

@@ -1,7 +1,7 @@
 /** Sums of the calls of some days. Money in dollars. */
 export interface Sums {
   readonly spend: number;
-  /** Cost that answers from the cache have saved. */
+  /** Cost that answers from the cache have saved, and the caches of providers for prompts; negative where writing to these cost more. */
   readonly saved: number;
   readonly requests: number;
   readonly failed: number;
@@ -9,6 +9,8 @@ export interface Sums {
   readonly cacheHits: number;
   readonly unpriced: number;
   readonly promptTokens: number;
+  /** Of them: read from caches of providers. */
+  readonly cachedTokens: number;
   readonly completionTokens: number;
 }
 
@@ -21,6 +23,7 @@ export const noSums: Sums = {
   cacheHits: 0,
   unpriced: 0,
   promptTokens: 0,
+  cachedTokens: 0,
   completionTokens: 0,
 };
 
@@ -28,7 +31,7 @@ export const noSums: Sums = {
 export const SUM_COLUMNS = `
   sum(spend)::text AS spend, sum(saved)::text AS saved, sum(requests)::text AS requests, sum(failed)::text AS failed,
   sum(interrupted)::text AS interrupted, sum(cache_hits)::text AS cache_hits, sum(unpriced)::text AS unpriced,
-  sum(prompt_tokens)::text AS prompt_tokens, sum(completion_tokens)::text AS completion_tokens`;
+  sum(prompt_tokens)::text AS prompt_tokens, sum(completion_tokens)::text AS completion_tokens, sum(cached_tokens)::text AS cached_tokens`;
 
 export function sumsIn(row: Readonly<Record<string, unknown>>): Sums {
   const number = (name: string) => Number(row[name] ?? 0);
@@ -41,6 +44,7 @@ export function sumsIn(row: Readonly<Record<string, unknown>>): Sums {
     cacheHits: number("cache_hits"),
     unpriced: number("unpriced"),
     promptTokens: number("prompt_tokens"),
+    cachedTokens: number("cached_tokens"),
     completionTokens: number("completion_tokens"),
   };
 }
@@ -56,6 +60,7 @@ export function addUp(all: Iterable<Sums>): Sums {
     sum.cacheHits += each.cacheHits;
     sum.unpriced += each.unpriced;
     sum.promptTokens += each.promptTokens;
+    sum.cachedTokens += each.cachedTokens;
     sum.completionTokens += each.completionTokens;
   }
   return { ...sum, spend: exact(sum.spend), saved: exact(sum.saved) };

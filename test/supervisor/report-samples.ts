@@ -18,6 +18,7 @@ const nothing: Sums = {
   cacheHits: 0,
   unpriced: 0,
   promptTokens: 0,
+  cachedTokens: 0,
   completionTokens: 0,
 };
 
@@ -34,6 +35,7 @@ function payer(name: string, spend: number, total: number): Payer {
     unpriced: 0,
     cacheHits: Math.round(requests / 9),
     promptTokens: requests * 410,
+    cachedTokens: requests * 290,
     completionTokens: requests * 180,
     previous: spend * 1.13,
     share: spend / total,
@@ -90,6 +92,7 @@ export function usualSpend(
       cacheHits: 2_107,
       unpriced: 12,
       promptTokens: 7_201_330,
+      cachedTokens: 5_094_110,
       completionTokens: 2_906_112,
     },
     previous: { ...nothing, spend: spend * 1.13, requests: 20_700 },

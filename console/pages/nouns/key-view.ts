@@ -51,7 +51,7 @@ export function viewKey(facts: KeyFacts) {
 
 /** How the calls go. */
 function viewFigures({ key, usage, refusals, calls }: KeyFacts) {
-  const sum = (field: "api_requests" | "failed_requests") =>
+  const sum = (field: "api_requests" | "failed_requests" | "saved") =>
     usage.by_model.reduce((all, each) => all + each[field], 0);
   const [all, failed] = [sum("api_requests"), sum("failed_requests")];
   const latency = latencyOf(calls);
@@ -69,6 +69,12 @@ function viewFigures({ key, usage, refusals, calls }: KeyFacts) {
               key: key.token,
               from: usage.start_date,
             }),
+    },
+    {
+      name: "Saved by caches",
+      value: money(sum("saved")),
+      note: "answers and prompts",
+      href: null,
     },
     {
       name: "Latency",

@@ -15,6 +15,7 @@ export const COLUMN_KEYS = [
   "unpriced",
   "promptTokens",
   "completionTokens",
+  "cachedTokens",
 ] as const;
 export type ColumnKey = (typeof COLUMN_KEYS)[number];
 
@@ -35,6 +36,7 @@ export const FIGURE_COLUMNS: readonly Column[] = [
   { key: "unpriced", label: "Unpriced", write: grouped },
   { key: "promptTokens", label: "Tokens in", write: grouped },
   { key: "completionTokens", label: "Tokens out", write: grouped },
+  { key: "cachedTokens", label: "Tokens cached", write: grouped },
 ];
 
 /** Filters ranked rows by name and sorts them; days are sorted by id. */

@@ -12,7 +12,7 @@ export interface MonthSpend {
   readonly calls: number;
   readonly failed: number;
   readonly cached: number;
-  /** Dollars that answers from the cache would have cost. */
+  /** Dollars that caches have saved. */
   readonly saved: number;
   /** Day of the month, alias, dollars. */
   readonly days: readonly {

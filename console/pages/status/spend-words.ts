@@ -68,7 +68,7 @@ function viewMonth(month: MonthSpend, at: number, timeZone: string) {
       {
         name: "Answered from cache",
         value: percent(share(month.cached, month.calls)),
-        note: `about ${money(month.saved)} saved`,
+        note: `about ${money(month.saved)} saved by caches`,
       },
     ],
     chart: drawDays(month.days),

@@ -71,7 +71,7 @@ const cacheHits = report(
   "GET /global/activity/cache_hits",
   {
     summary:
-      "Get the hits of the response cache by day, and the spend they saved.",
+      "Get the hits of the response cache by day, and what caches saved, those of providers for prompts included.",
     answer: z.object({
       daily_data: z.array(
         z.object({

@@ -40,6 +40,7 @@ const used = {
   failed_requests: out.count,
   total_tokens: out.count,
   cache_hits: out.count,
+  saved: out.dollars,
 } as const;
 
 export const ownUsage = z

@@ -110,7 +110,7 @@ async function ownDays(admin: Admin, range: DayRange): Promise<Conditions> {
 }
 
 const USED = `sum(spend) AS spend, sum(requests)::bigint AS api_requests, sum(failed)::bigint AS failed_requests,
-  sum(prompt_tokens + completion_tokens)::bigint AS total_tokens, sum(cache_hits)::bigint AS cache_hits`;
+  sum(prompt_tokens + completion_tokens)::bigint AS total_tokens, sum(cache_hits)::bigint AS cache_hits, sum(saved) AS saved`;
 
 async function usedOf(
   admin: Admin,

@@ -3,10 +3,11 @@ import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
-import type { CallKind } from "../../calls/call.ts";
+import { forwardedOf, type CallKind } from "../../calls/call.ts";
+import { countTokensOf } from "../../calls/count-tokens.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
-import { countAnswer, messagesShape } from "../../dialects/messages.ts";
+import { messagesShape } from "../../dialects/messages.ts";
 import { route } from "../route.ts";
 import { anthropicMessage } from "./call-answers.ts";
 import { callRoute, numberOf } from "./chat.ts";
@@ -50,21 +51,28 @@ const countBody = z.looseObject({
 export const countTokens = route(
   "POST /v1/messages/count_tokens",
   {
-    summary: "Count the tokens of a prompt without calling a provider.",
+    summary:
+      "Count the tokens of a prompt: by the provider where it counts them (Anthropic, at no cost), else by an estimate, which says so.",
     input: countBody,
-    answer: z.looseObject({ input_tokens: out.count }),
+    answer: z.looseObject({
+      input_tokens: out.count,
+      /** Only in an estimate. */
+      estimated: z.literal(true).optional(),
+    }),
   },
   async (gateway, request) => {
     const caller = callerOf(request);
     authorizeRoute(caller, "POST /v1/messages/count_tokens");
     const group = authorizeModel(gateway, caller, modelOf(request));
     const body = validateBody(countBody, request.body);
-    const [deployment] = group.deployments;
-    const model = deployment?.baseModel ?? deployment?.model ?? group.alias;
-    const counted = gateway.tokens.countChat(body, model);
-    const margin =
-      deployment === undefined ? 1 : gateway.tokens.margin(deployment);
-    return countAnswer(Math.ceil(counted * margin));
+    const forwarded = forwardedOf(request);
+    return countTokensOf(gateway, {
+      id: request.id,
+      caller,
+      group,
+      body,
+      forwarded,
+    });
   },
   { errorBody: messagesShape.errorBody, alsoAt: ["/messages/count_tokens"] },
 );

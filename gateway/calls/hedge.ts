@@ -1,0 +1,218 @@
+import { usageOf } from "../tokens/usage.ts";
+import type { Gateway } from "../gateway.ts";
+import { UpstreamFailure } from "../providers/failure.ts";
+import type { StreamClient } from "../providers/stream-start.ts";
+import type { Route, Target } from "../routing/route.ts";
+import { admitSecond } from "./admit.ts";
+import { OUTRUN } from "./attempt.ts";
+import type { Call } from "./call.ts";
+import {
+  endUnread,
+  sendAttempt,
+  type Answered,
+  type AttemptPorts,
+  type Sent,
+} from "./send-attempt.ts";
+
+/** A deployment for a call, and the call as it is sent there. */
+export interface Chosen {
+  readonly target: Target;
+  readonly sent: Sent;
+}
+
+export interface Failed extends Chosen {
+  readonly failure: UpstreamFailure;
+}
+
+/** How the attempts at one place of the route ended: with the first answer, or the last failure. */
+export type Ended =
+  (Chosen & { readonly answer: Answered; abort(): void }) | Failed;
+
+type Ports = AttemptPorts & Pick<Gateway, "limits" | "tokens">;
+
+export interface HedgeOptions {
+  readonly route: Route;
+  readonly client: StreamClient | null;
+  /** Attempts of the call that failed before. */
+  attemptsBefore(): number;
+  /** The call as it is sent to another deployment. Throws where that does not support it. */
+  sendTo(target: Target): Sent;
+  giveBack(target: Target): void;
+  /** An attempt has failed or was cancelled, and another one of the call continues. */
+  onLost(lost: Failed): void;
+}
+
+/**
+ * Sends a call to a deployment and, where that has not begun to answer within its `hedge_after`, to a second one of the same
+ * alias, if the budgets of the payers allow both. The first answer counts; the other attempt is cancelled.
+ */
+export async function attemptHedged(
+  gateway: Ports,
+  call: Call,
+  chosen: Chosen,
+  options: HedgeOptions,
+): Promise<Ended> {
+  const { deployment, group } = chosen.target;
+  const { hedgeAfterMs } = deployment;
+  if (
+    hedgeAfterMs === null ||
+    group.deployments.length < 2 ||
+    // What callers pay for themselves is not doubled.
+    call.ownAccess
+  ) {
+    return start(gateway, call, chosen, options, null).ended;
+  }
+  const race = new AbortController();
+  const first = start(gateway, call, chosen, options, race.signal);
+  const early = await within(first.ended, hedgeAfterMs);
+  if (early !== null || gateway.underWay.aborted()) {
+    return first.ended;
+  }
+  const other = await chooseOther(gateway, call, chosen, first, options);
+  if (other === null) {
+    return first.ended;
+  }
+  const second = start(gateway, call, other, options, race.signal);
+  gateway.underWay.endsBy(call.id, () => {
+    first.abort();
+    second.abort();
+  });
+  try {
+    return await firstAnswer(gateway, race, [first, second], options);
+  } finally {
+    race.abort();
+  }
+}
+
+interface Running {
+  readonly ended: Promise<Ended>;
+  abort(): void;
+}
+
+function start(
+  gateway: Ports,
+  call: Call,
+  { target, sent }: Chosen,
+  { client, attemptsBefore }: HedgeOptions,
+  hedge: AbortSignal | null,
+): Running {
+  const aborter = new AbortController();
+  const abort = () => aborter.abort();
+  gateway.underWay.endsBy(call.id, abort);
+  const ended = sendAttempt(gateway, {
+    sent,
+    target,
+    attemptsBefore: attemptsBefore(),
+    aborter,
+    client,
+    hedge,
+  }).then(
+    (answer): Ended => ({ target, sent, answer, abort }),
+    (failure: unknown): Ended => {
+      if (failure instanceof UpstreamFailure) {
+        return { target, sent, failure };
+      }
+      throw failure;
+    },
+  );
+  // Of two attempts one may be left without a listener.
+  ended.catch(() => undefined);
+  return { ended, abort };
+}
+
+/** null: it has not ended by then. */
+async function within(
+  ended: Promise<Ended>,
+  ms: number,
+): Promise<Ended | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = setTimeout(() => late.resolve(null), ms);
+  try {
+    return await Promise.race([ended, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A second deployment; null: there is none, the payers' budgets do not allow it, or the first attempt has ended meanwhile. */
+async function chooseOther(
+  gateway: Ports,
+  call: Call,
+  { target, sent }: Chosen,
+  first: Running,
+  { route, sendTo, giveBack }: HedgeOptions,
+): Promise<Chosen | null> {
+  let isLate = false;
+  const choosing = (async () => {
+    const other = await route.beside(target);
+    if (other === null) {
+      return null;
+    }
+    try {
+      const otherSent = sendTo(other);
+      if (
+        !isLate &&
+        (await admitSecond(gateway, call, sent.call, target.group)) &&
+        !isLate
+      ) {
+        return { target: other, sent: otherSent };
+      }
+    } catch {
+      // A deployment that does not support the call, or limits that cannot be checked: the first attempt continues alone.
+    }
+    giveBack(other);
+    return null;
+  })();
+  const ended = first.ended.then(async (early) => {
+    isLate = true;
+    // After a failure the route goes on, one choice after the other.
+    return "failure" in early ? choosing.then(() => null) : null;
+  });
+  return Promise.race([ended, choosing]);
+}
+
+async function firstAnswer(
+  gateway: Ports,
+  race: AbortController,
+  [first, second]: readonly [Running, Running],
+  { onLost }: HedgeOptions,
+): Promise<Ended> {
+  const indexed = [first, second].map(async ({ ended }, index) => ({
+    ended: await ended,
+    other: index === 0 ? second : first,
+  }));
+  const { ended, other } = await Promise.race(indexed);
+  if ("failure" in ended) {
+    onLost(ended);
+    return other.ended;
+  }
+  race.abort();
+  const lost = await other.ended;
+  onLost("failure" in lost ? lost : cancelled(gateway, lost));
+  return ended;
+}
+
+/** An answer that came too late to be used: it is charged nevertheless. */
+function cancelled(
+  gateway: Pick<Gateway, "tokens">,
+  { target, sent, answer, abort }: Extract<Ended, { answer: Answered }>,
+): Failed {
+  const failure = new UpstreamFailure(
+    OUTRUN,
+    "not used: another deployment of the call answered first",
+  );
+  failure.byRequest = true;
+  failure.mayBeCharged = true;
+  if (answer.kind === "whole") {
+    const { facts } = answer.translation.answer(answer.body);
+    failure.usage = usageOf(
+      gateway.tokens,
+      sent.call,
+      target.deployment,
+      facts,
+    );
+  } else {
+    endUnread({ body: answer.body, abort });
+  }
+  return { target, sent, failure };
+}

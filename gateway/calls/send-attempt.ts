@@ -1,0 +1,231 @@
+import type { Gateway } from "../gateway.ts";
+import { UpstreamFailure } from "../providers/failure.ts";
+import type { ProviderCall } from "../providers/provider-call.ts";
+import type { StreamedAnswer } from "../providers/streamed-answer.ts";
+import type { StreamClient } from "../providers/stream-start.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import type { Target } from "../routing/route.ts";
+import { OUTRUN } from "./attempt.ts";
+import type { Call } from "./call.ts";
+import { withChatInstead } from "./chat-instead.ts";
+import { headerCounter } from "./litellm-counts.ts";
+import { mockAnswer } from "./mock.ts";
+import { endWith, isLost } from "./race.ts";
+import { traceAttempt, withTraceContext } from "./trace.ts";
+import type { Translation } from "./translation.ts";
+
+/** A call as it is sent to one deployment. */
+export interface Sent {
+  readonly call: Call;
+  readonly translation: Translation;
+}
+
+/** An answer of a deployment: whole, or one that is still arriving. */
+export type Answered = {
+  readonly translation: Translation;
+  readonly contentType: string;
+} & (
+  | { readonly kind: "whole"; readonly body: Buffer }
+  | ({ readonly kind: "stream" | "bytes" } & Pick<
+      StreamedAnswer,
+      "body" | "chunks"
+    >)
+);
+
+export interface AttemptOptions {
+  readonly sent: Sent;
+  readonly target: Target;
+  /** Failed ones of this call. */
+  readonly attemptsBefore: number;
+  /** Ends the attempt, and later the answer that arrives. */
+  readonly aborter: AbortController;
+  /** It waits for a stream; null: none does. */
+  readonly client: StreamClient | null;
+  /** Aborted when another attempt of the call has answered first; null: there is only this one. */
+  readonly hedge: AbortSignal | null;
+}
+
+export type AttemptPorts = Pick<
+  Gateway,
+  "config" | "metrics" | "providers" | "router" | "underWay"
+>;
+
+/** Sends a call to one deployment. Throws {@link UpstreamFailure}. */
+export async function sendAttempt(
+  gateway: AttemptPorts,
+  {
+    sent: { call, translation },
+    target,
+    attemptsBefore,
+    aborter,
+    client,
+    hedge,
+  }: AttemptOptions,
+): Promise<Answered> {
+  const { deployment } = target;
+  const { signal } = aborter;
+  traceAttempt(call, target);
+  const mocked = mockAnswer(call, target, attemptsBefore);
+  if (mocked !== null) {
+    return { ...mocked, translation };
+  }
+  const { observations } = gateway.router;
+  const startedAt = performance.now();
+  let latencyMs: number | null = null;
+  observations.started(deployment.id);
+  const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
+  const deadline = startDeadline(deadlineAt, aborter);
+  const races = [call.race, hedge];
+  const leaveRaces = endWith(races, aborter);
+  try {
+    const send = (used: Translation): Promise<Answered> =>
+      answerTo(
+        gateway,
+        call,
+        used,
+        { ...requestOf(gateway, call, deployment, used), signal },
+        client,
+      );
+    const read = await withChatInstead(
+      gateway,
+      call,
+      deployment,
+      translation,
+      send,
+    );
+    latencyMs = performance.now() - startedAt;
+    return read;
+  } catch (error) {
+    const failure = !aborter.signal.aborted
+      ? error
+      : gateway.underWay.aborted()
+        ? stopped(error)
+        : isLost(races)
+          ? outrun(call, error)
+          : outOfTime(call, deployment, deadlineAt, error);
+    throw call.ownAccess ? ofOwnAccess(failure) : failure;
+  } finally {
+    clearTimeout(deadline);
+    leaveRaces();
+    observations.ended(deployment.id, latencyMs);
+  }
+}
+
+function requestOf(
+  gateway: Pick<Gateway, "metrics">,
+  call: Call,
+  deployment: PricedDeployment,
+  { path, headers, body, error }: Translation,
+): Omit<ProviderCall, "signal"> {
+  return {
+    ...headerCounter(gateway, call, deployment),
+    deployment,
+    path,
+    headers: withTraceContext(call, deployment, headers),
+    callId: call.id,
+    body: body(),
+    error,
+  };
+}
+
+async function answerTo(
+  { providers }: Pick<Gateway, "providers">,
+  { stream, kind }: Call,
+  translation: Translation,
+  request: ProviderCall,
+  client: StreamClient | null,
+): Promise<Answered> {
+  if (stream) {
+    const answer = await providers.stream(request, client);
+    return { kind: "stream", translation, ...answer };
+  }
+  if (kind.bytes === true) {
+    const answer = await providers.bytes(request);
+    return { kind: "bytes", translation, ...answer };
+  }
+  return { kind: "whole", translation, ...(await providers.ask(request)) };
+}
+
+/** A caller's wrong key or address says nothing about the deployment. */
+function ofOwnAccess(error: unknown): unknown {
+  if (error instanceof UpstreamFailure) {
+    error.byRequest = true;
+  }
+  return error;
+}
+
+function outOfTime(
+  call: Call,
+  deployment: PricedDeployment,
+  deadlineAt: number | null,
+  error: unknown,
+): UpstreamFailure {
+  const failure = new UpstreamFailure(
+    408,
+    `${deployment.apiBase} did not answer within the call's time limit: set a longer timeout`,
+  );
+  failure.byRequest =
+    call.options.timeoutMs !== null && deadlineAt === call.deadlineAt;
+  keepCharge(failure, error);
+  return failure;
+}
+
+function stopped(error: unknown): UpstreamFailure {
+  const failure = new UpstreamFailure(
+    503,
+    "the gateway is stopping and could not wait for the answer: try again",
+  );
+  failure.byRequest = true;
+  keepCharge(failure, error);
+  return failure;
+}
+
+function outrun({ race }: Call, error: unknown): UpstreamFailure {
+  const reason =
+    race?.aborted === true
+      ? String(race.reason)
+      : "another deployment of the call answered first";
+  const failure = new UpstreamFailure(OUTRUN, `cancelled: ${reason}`);
+  failure.byRequest = true;
+  keepCharge(failure, error);
+  return failure;
+}
+
+/** The provider received the whole call and may charge for it, or has reported what it used. */
+function keepCharge(failure: UpstreamFailure, error: unknown): void {
+  if (error instanceof UpstreamFailure) {
+    failure.mayBeCharged = error.mayBeCharged;
+    failure.usage = error.usage;
+  }
+}
+
+/** The call's deadline or the `request_timeout` of the attempt, whichever is earlier. */
+function deadlineOf(call: Call, attemptMs: number | null): number | null {
+  if (attemptMs === null) {
+    return call.deadlineAt;
+  }
+  return Math.min(call.deadlineAt ?? Infinity, Date.now() + attemptMs);
+}
+
+/** Sets a timer only if there is a deadline. */
+function startDeadline(
+  deadlineAt: number | null,
+  aborter: AbortController,
+): NodeJS.Timeout | undefined {
+  if (deadlineAt === null) {
+    return undefined;
+  }
+  return setTimeout(
+    () => aborter.abort(),
+    Math.max(0, deadlineAt - Date.now()),
+  );
+}
+
+/** Stops an answer that nobody reads. Without a listener an error of its body would end the process. */
+export function endUnread({
+  body,
+  abort,
+}: Pick<StreamedAnswer, "body"> & { abort(): void }): void {
+  body.on("error", () => undefined).destroy();
+  abort();
+}
