@@ -7,6 +7,8 @@ export interface Dialect {
   readonly instructionRole: "developer" | "system";
   /** Whether `top_k` is supported. */
   readonly topK: boolean;
+  /** Instructions are accepted as the first message only. */
+  readonly leadingInstructions: boolean;
   /** Whether an effort may be sent: other models reject it. */
   readonly reasoning: boolean;
   /** Whether messages may contain files, such as PDF documents. */
@@ -41,11 +43,14 @@ export function reasons(deployment: PricedDeployment): boolean {
 
 export function dialectOf(deployment: PricedDeployment): Dialect {
   const strict =
-    deployment.providerName === "openai" || deployment.provider === "azure";
+    (deployment.providerName === "openai" && deployment.local !== true) ||
+    deployment.provider === "azure";
   return {
     maxTokens: strict ? "max_completion_tokens" : "max_tokens",
     instructionRole: strict ? "developer" : "system",
     topK: !strict && deployment.provider !== "gemini",
+    // Those of Anthropic and Gemini are collected by their own translation.
+    leadingInstructions: !strict && deployment.provider === "openai",
     reasoning: reasons(deployment),
     files: !WITHOUT_FILES.has(deployment.providerName),
   };

@@ -13,6 +13,7 @@ import {
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
+import { leadingInstructions } from "./leading-instructions.ts";
 import { chatMessages } from "./messages-content.ts";
 
 /** OpenAI rejects longer ids of end users. */
@@ -35,12 +36,15 @@ export function chatBodyOf(
   if (body["top_k"] != null && !dialect.topK) {
     lack("top_k");
   }
+  const messages = [
+    ...systemMessages(body["system"]),
+    ...chatMessages(messagesIn(body), lack, dialect.files),
+  ];
   const chat = present({
     model: body.model,
-    messages: [
-      ...systemMessages(body["system"]),
-      ...chatMessages(messagesIn(body), lack, dialect.files),
-    ],
+    messages: dialect.leadingInstructions
+      ? leadingInstructions(messages)
+      : messages,
     [dialect.maxTokens]: body["max_tokens"],
     temperature: body["temperature"],
     top_p: body["top_p"],

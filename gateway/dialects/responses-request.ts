@@ -13,6 +13,7 @@ import {
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
+import { leadingInstructions } from "./leading-instructions.ts";
 import { inputMessages } from "./responses-input.ts";
 
 /** Parameters with the same meaning in both shapes. */
@@ -41,16 +42,19 @@ export function chatBodyOf(
   if ((numberOf(body["top_logprobs"]) ?? 0) > 0) {
     lack("top_logprobs");
   }
+  const messages = [
+    ...(typeof body["instructions"] === "string"
+      ? [{ role: dialect.instructionRole, content: body["instructions"] }]
+      : []),
+    ...inputMessages(body["input"], dialect, lack),
+  ];
   const chat = present({
     ...Object.fromEntries(
       Object.entries(body).filter(([name]) => SAME.includes(name)),
     ),
-    messages: [
-      ...(typeof body["instructions"] === "string"
-        ? [{ role: dialect.instructionRole, content: body["instructions"] }]
-        : []),
-      ...inputMessages(body["input"], dialect, lack),
-    ],
+    messages: dialect.leadingInstructions
+      ? leadingInstructions(messages)
+      : messages,
     [dialect.maxTokens]: body["max_output_tokens"],
     tools: tools.length === 0 ? null : tools,
     tool_choice: tools.length === 0 ? null : choiceOf(body, lack),
