@@ -2,9 +2,10 @@
 # Builds programs that test machines cannot download from their published Go modules, and prints the directory whose bin/ contains
 # them: the pulumi command, the Caddy named in infra/images/images.ts, for the edge's stand-in image, and a Kubernetes cluster with
 # Helm and CoreDNS. Idempotent; the output is outside the clone. The first build takes about 12, 3 and 17 minutes on one core.
-# `python` installs the packages of test/clients/requirements.txt, and its directory is python/ in the one printed.
+# `python` installs the packages of test/clients/requirements.txt, and its directory is python/ in the one printed. `agents` installs
+# the programs of test/agents/programs from npm and PyPI (2 GB) below agents/.
 #
-# usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python]       all but python by default
+# usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python] [agents]       the first five by default
 #
 # Only pulumi's engine: the Node language host and the docker and postgresql plugins are not available as Go modules, so tests use
 # doubles of them (test/infra/doubles).
@@ -63,14 +64,27 @@ build_kube() {
 }
 
 # Only wheels: nothing that a package brings runs before a test imports it.
-install_python() {
-  rm -rf "$out/python"
-  python3 -m venv "$out/python"
-  nice "$out/python/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --no-compile \
-    -r "$requirements"
+install_python() { # directory requirements
+  rm -rf "$1"
+  python3 -m venv "$1"
+  nice "$1/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --no-compile -r "$2"
+}
+
+# The programs of package-lock.json, with the scripts that package.json allows. Not by `npm ci`: the lock lacks OpenCode's packages for
+# systems other than that on which it was written.
+install_agents() {
+  rm -rf "$out/agents/npm"
+  mkdir -p "$out/agents/npm"
+  cp "$agents"/package.json "$agents"/package-lock.json "$out/agents/npm"
+  nice npm install --prefix "$out/agents/npm" --no-audit --no-fund --loglevel error >&2
+}
+
+require_python() {
+  command -v python3 >/dev/null || { log "Python 3.10 or newer is required: install python3 and python3-venv"; exit 1; }
 }
 
 requirements=$here/../test/clients/requirements.txt
+agents=$here/../test/agents/programs
 caddy=$(sed -nE 's|.*library/caddy:([0-9.]+).*|\1|p' "$here/../infra/images/images.ts")
 
 mkdir -p "$out/bin"
@@ -83,10 +97,18 @@ for program in "$@"; do
     coredns) install github.com/coredns/coredns@v1.15.0 ;;
     helm) install helm.sh/helm/v3/cmd/helm@v3.22.0 ;;
     python)
-      command -v python3 >/dev/null || { log "Python 3.10 or newer is required: install python3 and python3-venv"; exit 1; }
-      once python/bin/python3 "$(python3 --version && cat "$requirements")" install_python
+      require_python
+      once python/bin/python3 "$(python3 --version && cat "$requirements")" install_python "$out/python" "$requirements"
       ;;
-    *) log "usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python]"; exit 2 ;;
+    agents)
+      require_python
+      once agents/npm/node_modules/.bin/claude "$(cat "$agents"/package{,-lock}.json)" install_agents
+      for name in aider llm; do
+        once "agents/$name/bin/$name" "$(python3 --version && cat "$agents/$name.txt")" \
+          install_python "$out/agents/$name" "$agents/$name.txt"
+      done
+      ;;
+    *) log "usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python] [agents]"; exit 2 ;;
   esac
 done
 echo "$out"

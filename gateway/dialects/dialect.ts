@@ -50,7 +50,8 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
     instructionRole: strict ? "developer" : "system",
     topK: !strict && deployment.provider !== "gemini",
     // Those of Anthropic and Gemini are collected by their own translation.
-    leadingInstructions: !strict && deployment.provider === "openai",
+    leadingInstructions:
+      !strict && !["anthropic", "gemini"].includes(deployment.provider),
     reasoning: reasons(deployment),
     files: !WITHOUT_FILES.has(deployment.providerName),
   };

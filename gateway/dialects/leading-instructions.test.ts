@@ -3,7 +3,11 @@ import { testDeployment } from "../providers/stream-fixture.ts";
 import { messagesShape } from "./messages.ts";
 import { responsesShape } from "./responses.ts";
 
-const RUNNER = testDeployment({ providerName: "ollama", model: "qwen3:8b" });
+const RUNNER = testDeployment({
+  provider: "ollama",
+  providerName: "ollama",
+  model: "qwen3:8b",
+});
 /** An OpenAI-compatible server on one's own machines, configured as `openai/…`. */
 const LOCAL = testDeployment({ model: "openai/gpt-oss-20b", local: true });
 const OPENAI = testDeployment({ model: "gpt-5-mini" });
@@ -86,7 +90,10 @@ test("OpenAI's models get instructions where the client put them", () => {
 });
 
 test("only instructions are still a conversation", () => {
-  const request = { model: "alias", input: [{ role: "system", content: "Go" }] };
+  const request = {
+    model: "alias",
+    input: [{ role: "system", content: "Go" }],
+  };
   expect(
     responsesShape.chatBody(request, RUNNER).body["messages"],
   ).toMatchObject([{ role: "system", content: "Go" }]);

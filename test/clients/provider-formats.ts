@@ -16,7 +16,7 @@ import {
   type ProviderFormat,
 } from "./formats/format.ts";
 import { geminiChat } from "./formats/gemini.ts";
-import { event, openaiChat, USAGE } from "./formats/openai-chat.ts";
+import { chatUsage, event, openaiChat } from "./formats/openai-chat.ts";
 import { openaiResponses } from "./formats/openai-responses.ts";
 import {
   MOCK,
@@ -220,7 +220,7 @@ function completion({ model }: Json): Json {
     choices: [
       { index: 0, text: MOCK.text, logprobs: null, finish_reason: "stop" },
     ],
-    usage: USAGE,
+    usage: chatUsage(MOCK),
   };
 }
 

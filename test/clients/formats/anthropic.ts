@@ -5,21 +5,27 @@ import {
   type Json,
   type ProviderFormat,
 } from "./format.ts";
-import { MOCK, type ModelRequest, type ModelReply } from "./mock-model.ts";
+import {
+  MOCK,
+  type MockUsage,
+  type ModelReply,
+  type ModelRequest,
+} from "./mock-model.ts";
 
-const { inputTokens, cachedTokens, outputTokens } = MOCK;
 const SIGNATURE = "EqQBCgIYAhIM1gbcDa9GJwZA2b3h";
 
-const INPUT_USAGE = {
-  input_tokens: inputTokens - cachedTokens,
-  cache_creation_input_tokens: 0,
-  cache_read_input_tokens: cachedTokens,
-  cache_creation: {
-    ephemeral_5m_input_tokens: 0,
-    ephemeral_1h_input_tokens: 0,
-  },
-  service_tier: "standard",
-};
+function inputUsage({ inputTokens, cachedTokens }: MockUsage): Json {
+  return {
+    input_tokens: inputTokens - cachedTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cachedTokens,
+    cache_creation: {
+      ephemeral_5m_input_tokens: 0,
+      ephemeral_1h_input_tokens: 0,
+    },
+    service_tier: "standard",
+  };
+}
 
 /** https://platform.claude.com/docs/en/api/messages */
 export const anthropicMessages: ProviderFormat = {
@@ -32,20 +38,24 @@ export const anthropicMessages: ProviderFormat = {
         : null,
   mistakeIn,
   parse,
-  answer: (reply, body) => ({
-    ...headOf(body),
-    content: blocksOf(reply),
-    stop_reason: stopOf(reply),
-    usage: { ...INPUT_USAGE, output_tokens: outputTokens },
-  }),
+  answer(reply, body) {
+    const usage = reply.usage ?? MOCK;
+    return {
+      ...headOf(body),
+      content: blocksOf(reply),
+      stop_reason: stopOf(reply),
+      usage: { ...inputUsage(usage), output_tokens: usage.outputTokens },
+    };
+  },
   *stream(reply, body) {
+    const usage = reply.usage ?? MOCK;
     yield event({
       type: "message_start",
       message: {
         ...headOf(body),
         content: [],
         stop_reason: null,
-        usage: { ...INPUT_USAGE, output_tokens: 1 },
+        usage: { ...inputUsage(usage), output_tokens: 1 },
       },
     });
     yield event({ type: "ping" });
@@ -59,7 +69,7 @@ export const anthropicMessages: ProviderFormat = {
     yield event({
       type: "message_delta",
       delta: { stop_reason: stopOf(reply), stop_sequence: null },
-      usage: { output_tokens: outputTokens },
+      usage: { output_tokens: usage.outputTokens },
     });
     yield event({ type: "message_stop" });
   },

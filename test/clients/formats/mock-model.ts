@@ -30,6 +30,15 @@ export interface ModelReply {
   /** In the pieces in which it is streamed. */
   readonly text: readonly string[];
   readonly calls: readonly MockToolCall[];
+  /** By default that of `MOCK`. */
+  readonly usage?: MockUsage;
+}
+
+/** `inputTokens` includes `cachedTokens`. */
+export interface MockUsage {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
 }
 
 export interface MockToolCall {

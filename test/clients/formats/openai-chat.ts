@@ -1,18 +1,29 @@
 import { listOf, PROVIDER_SECRET, recordOf } from "./format.ts";
 import type { Json, ProviderFormat } from "./format.ts";
-import { MOCK, type ModelRequest, type ModelReply } from "./mock-model.ts";
+import {
+  MOCK,
+  type MockUsage,
+  type ModelReply,
+  type ModelRequest,
+} from "./mock-model.ts";
 
-const { inputTokens, cachedTokens, outputTokens } = MOCK;
 const ID = "chatcmpl-played";
 const CREATED = 1_763_720_000;
 
-export const USAGE = {
-  prompt_tokens: inputTokens,
-  completion_tokens: outputTokens,
-  total_tokens: inputTokens + outputTokens,
-  prompt_tokens_details: { cached_tokens: cachedTokens, audio_tokens: 0 },
-  completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
-};
+/** The field `usage` of an answer. */
+export function chatUsage({
+  inputTokens,
+  cachedTokens,
+  outputTokens,
+}: MockUsage): Json {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
+  };
+}
 
 /** https://platform.openai.com/docs/api-reference/chat */
 export const openaiChat: ProviderFormat = {
@@ -62,7 +73,7 @@ export const openaiChat: ProviderFormat = {
         finish_reason: finishOf(reply),
       },
     ],
-    usage: USAGE,
+    usage: chatUsage(reply.usage ?? MOCK),
     service_tier: "default",
     system_fingerprint: "fp_played",
   }),
@@ -104,7 +115,7 @@ export const openaiChat: ProviderFormat = {
     }
     yield delta({}, finishOf(reply));
     if (recordOf(body["stream_options"])["include_usage"] === true) {
-      yield chunk([], USAGE);
+      yield chunk([], chatUsage(reply.usage ?? MOCK));
     }
     yield "data: [DONE]\n\n";
   },

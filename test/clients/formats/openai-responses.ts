@@ -2,8 +2,6 @@ import { listOf, recordOf, type Json, type ProviderFormat } from "./format.ts";
 import { openaiChat } from "./openai-chat.ts";
 import { MOCK, type ModelRequest, type ModelReply } from "./mock-model.ts";
 
-const { inputTokens, cachedTokens, outputTokens } = MOCK;
-
 /** https://platform.openai.com/docs/api-reference/responses */
 export const openaiResponses: ProviderFormat = {
   ...openaiChat,
@@ -12,12 +10,12 @@ export const openaiResponses: ProviderFormat = {
       ? null
       : "Missing required parameter: 'input'.",
   parse,
-  answer: (reply, body) => responseOf(body, "completed", itemsOf(reply)),
+  answer: (reply, body) => responseOf(body, "completed", reply),
   *stream(reply, body) {
     let sequence = 0;
     const event = (type: string, fields: Json) =>
       `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence++, ...fields })}\n\n`;
-    const created = { response: responseOf(body, "in_progress", []) };
+    const created = { response: responseOf(body, "in_progress", null) };
     yield event("response.created", created);
     yield event("response.in_progress", created);
     for (const [output_index, item] of itemsOf(reply).entries()) {
@@ -74,7 +72,7 @@ export const openaiResponses: ProviderFormat = {
       yield event("response.output_item.done", { output_index, item });
     }
     yield event("response.completed", {
-      response: responseOf(body, "completed", itemsOf(reply)),
+      response: responseOf(body, "completed", reply),
     });
   },
 };
@@ -110,7 +108,12 @@ function itemsOf(reply: ModelReply): readonly Json[] {
   ];
 }
 
-function responseOf(body: Json, status: string, output: readonly Json[]): Json {
+function responseOf(
+  body: Json,
+  status: string,
+  reply: ModelReply | null,
+): Json {
+  const { inputTokens, cachedTokens, outputTokens } = reply?.usage ?? MOCK;
   return {
     id: "resp_played",
     object: "response",
@@ -120,22 +123,22 @@ function responseOf(body: Json, status: string, output: readonly Json[]): Json {
     incomplete_details: null,
     instructions: body["instructions"] ?? null,
     model: body["model"],
-    output,
+    output: reply === null ? [] : itemsOf(reply),
     parallel_tool_calls: true,
     tool_choice: "auto",
     tools: body["tools"] ?? [],
     text: { format: { type: "text" } },
     metadata: {},
     usage:
-      status === "completed"
-        ? {
+      reply === null
+        ? null
+        : {
             input_tokens: inputTokens,
             input_tokens_details: { cached_tokens: cachedTokens },
             output_tokens: outputTokens,
             output_tokens_details: { reasoning_tokens: 0 },
             total_tokens: inputTokens + outputTokens,
-          }
-        : null,
+          },
   };
 }
 

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  CODING_AGENTS,
+  runAgent,
+  writesFile,
+  type CodingAgent,
+} from "./coding-agents.ts";
+import { createPlace, type ProgramRun } from "./program.ts";
+import type { Script } from "./scripted-provider.ts";
+import { startAgentTestbed, type AgentTestbed } from "./testbed.ts";
+
+let testbed: AgentTestbed;
+
+beforeAll(async () => {
+  testbed = await startAgentTestbed();
+});
+afterAll(() => testbed?.stop());
+
+/** Runs an agent without retries of its own, by default in a turn that writes a file. */
+async function runFaulty(
+  agent: CodingAgent,
+  key: string,
+  script?: Script,
+): Promise<ProgramRun> {
+  const place = createPlace();
+  try {
+    testbed.provider.follow(script ?? writesFile(place));
+    return await runAgent(testbed, place, agent, {
+      key,
+      alias: "claude-sonnet",
+      withoutRetries: true,
+    });
+  } finally {
+    place.remove();
+  }
+}
+
+describe.each(CODING_AGENTS)("%s", (agent) => {
+  test("says that the budget is exhausted, and the provider gets no further call", async () => {
+    const key = await testbed.createKey({ max_budget: 0.000_01 });
+    const run = await runFaulty(agent, key);
+    expect(run.output).toContain("Budget has been exceeded!");
+    const after = testbed.provider.calls.length;
+    const again = await runFaulty(agent, key);
+    expect(again.output).toContain("Budget has been exceeded!");
+    expect(after).toBeGreaterThan(0);
+    expect(testbed.provider.calls).toEqual([]);
+  });
+
+  test("says that the provider is down, in the provider's words", async () => {
+    const key = await testbed.createKey();
+    const run = await runFaulty(agent, key, () => ({
+      status: 503,
+      message: "The model is down for maintenance.",
+    }));
+    expect(run.output).toContain(
+      "claude-sonnet: The model is down for maintenance.",
+    );
+    await testbed.expectExactLedger(key);
+  });
+});
