@@ -11,7 +11,7 @@ const MAY_IMPORT = {
 };
 const ROOMS = Object.keys(MAY_IMPORT);
 const TESTS =
-  "\\.(test|scenario|browser)\\.ts$|-(fixture|child)\\.ts$|/testing/";
+  "\\.(test|scenario|browser|agent)\\.ts$|-(fixture|child)\\.ts$|/testing/";
 
 /** Paths that installed units and releases start: each hands over to the room that it is in now. */
 const ENTRY_POINTS = "^supervisor/(cli/)?main\\.ts$";

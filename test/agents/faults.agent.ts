@@ -21,13 +21,14 @@ async function runFaulty(
   agent: CodingAgent,
   key: string,
   script?: Script,
+  alias = "claude-sonnet",
 ): Promise<ProgramRun> {
   const place = createPlace();
   try {
     testbed.provider.follow(script ?? writesFile(place));
     return await runAgent(testbed, place, agent, {
       key,
-      alias: "claude-sonnet",
+      alias,
       withoutRetries: true,
     });
   } finally {
@@ -59,3 +60,42 @@ describe.each(CODING_AGENTS)("%s", (agent) => {
     await testbed.expectExactLedger(key);
   });
 });
+
+/** Each has an alias to itself, which cools down. OpenCode waits instead, and cannot be told not to. */
+const NOT_WAITING = [
+  ["claude-code", "qwen-coder"],
+  ["codex", "gpt-oss"],
+] as const;
+
+test.each(NOT_WAITING)(
+  "%s says that its rate limit is reached",
+  async (agent) => {
+    const key = await testbed.createKey({ rpm_limit: 1 });
+    const run = await runFaulty(agent, key);
+    expect(run.output).toContain("429");
+    console.log(run.output);
+    expect(run.exitCode).toBe(1);
+    expect(testbed.provider.calls).toHaveLength(1);
+    await testbed.expectExactLedger(key);
+  },
+);
+
+test.each(NOT_WAITING)(
+  "%s says that %s is cooling down after the provider's 429, without asking the provider again",
+  async (agent, alias) => {
+    const key = await testbed.createKey();
+    const busy: Script = () => ({
+      status: 429,
+      message: "Too many requests.",
+      retryAfter: 60,
+    });
+    const first = await runFaulty(agent, key, busy, alias);
+    expect(first.output).toContain("429");
+    console.log(first.output);
+    const second = await runFaulty(agent, key, busy, alias);
+    expect(second.output).toContain("429");
+    console.log(second.output);
+    expect(second.exitCode).toBe(1);
+    expect(testbed.provider.calls).toEqual([]);
+  },
+);

@@ -11,6 +11,6 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     pool: "forks",
     // Each program takes hundreds of megabytes and a whole core at its start.
-    maxWorkers: 2,
+    maxWorkers: 1,
   },
 });
