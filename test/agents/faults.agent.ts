@@ -61,28 +61,39 @@ describe.each(CODING_AGENTS)("%s", (agent) => {
   });
 });
 
+/** Codex shows no more of a 429 than its status. */
+const CODEX_429 = "exceeded retry limit, last status: 429 Too Many Requests";
 /** Each has an alias to itself, which cools down. OpenCode waits instead, and cannot be told not to. */
 const NOT_WAITING = [
-  ["claude-code", "qwen-coder"],
-  ["codex", "gpt-oss"],
+  {
+    agent: "claude-code",
+    alias: "qwen-coder",
+    limited: "Rate limit reached for this key",
+    busy: "qwen-coder: Too many requests.",
+    cooling: "No deployment of qwen-coder is available",
+  },
+  {
+    agent: "codex",
+    alias: "gpt-oss",
+    limited: CODEX_429,
+    busy: CODEX_429,
+    cooling: CODEX_429,
+  },
 ] as const;
 
-test.each(NOT_WAITING)(
-  "%s says that its rate limit is reached",
-  async (agent) => {
+describe.each(NOT_WAITING)("$agent, without waiting,", (expected) => {
+  const { agent, alias } = expected;
+
+  test("says that its rate limit is reached", async () => {
     const key = await testbed.createKey({ rpm_limit: 1 });
     const run = await runFaulty(agent, key);
-    expect(run.output).toContain("429");
-    console.log(run.output);
+    expect(run.output).toContain(expected.limited);
     expect(run.exitCode).toBe(1);
     expect(testbed.provider.calls).toHaveLength(1);
     await testbed.expectExactLedger(key);
-  },
-);
+  });
 
-test.each(NOT_WAITING)(
-  "%s says that %s is cooling down after the provider's 429, without asking the provider again",
-  async (agent, alias) => {
+  test("says that an alias is cooling down after the provider's 429, and the provider is not asked again", async () => {
     const key = await testbed.createKey();
     const busy: Script = () => ({
       status: 429,
@@ -90,12 +101,10 @@ test.each(NOT_WAITING)(
       retryAfter: 60,
     });
     const first = await runFaulty(agent, key, busy, alias);
-    expect(first.output).toContain("429");
-    console.log(first.output);
+    expect(first.output).toContain(expected.busy);
     const second = await runFaulty(agent, key, busy, alias);
-    expect(second.output).toContain("429");
-    console.log(second.output);
+    expect(second.output).toContain(expected.cooling);
     expect(second.exitCode).toBe(1);
     expect(testbed.provider.calls).toEqual([]);
-  },
-);
+  });
+});

@@ -102,7 +102,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       const error = scripted as ScriptedError;
       return sendRefusal(response, format, error, error);
     }
-    const reply = { ...scripted, usage: call.usage };
+    const reply = { ...scripted, usage: call.usage, id: String(served) };
     if (body["stream"] !== true) {
       call.finished = true;
       return sendJson(response, 200, format.answer(reply, body));

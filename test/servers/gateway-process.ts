@@ -42,7 +42,7 @@ export interface GatewayProcessOptions {
 }
 
 const MAIN = fileURLToPath(new URL("../../gateway/main.ts", import.meta.url));
-const READY_WITHIN_MS = 30_000;
+const READY_WITHIN_MS = 90_000;
 const MAX_OUTPUT_CHARACTERS = 20_000;
 
 export async function createGatewayProcess(

@@ -41,7 +41,7 @@ export const anthropicMessages: ProviderFormat = {
   answer(reply, body) {
     const usage = reply.usage ?? MOCK;
     return {
-      ...headOf(body),
+      ...headOf(reply, body),
       content: blocksOf(reply),
       stop_reason: stopOf(reply),
       usage: { ...inputUsage(usage), output_tokens: usage.outputTokens },
@@ -52,7 +52,7 @@ export const anthropicMessages: ProviderFormat = {
     yield event({
       type: "message_start",
       message: {
-        ...headOf(body),
+        ...headOf(reply, body),
         content: [],
         stop_reason: null,
         usage: { ...inputUsage(usage), output_tokens: 1 },
@@ -84,9 +84,9 @@ function event(data: Json): string {
   return `event: ${String(data["type"])}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-function headOf(body: Json): Json {
+function headOf({ id = "played" }: ModelReply, body: Json): Json {
   return {
-    id: "msg_played",
+    id: `msg_${id}`,
     type: "message",
     role: "assistant",
     model: body["model"],

@@ -32,6 +32,8 @@ export interface ModelReply {
   readonly calls: readonly MockToolCall[];
   /** By default that of `MOCK`. */
   readonly usage?: MockUsage;
+  /** Makes the ids of answers differ. */
+  readonly id?: string;
 }
 
 /** `inputTokens` includes `cachedTokens`. */

@@ -7,7 +7,6 @@ import {
   type ModelRequest,
 } from "./mock-model.ts";
 
-const ID = "chatcmpl-played";
 const CREATED = 1_763_720_000;
 
 /** The field `usage` of an answer. */
@@ -44,7 +43,7 @@ export const openaiChat: ProviderFormat = {
   },
   parse: parseChat,
   answer: (reply, body) => ({
-    id: ID,
+    id: idOf(reply),
     object: "chat.completion",
     created: CREATED,
     model: body["model"],
@@ -80,7 +79,7 @@ export const openaiChat: ProviderFormat = {
   *stream(reply, body) {
     const chunk = (choices: readonly Json[], usage: unknown = null) =>
       event({
-        id: ID,
+        id: idOf(reply),
         object: "chat.completion.chunk",
         created: CREATED,
         model: body["model"],
@@ -128,6 +127,10 @@ export const openaiChat: ProviderFormat = {
     },
   }),
 };
+
+function idOf({ id = "played" }: ModelReply): string {
+  return `chatcmpl-${id}`;
+}
 
 export function event(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;

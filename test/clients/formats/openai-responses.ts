@@ -15,7 +15,7 @@ export const openaiResponses: ProviderFormat = {
     let sequence = 0;
     const event = (type: string, fields: Json) =>
       `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence++, ...fields })}\n\n`;
-    const created = { response: responseOf(body, "in_progress", null) };
+    const created = { response: responseOf(body, "in_progress", reply) };
     yield event("response.created", created);
     yield event("response.in_progress", created);
     for (const [output_index, item] of itemsOf(reply).entries()) {
@@ -83,7 +83,7 @@ function itemsOf(reply: ModelReply): readonly Json[] {
       ? []
       : [
           {
-            id: "msg_played",
+            id: `msg_${reply.id ?? "played"}`,
             type: "message",
             status: "completed",
             role: "assistant",
@@ -108,14 +108,11 @@ function itemsOf(reply: ModelReply): readonly Json[] {
   ];
 }
 
-function responseOf(
-  body: Json,
-  status: string,
-  reply: ModelReply | null,
-): Json {
-  const { inputTokens, cachedTokens, outputTokens } = reply?.usage ?? MOCK;
+function responseOf(body: Json, status: string, reply: ModelReply): Json {
+  const { inputTokens, cachedTokens, outputTokens } = reply.usage ?? MOCK;
+  const completed = status === "completed";
   return {
-    id: "resp_played",
+    id: `resp_${reply.id ?? "played"}`,
     object: "response",
     created_at: 1_763_720_000,
     status,
@@ -123,22 +120,21 @@ function responseOf(
     incomplete_details: null,
     instructions: body["instructions"] ?? null,
     model: body["model"],
-    output: reply === null ? [] : itemsOf(reply),
+    output: completed ? itemsOf(reply) : [],
     parallel_tool_calls: true,
     tool_choice: "auto",
     tools: body["tools"] ?? [],
     text: { format: { type: "text" } },
     metadata: {},
-    usage:
-      reply === null
-        ? null
-        : {
-            input_tokens: inputTokens,
-            input_tokens_details: { cached_tokens: cachedTokens },
-            output_tokens: outputTokens,
-            output_tokens_details: { reasoning_tokens: 0 },
-            total_tokens: inputTokens + outputTokens,
-          },
+    usage: !completed
+      ? null
+      : {
+          input_tokens: inputTokens,
+          input_tokens_details: { cached_tokens: cachedTokens },
+          output_tokens: outputTokens,
+          output_tokens_details: { reasoning_tokens: 0 },
+          total_tokens: inputTokens + outputTokens,
+        },
   };
 }
 
