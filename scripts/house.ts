@@ -5,7 +5,8 @@ import { $ } from "zx";
 import { inProject } from "../infra/project-files.ts";
 import { FOLDERS } from "./folders.ts";
 
-const TEST = /\.(test|scenario|browser|agent)\.ts$|-(fixture|child)\.ts$|\/testing\//;
+const TEST =
+  /\.(test|scenario|browser|agent)\.ts$|-(fixture|child)\.ts$|\/testing\//;
 const LONG = 60;
 const TOO_LONG = 100;
 
