@@ -32,8 +32,8 @@ const TURNS = {
   ],
 };
 
-function rolesOf(body: { readonly messages?: unknown }): readonly string[] {
-  return (body.messages as readonly { readonly role: string }[]).map(
+function rolesOf(body: Readonly<Record<string, unknown>>): readonly string[] {
+  return (body["messages"] as readonly { readonly role: string }[]).map(
     ({ role }) => role,
   );
 }
