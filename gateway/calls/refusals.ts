@@ -50,11 +50,7 @@ export function rejectionError(
       );
     case "rate_limited": {
       const seconds = Math.max(1, Math.ceil(refusal.resetInMs / 1_000));
-      const limit = {
-        requests: "requests per minute",
-        tokens: "tokens per minute",
-        parallel: "parallel requests",
-      }[refusal.limit];
+      const limit = limitWords(refusal.limit, refusal.allowed);
       const what = refusal.limit === "parallel" ? "requests" : refusal.limit;
       return new CallError(
         "rate_limit_exceeded",
@@ -70,6 +66,18 @@ export function rejectionError(
       );
     }
   }
+}
+
+function limitWords(
+  limit: "requests" | "tokens" | "parallel",
+  allowed: number,
+): string {
+  const s = allowed === 1 ? "" : "s";
+  return {
+    requests: `request${s} per minute`,
+    tokens: `token${s} per minute`,
+    parallel: `parallel request${s}`,
+  }[limit];
 }
 
 /** Without calls: the reservation is being settled, or is another instance's share. */

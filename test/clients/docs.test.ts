@@ -118,7 +118,14 @@ test("every code block on the page is run or listed as not run", () => {
     "Anthropic",
     "Vercel AI SDK",
   ]);
-  for (const program of ["Open WebUI", "Continue"]) {
+  for (const program of [
+    "Open WebUI",
+    "Continue",
+    "Zed",
+    "Cursor",
+    "n8n",
+    "Home Assistant",
+  ]) {
     expect(NOT_RUN).toContain(`**${program}**`);
   }
 });
