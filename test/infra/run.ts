@@ -35,6 +35,7 @@ const FROM_NOTHING: readonly string[] = [
 const FROM_DEPLOYED: readonly string[] = [
   "data",
   "changes",
+  "failed-change",
   "loss",
   "rotation",
   "interrupted-rotation",
