@@ -2,7 +2,8 @@ import type { FastifyInstance } from "fastify";
 import { Failure } from "../../../core/failure.ts";
 import { readable } from "../../../core/words.ts";
 import { showPage } from "../../http/show-page.ts";
-import { searchSources, type SearchParts } from "./search-sources.ts";
+import type { Status } from "../../../supervisor/status.ts";
+import { searchSources, type SearchedParts } from "./search-sources.ts";
 import {
   viewSearch,
   type SearchResult,
@@ -18,23 +19,25 @@ interface SearchRequest {
 /** GET /search?q= */
 export function registerSearchPage(
   server: FastifyInstance,
-  parts: SearchParts,
+  parts: Omit<SearchedParts, "status"> & { readonly status: () => Status },
 ): void {
-  const sources = searchSources(parts);
   server.get<SearchRequest>("/search", async (request, reply) => {
     const { q } = request.query;
     const query = readable(String(q ?? ""))
       .trim()
       .slice(0, MAX_LENGTH);
+    const status = parts.status();
+    const sources = searchSources({ ...parts, status });
     const view = viewSearch(
       query,
       query === "" ? [] : await ask(sources, query),
     );
+    const { attention } = status;
     const { title, look } = view;
     return showPage(
       request,
       reply,
-      { title, look, current: null },
+      { title, look, current: null, attention },
       "search",
       view,
     );

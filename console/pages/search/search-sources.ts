@@ -26,17 +26,17 @@ import {
   type SearchSource,
 } from "./search-view.ts";
 
-export interface SearchParts {
+export interface SearchedParts {
   /** The gateway. */
   readonly api: AdminApi;
-  readonly status: () => Status;
+  readonly status: Status;
   readonly jobs: JobRunner;
   /** Undefined where notes are not managed on this host. */
   readonly vaults: Pick<VaultOperations, "list"> | undefined;
 }
 
 /** Everything with a page, in the order of the results. */
-export function searchSources(parts: SearchParts): readonly SearchSource[] {
+export function searchSources(parts: SearchedParts): readonly SearchSource[] {
   const { vaults } = parts;
   return [
     ...gatewaySources(parts),
@@ -46,12 +46,15 @@ export function searchSources(parts: SearchParts): readonly SearchSource[] {
 }
 
 /** Pages, services and jobs: known without asking anyone. */
-function localSources({ status, jobs }: SearchParts): readonly SearchSource[] {
+function localSources({
+  status,
+  jobs,
+}: SearchedParts): readonly SearchSource[] {
   return [
     {
       title: "Services",
       find: async (query) => {
-        const { checks, services } = status();
+        const { checks, services } = status;
         const names = new Set([...services, ...checks].map(({ name }) => name));
         return matching(
           [...names].map((name) => ({
@@ -106,7 +109,7 @@ function vaultSource({ list }: Pick<VaultOperations, "list">): SearchSource {
 }
 
 /** Keys, users and teams are searched by the gateway, however many there are. */
-function gatewaySources({ api }: SearchParts): readonly SearchSource[] {
+function gatewaySources({ api }: SearchedParts): readonly SearchSource[] {
   return [
     { title: "Keys", find: (search) => findKeys(api, search) },
     { title: "Users", find: (search) => findUsers(api, search) },
