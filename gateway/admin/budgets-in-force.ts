@@ -5,12 +5,15 @@ import type { Admin } from "./admin-route.ts";
 import { entityOf, type Kind } from "./kinds/kind.ts";
 import type { Sortable } from "./paging.ts";
 
-/** Rows with the budget in force: its own, else its tier's (of a member: else its team's for members), with a temporary increase. */
-export async function withBudgetInForce(
+/**
+ * The budget in force of each row, dollars: its own, else its tier's (of a member: else its team's for members), with a temporary
+ * increase. null: none.
+ */
+export async function budgetsInForce(
   admin: Admin,
   of: Kind,
   rows: readonly Row[],
-): Promise<readonly Row[]> {
+): Promise<readonly (number | null)[]> {
   const found = await query<{ entity: string; max_budget: number | null }>(
     admin.pool,
     "SELECT entity, max_budget FROM budgets_of($1)",
@@ -19,11 +22,7 @@ export async function withBudgetInForce(
   const budgets = new Map(found.map((row) => [row.entity, row.max_budget]));
   return rows.map((row) => {
     const budget = budgets.get(entityOf(of, row)) ?? null;
-    return {
-      ...row,
-      budget_in_force:
-        budget === null ? null : budget + increaseOf(row, admin.now),
-    };
+    return budget === null ? null : budget + increaseOf(row, admin.now);
   });
 }
 

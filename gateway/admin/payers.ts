@@ -18,7 +18,7 @@ import { requireAccessGroups } from "./access-group-ids.ts";
 import type { Admin } from "./admin-route.ts";
 import { audit, type AuditAction } from "./audit.ts";
 import { withBudgetTable, withReset } from "./budget-tables.ts";
-import { withBudgetInForce } from "./budgets-in-force.ts";
+import { budgetsInForce } from "./budgets-in-force.ts";
 import { BUDGET } from "./kinds/budget.ts";
 import { END_USER } from "./kinds/customer.ts";
 import { KEY } from "./kinds/key.ts";
@@ -94,11 +94,11 @@ export async function answerBudgetedRows(
 ): Promise<readonly Row[]> {
   const [answers, budgets] = await Promise.all([
     answerRows(admin, of, rows),
-    withBudgetInForce(admin, of, rows),
+    budgetsInForce(admin, of, rows),
   ]);
   return answers.map((row, at) => ({
     ...row,
-    budget_in_force: budgets[at]?.["budget_in_force"] ?? null,
+    budget_in_force: budgets[at] ?? null,
   }));
 }
 
