@@ -117,7 +117,7 @@ export async function askModeration(
   try {
     return await whileAdmitted(gateway, call, async () => {
       const route = await chooseDeployment(gateway, call);
-      await journalIntent(gateway, call, route.first.deployment);
+      await journalIntent(gateway, call, route.target.deployment);
       const upstream = await callProvider(gateway, call, route, null);
       if (upstream.kind !== "whole") {
         throw new Error("moderations are never streamed");

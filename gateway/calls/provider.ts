@@ -49,11 +49,8 @@ export type Upstream = Answered & {
 export type ArrivingAnswer = Extract<Upstream, { kind: "stream" | "bytes" }>;
 
 /** The route of a call with its first deployment. */
-export interface ChosenRoute {
+export interface ChosenRoute extends Chosen {
   readonly route: Route;
-  readonly first: Target;
-  /** To the first deployment. */
-  readonly sent: Sent;
 }
 
 /**
@@ -84,21 +81,21 @@ export async function chooseDeployment(
       coversGuards(call.guards, group) &&
       raiseLease(gateway, call, callTo(call, group), group),
   });
-  let first = await route.first();
-  if (!("deployment" in first)) {
-    throw noDeployments(gateway, call, first);
+  let target = await route.first();
+  if (!("deployment" in target)) {
+    throw noDeployments(gateway, call, target);
   }
   traceCooling(gateway, call);
   for (;;) {
     try {
-      return { route, first, sent: sendTo(gateway, call, first) };
+      return { route, target, sent: sendTo(gateway, call, target) };
     } catch (error) {
-      giveBack(gateway, first);
+      giveBack(gateway, target);
       const other: Target | null = await route.otherOfGroup();
       if (other === null) {
         throw error;
       }
-      first = other;
+      target = other;
     }
   }
 }
@@ -184,7 +181,7 @@ export async function callProvider(
   gateway: RecordPorts &
     Pick<Gateway, "catalog" | "providers" | "router" | "tokens">,
   call: Call,
-  { route, first, sent }: ChosenRoute,
+  { route, ...first }: ChosenRoute,
   client: StreamClient | null,
 ): Promise<Upstream> {
   const attempts: Attempt[] = [];
@@ -200,7 +197,7 @@ export async function callProvider(
       noteOwed(gateway, lost);
     },
   };
-  let chosen: Chosen = { target: first, sent };
+  let chosen: Chosen = first;
   let waitedMs = 0;
   for (;;) {
     const startedAt = performance.now();

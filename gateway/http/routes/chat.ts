@@ -95,7 +95,7 @@ export async function carryOut(
     return askOnce(gateway, call, admitted, reply, async () => {
       const guarded = await guardPrompt(gateway, call);
       const route = await chooseDeployment(gateway, guarded);
-      await journalIntent(gateway, guarded, route.first.deployment);
+      await journalIntent(gateway, guarded, route.target.deployment);
       const upstream = await callProvider(gateway, guarded, route, reply.raw);
       return sendUpstream(gateway, admitted, upstream, reply);
     });

@@ -92,7 +92,7 @@ async function carryOutItems(
     return askOnce(gateway, call, admitted, reply, async () => {
       const guarded = await guardPrompt(gateway, reduced);
       const route = await chooseDeployment(gateway, guarded);
-      await journalIntent(gateway, guarded, route.first.deployment);
+      await journalIntent(gateway, guarded, route.target.deployment);
       const upstream = await callProvider(gateway, guarded, route, null);
       if (upstream.kind !== "whole") {
         throw new Error("embeddings are never streamed");
