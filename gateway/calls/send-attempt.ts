@@ -221,7 +221,7 @@ function startDeadline(
   );
 }
 
-/** Stops an answer that nobody reads. Without a listener an error of its body would end the process. */
+/** Stops an unread answer. Without a listener an error of its body would end the process. */
 export function endUnread({
   body,
   abort,

@@ -110,7 +110,7 @@ export interface Deployment {
   readonly streamTimeoutMs: number | null;
   /** Between two chunks of a response; 0: no limit, null: not set. */
   readonly idleTimeoutMs: number | null;
-  /** How long it may take until its first content before a second deployment is called too; null: for ever. */
+  /** Time to its first content after which a second deployment is called too; null: none is called. */
   readonly hedgeAfterMs: number | null;
   readonly maxRetries: number | null;
   readonly tags: readonly string[];

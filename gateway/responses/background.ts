@@ -44,7 +44,7 @@ export class Run implements BackgroundRun {
     return this.#name === name;
   }
 
-  /** Where its answer goes: as nobody reads it, it is never idle. */
+  /** Where its answer goes: without a reader, it is never idle. */
   answersTo(sink: ServerResponse): void {
     this.#sink = sink;
     sink.setTimeout = () => sink;
