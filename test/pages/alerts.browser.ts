@@ -5,14 +5,13 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { backupName } from "../../supervisor/backup/manifest.ts";
 import { writeSampleBackup } from "../supervisor/sample-backup.ts";
-import { openBrowser, openPage } from "./browser.ts";
+import { DESK, openBrowser, openPage } from "./browser.ts";
 import {
   startConsoleTestbed,
   withAlarm,
   type ConsoleTestbed,
 } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
-import { desk } from "./gateway-testbed.ts";
 import { pastRun } from "./jobs-testbed.ts";
 
 const HOUR_MS = 3_600_000;
@@ -119,7 +118,7 @@ test("the page of backups is fit for every screen", async () => {
 });
 
 test("alerts, channels and history are listed without secrets, and lead to their jobs", async () => {
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/alerts`);
   const text = await page.locator("main").innerText();
   expect(text).toContain("Sent through phone, pager.");
@@ -131,7 +130,7 @@ test("alerts, channels and history are listed without secrets, and lead to their
 });
 
 test("a channel is tested with a button, which reports the result", async () => {
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/alerts`);
   await page.getByRole("button", { name: "Send test through phone" }).click();
   expect(await page.getByRole("status").first().innerText()).toBe(
@@ -154,7 +153,7 @@ test("a channel is tested with a button, which reports the result", async () => 
 });
 
 test("an alert is silenced and resumed, without script", async () => {
-  const { page } = await openPage(browser, desk, { javaScript: false });
+  const { page } = await openPage(browser, DESK, { javaScript: false });
   await page.goto(`${testbed.address}/alerts`);
   await page.locator("#silence-0 summary").click();
   await page.locator("#silence-0").getByLabel("Duration").selectOption("8h");
@@ -172,7 +171,7 @@ test("an alert is silenced and resumed, without script", async () => {
 });
 
 test("each backup has its contents, its drill, and a command to copy", async () => {
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.goto(`${testbed.address}/backups`);
   const rows = page.locator(".row.job").filter({ hasText: "1,204 calls" });

@@ -8,16 +8,29 @@ export interface Screen {
   readonly name: string;
   readonly width: number;
   readonly scheme: "light" | "dark";
+  /** Whether axe-core examines it: together these two have every colour and layout. */
+  readonly examined?: boolean;
 }
+
+export const DESK: Screen = { name: "desk", width: 1280, scheme: "light" };
 
 /** Desktop and phone in light and dark, and the narrowest supported width. */
 export const SCREENS: readonly Screen[] = [
-  { name: "desk", width: 1280, scheme: "light" },
-  { name: "desk-dark", width: 1280, scheme: "dark" },
-  { name: "phone", width: 360, scheme: "light" },
+  DESK,
+  { name: "desk-dark", width: 1280, scheme: "dark", examined: true },
+  { name: "phone", width: 360, scheme: "light", examined: true },
   { name: "phone-dark", width: 360, scheme: "dark" },
   { name: "narrow", width: 320, scheme: "light" },
 ];
+
+/** Gives an open page the size and colours of a screen. */
+export async function showOn(
+  page: Page,
+  { width, scheme }: Omit<Screen, "name">,
+): Promise<void> {
+  await page.setViewportSize({ width, height: 900 });
+  await page.emulateMedia({ colorScheme: scheme });
+}
 
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({
@@ -87,26 +100,15 @@ export async function openPage(
   return { page, complaints };
 }
 
-const axeFile = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const AXE = readFileSync(
+  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
 
-/** Violations found by axe-core, one line each. Without `reload` the current state of the page is examined. */
-export async function findViolations(
-  page: Page,
-  { reload = true }: { readonly reload?: boolean } = {},
-): Promise<readonly string[]> {
-  const session = await page.context().newCDPSession(page);
-  // The page's policy forbids foreign scripts, so it is bypassed for axe-core.
-  await session.send("Page.setBypassCSP", { enabled: true });
-  if (reload) {
-    await page.reload();
-  }
-  if (reload) {
-    await page.addScriptTag({ path: axeFile });
-  } else {
-    await page.evaluate(readFileSync(axeFile, "utf8"));
-  }
+/** Violations found by axe-core in the current state of the page, one line each. */
+export async function findViolations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE);
   const results = await page.evaluate<AxeResults>("axe.run()");
-  await session.send("Page.setBypassCSP", { enabled: false });
   return results.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
   );

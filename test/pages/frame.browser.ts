@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
+  DESK,
   findViolations,
   openBrowser,
   openPage,
@@ -8,8 +9,6 @@ import {
 } from "./browser.ts";
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
-
-const desk = { width: 1280, scheme: "light" } as const;
 
 let browser: Browser;
 let testbed: ConsoleTestbed;
@@ -34,7 +33,7 @@ const LIGHT = "rgb(250, 248, 245)";
 const DARK = "rgb(22, 19, 15)";
 
 test("the theme follows the system until one is chosen, at once and on every page", async () => {
-  const { page, complaints } = await openPage(browser, desk);
+  const { page, complaints } = await openPage(browser, DESK);
   const colour = () => page.evaluate(BACKGROUND);
   await page.goto(`${testbed.address}/jobs`);
   expect(await colour()).toBe(LIGHT);
@@ -58,7 +57,7 @@ test("the theme follows the system until one is chosen, at once and on every pag
 });
 
 test("without script the theme is chosen by a form that returns to the page", async () => {
-  const { page } = await openPage(browser, desk, { javaScript: false });
+  const { page } = await openPage(browser, DESK, { javaScript: false });
   await page.goto(`${testbed.address}/search?q=jobs`);
   await page.getByRole("button", { name: "dark" }).click();
   expect(page.url()).toBe(`${testbed.address}/search?q=jobs`);
@@ -67,13 +66,13 @@ test("without script the theme is chosen by a form that returns to the page", as
 });
 
 test("the keyboard opens pages, the search and the list of shortcuts, but not while typing", async () => {
-  const { page, complaints } = await openPage(browser, desk);
+  const { page, complaints } = await openPage(browser, DESK);
   await page.goto(testbed.address);
   await page.keyboard.press("?");
   const list = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await list.waitFor();
   expect(await list.innerText()).toMatch(/g k\s+Keys/);
-  expect(await findViolations(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await takePicture(page, "shortcuts");
   await page.keyboard.press("?");
   await list.waitFor({ state: "hidden" });
@@ -95,7 +94,7 @@ test("services, jobs and pages are found without the gateway, and the page says 
     name: "search",
     heading: /^\d+ results for “re”\.$/,
   });
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/search?q=gate`);
   const main = page.locator("main");
   expect(await main.innerText()).toMatch(

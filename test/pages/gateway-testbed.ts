@@ -1,10 +1,8 @@
 import type { Browser, Page } from "playwright-core";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
-import { openBrowser, openPage, type Watched } from "./browser.ts";
+import { DESK, openBrowser, openPage, type Watched } from "./browser.ts";
 import { startConsoleTestbed } from "./console-testbed.ts";
-
-export const desk = { width: 1280, scheme: "light" } as const;
 
 /** Changes take effect within a second; a busy machine may take longer. */
 export const PATIENT = { timeout: 20_000 };
@@ -37,7 +35,7 @@ export async function startGatewayTestbed(
     fixture,
     address: testbed.address,
     open: async (path, options) => {
-      const opened = await openPage(browser, desk, options);
+      const opened = await openPage(browser, DESK, options);
       await opened.page.goto(`${testbed.address}${path}`);
       return opened;
     },

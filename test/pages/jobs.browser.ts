@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import {
+  DESK,
   findViolations,
   openBrowser,
   openPage,
@@ -10,7 +11,6 @@ import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import { pastRun, startJobsTestbed, type JobsTestbed } from "./jobs-testbed.ts";
 import type { History } from "../../supervisor/history/history.ts";
 
-const desk = { width: 1280, scheme: "light" } as const;
 const HOUR_MS = 3_600_000;
 const MARKUP = '<img src=x onerror="document.title=1">';
 
@@ -74,7 +74,7 @@ test("a failed job comes first, with the command to run it again, on every scree
     name: "jobs-usual",
     heading: "slow-sweep failed.",
   });
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/jobs`);
   expect(await page.locator(".attention").innerText()).toContain(
     "hearth jobs run slow-sweep",
@@ -108,7 +108,7 @@ test("hostile texts stay texts on the pages of jobs, a job and a run", async () 
 
 test("forty runs have two pages, each run its output", async () => {
   testbed = await startJobsTestbed(anOrdinaryNight);
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/jobs/steady`);
   await takePicture(page, "job-usual");
   expect(await page.locator("tbody tr").count()).toBe(30);
@@ -123,7 +123,7 @@ test("forty runs have two pages, each run its output", async () => {
 
 test("a job is started with options by keyboard alone, and the page follows it to its end", async () => {
   testbed = await startJobsTestbed();
-  const { page, complaints } = await openPage(browser, desk);
+  const { page, complaints } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/jobs/slow-sweep`);
   await page.locator(".ask summary").focus();
   await page.keyboard.press("Enter");
@@ -133,7 +133,7 @@ test("a job is started with options by keyboard alone, and the page follows it t
   await page.keyboard.press("Space");
   await page.keyboard.press("Tab");
   await page.keyboard.type("besom");
-  expect(await findViolations(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await takePicture(page, "job-ask");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "slow-sweep is running." }).waitFor();
@@ -154,7 +154,7 @@ test("a job is started with options by keyboard alone, and the page follows it t
 
 test("without script a run is started, followed and stopped", async () => {
   testbed = await startJobsTestbed();
-  const { page } = await openPage(browser, desk, { javaScript: false });
+  const { page } = await openPage(browser, DESK, { javaScript: false });
   await page.goto(`${testbed.address}/jobs`);
   const job = page.locator("#job-slow-sweep");
   await job.locator("summary").click();
@@ -176,7 +176,7 @@ test("without script a run is started, followed and stopped", async () => {
 
 test("a failed action is a page with the reason and a link back", async () => {
   testbed = await startJobsTestbed();
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   for (const [path, sentence] of [
     [
       "/jobs/nothing",

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask } from "../contract/start-notes.ts";
 import { newVaultDevice } from "../contract/vault-device.ts";
 import { encryptionOf } from "../contract/vault-encryption.ts";
-import { openBrowser, openPage } from "./browser.ts";
+import { DESK, openBrowser, openPage } from "./browser.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
   encryptedConflict,
@@ -13,7 +13,6 @@ import {
   type NotesConsole,
 } from "./notes-testbed.ts";
 
-const desk = { width: 1280, scheme: "light" } as const;
 let browser: Browser;
 let testbed: NotesConsole;
 
@@ -27,7 +26,7 @@ afterAll(async () => {
 });
 
 async function openAt(path: string, options = {}) {
-  const opened = await openPage(browser, desk, options);
+  const opened = await openPage(browser, DESK, options);
   await opened.page.goto(`${testbed.address}${path}`);
   return opened;
 }

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { asOperator } from "../supervisor/operator.ts";
 import { openSetupUri } from "../../supervisor/vaults/setup-uri.ts";
 import {
+  DESK,
   findViolations,
   openBrowser,
   openPage,
@@ -23,7 +24,6 @@ import {
   type NotesConsole,
 } from "./notes-testbed.ts";
 
-const desk = { width: 1280, scheme: "light" } as const;
 const MARKUP = '<img src=x onerror="document.title=1">';
 const devices = { laptop: "Laptop", phone: "Phone of Ada" };
 
@@ -77,7 +77,7 @@ const left = list(...BASE.with(3, "Milk, two bottles"), "Eggs");
 const right = list(...BASE.with(3, "Milk, three bottles of it"));
 
 async function openAt(path: string, options = {}) {
-  const opened = await openPage(browser, desk, options);
+  const opened = await openPage(browser, DESK, options);
   await opened.page.goto(`${testbed.address}${path}`);
   return opened;
 }
@@ -102,7 +102,7 @@ test("without vaults, the page creates the first one and shows its Setup URI onc
   expect(await page.locator("#add-exclude-mistake").innerText()).toContain(
     "must be a regular expression",
   );
-  expect(await findViolations(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await takePicture(page, "notes-mistakes");
   await page.getByLabel("Name", { exact: true }).fill("work");
   expect(await page.getByLabel("Encrypt the notes").isChecked()).toBe(false);
@@ -118,7 +118,7 @@ test("without vaults, the page creates the first one and shows its Setup URI onc
   });
   expect(await pixelsPerModule(page)).toBeGreaterThanOrEqual(6);
   await takePicture(page, "notes-setup");
-  expect(await findViolations(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await page.getByRole("link", { name: "Back to work" }).click();
   await page.getByRole("heading", { name: "Vault work is healthy." }).waitFor();
   expect(await page.content()).not.toContain("obsidian://");
@@ -257,7 +257,7 @@ test("hostile names of vault, device and note stay texts", async () => {
 });
 
 test("after signing in on the way to a vault, the Setup URI needs no further sign-in", async () => {
-  const { page } = await openPage(browser, desk, { signedIn: false });
+  const { page } = await openPage(browser, DESK, { signedIn: false });
   await page.goto(`${testbed.address}/notes/work`);
   expect(await page.textContent("h1")).toBe("Sign in");
   await page.getByLabel("Operator password").fill(testbed.operatorPassword);
@@ -341,7 +341,7 @@ test("removing a vault requires its name", async () => {
 });
 
 test("another site's form removes nothing", async () => {
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto("data:text/html,<h1>elsewhere</h1>");
   await page.setContent(
     `<form method="post" action="${testbed.address}/notes/work/remove"><input name="confirm" value="work"><button>go</button></form>`,
@@ -367,7 +367,7 @@ test("a host without notes links to the other one, and an unavailable store is r
     env: { NOTES_URL: "http://127.0.0.1:1", NOTES_ADMIN_PASSWORD: "none" },
   });
   others.push(elsewhere, away);
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(`${elsewhere.address}/notes/work`);
   await page.getByText("use the supervisor of its host").waitFor();
   const link = page.getByRole("link", { name: "The notes page" });

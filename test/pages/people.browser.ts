@@ -107,7 +107,7 @@ test("a team pays for its members, each with a budget", async () => {
   expect(await page.locator("#f-max_budget-mistake").innerText()).toContain(
     "must be at least 0 dollars",
   );
-  expect(await findViolations(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await page.getByLabel("Budget in the team").fill("0.5");
   await page.getByRole("button", { name: "Save changes" }).click();
   await expectMessage(page, 'Member "bob" updated.');

@@ -7,11 +7,13 @@ import {
   usualSpend,
 } from "../supervisor/report-samples.ts";
 import {
+  DESK,
   findViolations,
   openBrowser,
   openPage,
   overflowOf,
   SCREENS,
+  showOn,
 } from "./browser.ts";
 import { takePicture } from "./every-screen.ts";
 
@@ -28,14 +30,17 @@ test.each([
   ["report-hostile", usualSpend(HOSTILE_NAMES)],
 ] as const)("%s fits every screen, without scripts", async (name, report) => {
   const html = renderReportPage(report);
+  const { page, complaints } = await openPage(browser, DESK);
+  await page.setContent(html);
+  expect(await page.locator("script, img").count()).toBe(0);
   for (const screen of SCREENS) {
-    const { page, complaints } = await openPage(browser, screen);
-    await page.setContent(html);
-    expect(await page.locator("script, img").count()).toBe(0);
+    await showOn(page, screen);
     expect(await overflowOf(page), screen.name).toBe(0);
     await takePicture(page, `${name}-${screen.name}`);
-    expect(await findViolations(page, { reload: false })).toEqual([]);
-    expect(complaints).toEqual([]);
-    await page.context().close();
+    if (screen.examined) {
+      expect(await findViolations(page), screen.name).toEqual([]);
+    }
   }
+  expect(complaints).toEqual([]);
+  await page.context().close();
 });

@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
+  DESK,
   findViolations,
   openBrowser,
   openPage,
@@ -8,8 +9,6 @@ import {
 } from "./browser.ts";
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { takePicture } from "./every-screen.ts";
-
-const desk = { width: 1280, scheme: "light" } as const;
 
 let browser: Browser;
 let testbed: ConsoleTestbed;
@@ -24,7 +23,7 @@ afterAll(async () => {
 });
 
 test("a report is created by its job, listed, opened and downloaded", async () => {
-  const { page, complaints } = await openPage(browser, desk);
+  const { page, complaints } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/reports/`);
   expect(await page.textContent("h1")).toBe("No reports yet.");
   await page.getByRole("link", { name: "health-report" }).click();
@@ -58,7 +57,7 @@ test.each([
 });
 
 test("without script a report of chosen days is created, and a failure is a page", async () => {
-  const { page } = await openPage(browser, desk, { javaScript: false });
+  const { page } = await openPage(browser, DESK, { javaScript: false });
   await page.goto(`${testbed.address}/reports/`);
   await page.getByLabel("Report", { exact: true }).selectOption("health");
   await page.getByLabel("Period", { exact: true }).selectOption("since");

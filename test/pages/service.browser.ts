@@ -4,7 +4,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { asOperator } from "../supervisor/operator.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
-import { openBrowser, openPage } from "./browser.ts";
+import { DESK, openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,
   startConsoleTestbed,
@@ -14,7 +14,6 @@ import {
 } from "./console-testbed.ts";
 import { checkEveryScreen } from "./every-screen.ts";
 
-const desk = { width: 1280, scheme: "light" } as const;
 const MARKUP = '<img src=x onerror="document.title=1">';
 const longName = `a${"-very-long-name".repeat(8)}`;
 
@@ -122,7 +121,7 @@ test("the page follows the restart of a service", async () => {
   testbed = await startConsoleTestbed({ services: [], programs: ["gateway"] });
   const pid = () => testbed?.status().services[0]?.pid;
   const before = pid();
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(testbed.address);
   await page.getByRole("link", { name: "gateway" }).first().click();
   await page.getByText("Restart…").click();
@@ -151,7 +150,7 @@ test("without script: the log starts at its end, with times, and can be filtered
     join(testbed.logs, "gateway.log"),
     `${lines.join("\n")}\n{"level":50,"msg":"odd <b>end</b>"}\n`,
   );
-  const { page } = await openPage(browser, desk, { javaScript: false });
+  const { page } = await openPage(browser, DESK, { javaScript: false });
   await page.goto(`${testbed.address}/services/gateway`);
   const log = page.getByRole("region", { name: "Latest log lines" });
   const last = log.getByText("odd <b>end</b>");
@@ -174,7 +173,7 @@ test("without script: check, pause and resume, silence and end silence, each con
     services: ["notes"],
     sick: { notes: "out of disk" },
   });
-  const { page } = await openPage(browser, desk, { javaScript: false });
+  const { page } = await openPage(browser, DESK, { javaScript: false });
   await page.goto(`${testbed.address}/services/notes`);
   const check = () => testbed?.status().checks[0];
   await page.getByRole("button", { name: "Check now" }).click();

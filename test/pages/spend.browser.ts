@@ -6,11 +6,10 @@ import { query } from "../../gateway/database/pool.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl, throwAwayDatabase } from "../servers/database.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
-import { openBrowser, openPage } from "./browser.ts";
+import { DESK, openBrowser, openPage } from "./browser.ts";
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen } from "./every-screen.ts";
 
-const desk = { width: 1280, scheme: "light" } as const;
 const DAY_MS = 86_400_000;
 const hostile = `<img src=x onerror="document.title=1">'"& 💸 \u202eabc ${"long".repeat(40)}`;
 
@@ -122,7 +121,7 @@ describe("the spend page", () => {
 
 test("sums of the page and its CSV match the ledger in every dimension", async () => {
   const testbed = await onSpending();
-  const { page } = await openPage(browser, desk, { javaScript: false });
+  const { page } = await openPage(browser, DESK, { javaScript: false });
   const from = new Date(Date.now() - 40 * DAY_MS).toISOString().slice(0, 10);
   const until = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10);
   const [ledger] = await query<{ spend: number; calls: number; keys: number }>(
@@ -165,7 +164,7 @@ test("a number of failed calls leads to these calls", async () => {
   testbeds.push(testbed);
   const day = (ago: number) =>
     new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10);
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(
     `${testbed.address}/spend?by=key&from=${day(24)}&until=${day(1)}`,
   );
@@ -205,7 +204,7 @@ test("a number of failed calls leads to these calls", async () => {
 
 test("a new call is shown at once next to cached days", async () => {
   const testbed = await onSpending();
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/spend?period=7d&by=provider`);
   await spending.spend({ provider: "gemini", spend: 1.25 });
   await expect
@@ -222,7 +221,7 @@ test("a new call is shown at once next to cached days", async () => {
 
 test("by keyboard alone: choose days, sort and filter rows, compare keys", async () => {
   const testbed = await onSpending();
-  const { page, complaints } = await openPage(browser, desk);
+  const { page, complaints } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/spend`);
   await page.getByRole("link", { name: "7 days" }).press("Enter");
   await page.getByRole("heading", { name: /7 days since/ }).waitFor();
@@ -255,7 +254,7 @@ test("by keyboard alone: choose days, sort and filter rows, compare keys", async
 
 test("invalid days are named, and the page keeps its controls", async () => {
   const testbed = await onSpending();
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   for (const [query, words] of [
     [
       "from=2026-11-09&until=2026-11-01",

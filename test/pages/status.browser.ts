@@ -7,7 +7,7 @@ import { MASTER_KEY } from "../servers/gateway.ts";
 import { startRelay } from "../servers/relay.ts";
 import { asOperator } from "../supervisor/operator.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
-import { findViolations, openBrowser, openPage } from "./browser.ts";
+import { DESK, findViolations, openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,
   startConsoleTestbed,
@@ -178,11 +178,9 @@ describe.each(SITUATIONS)(
   },
 );
 
-const desk = { width: 1280, scheme: "light" } as const;
-
 test("a fault appears on an open page and disappears", async () => {
   testbed = await startConsoleTestbed({ services: SERVICES });
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.clock.install();
   await page.goto(testbed.address);
   await page.locator("summary").first().click();
@@ -220,7 +218,7 @@ test("with a hung gateway, keys show what is known, and the heading follows at o
       },
     ],
   });
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/keys`);
   const heading = await page.textContent("h1");
   expect(heading).toContain("2 keys");
@@ -232,7 +230,7 @@ test("with a hung gateway, keys show what is known, and the heading follows at o
     /The gateway does not answer. This page shows its data of \d\d:\d\d; changes are not possible. Open gateway$/,
   );
   expect(await page.getByText("editor").count()).toBeGreaterThan(0);
-  expect(await findViolations(page, { reload: false })).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await takePicture(page, "keys-hung");
   await waitFor("the heading", () => testbed?.status().ok === false);
   expect(testbed.status().verdict).toMatch(/^Gateway (failed|is down)/);
@@ -249,7 +247,7 @@ test("with a hung gateway, keys show what is known, and the heading follows at o
 
 test("without script the page is complete and reloads itself", async () => {
   testbed = await startConsoleTestbed({ services: SERVICES, databaseUrl });
-  const { page } = await openPage(browser, desk, { javaScript: false });
+  const { page } = await openPage(browser, DESK, { javaScript: false });
   await page.goto(testbed.address);
   expect(await page.textContent("h1")).toBe("All is well.");
   expect(await page.locator(".service").count()).toBe(SERVICES.length);
@@ -259,7 +257,7 @@ test("without script the page is complete and reloads itself", async () => {
 
 test("spend is right, and cached figures are shown without Postgres", async () => {
   testbed = await startConsoleTestbed({ services: [], databaseUrl });
-  const { page } = await openPage(browser, desk);
+  const { page } = await openPage(browser, DESK);
   await page.goto(testbed.address);
   const days = new Date().getUTCDate();
   expect(await page.locator(".figures").innerText()).toContain(
@@ -272,7 +270,7 @@ test("spend is right, and cached figures are shown without Postgres", async () =
     services: [],
     databaseUrl: "postgres://unused@127.0.0.1:1/hearth",
   });
-  const away = await openPage(browser, desk);
+  const away = await openPage(browser, DESK);
   await away.page.goto(testbed.address);
   expect(await away.page.getByText("Postgres cannot be reached").count()).toBe(
     1,
@@ -299,7 +297,7 @@ test("the printed page is light and keeps its commands", async () => {
 
 describe("signing in", () => {
   async function openUnknown(address: string) {
-    const opened = await openPage(browser, desk, { signedIn: false });
+    const opened = await openPage(browser, DESK, { signedIn: false });
     await opened.page.goto(address);
     return opened;
   }
@@ -334,7 +332,7 @@ describe("signing in", () => {
       });
       const { path } = (await created.json()) as { readonly path: string };
       const link = `${testbed.address}${path}`;
-      const { page } = await openPage(browser, desk, {
+      const { page } = await openPage(browser, DESK, {
         signedIn: false,
         javaScript,
       });
@@ -350,7 +348,7 @@ describe("signing in", () => {
       expect(await other.page.textContent("main")).toContain(
         "This link was already used",
       );
-      expect(await findViolations(other.page, { reload: false })).toEqual([]);
+      expect(await findViolations(other.page)).toEqual([]);
       await other.page
         .getByLabel("Operator password")
         .fill(testbed.operatorPassword);

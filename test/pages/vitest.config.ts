@@ -10,5 +10,6 @@ export default defineConfig({
     expect: { poll: { timeout: 10_000 } },
     pool: "forks",
     maxWorkers: 2,
+    isolate: false,
   },
 });
