@@ -1,6 +1,6 @@
 /*
  * `npm run test:infra`: runs each file of scenarios on a separate machine (machine.sh), several at a time.
- * `npm run test:infra -- -t rotation`, or `-- loss`: scenarios whose name, or file name, contains this.
+ * `npm run test:infra -- -t rotation`, or `-- faults`: scenarios whose name, or file name, contains this.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -34,10 +34,13 @@ const FROM_NOTHING: readonly string[] = [
 /** These start from the state that `up` saves. */
 const FROM_DEPLOYED: readonly string[] = [
   "data",
+  "other-rotations",
+  "loss",
   "changes",
   "failed-change",
-  "loss",
   "rotation",
+  "new-image",
+  "host-loss",
   "interrupted-rotation",
   "faults",
   "encryption",
