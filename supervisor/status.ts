@@ -205,6 +205,7 @@ export function subjectOf({
     case "job":
       return { topic: "job", id };
     case "soft-budget":
+    case "unusual-spend":
       return { topic: "key", id: null };
     default:
       return kind.startsWith("notes-")

@@ -25,6 +25,7 @@ import { ownRelease } from "./release/release.ts";
 import { openReporting, type MakeReport } from "./reports/reporting.ts";
 import type { Runtime } from "./runtimes/runtime.ts";
 import { findAttention, type Attention, type Status } from "./status.ts";
+import { openUsageAlerts } from "./usage-alerts/usage-alerts.ts";
 import { judge } from "./verdict.ts";
 import {
   openVaultsModule,
@@ -103,6 +104,7 @@ export class Supervision {
       vaults,
       openPayersOverBudgetModule(this.context),
       openUndrainedInstancesModule(this.context),
+      openUsageAlerts({ ...this.context, alarms: this.alerting }),
       openJobsModule(this.context, this.makeReport),
     ];
   }

@@ -2,8 +2,11 @@
 export interface Alarm {
   /** Identifies the problem: `check:gateway`, `job:postgres-backup`, `notes-seed:personal`. */
   readonly fingerprint: string;
-  /** down: something does not work; warning: it may stop working, or needs attention. */
-  readonly level: "down" | "warning";
+  /**
+   * down: something does not work; warning: it may stop working, or needs attention; notice: worth knowing, reported once and
+   * not open afterwards.
+   */
+  readonly level: "down" | "warning" | "notice";
   /** What it concerns, in the operator's terms: `gateway`, `vault personal`. */
   readonly subject: string;
   /** What is wrong, in one sentence. */
@@ -14,6 +17,8 @@ export interface Alarm {
   readonly tried?: readonly string[];
   /** The command for the next step. */
   readonly command: string;
+  /** E-mail address of the user whom it concerns: mail channels with `owners` also write to it. */
+  readonly owner?: string;
 }
 
 /** Receives alarms. Raising an active alarm again updates its text; the next notification is its reminder. */
@@ -21,4 +26,10 @@ export interface Alarms {
   readonly raise: (alarm: Alarm) => void;
   /** Ends an alarm and notifies those who were notified of it. Does nothing if it is not active. */
   readonly clear: (fingerprint: string) => void;
+}
+
+/** Also replaces the alarms of one finder. */
+export interface ReplacedAlarms extends Alarms {
+  /** Raises these alarms, and clears all others whose fingerprint begins with `prefix`. */
+  readonly replace: (prefix: string, found: readonly Alarm[]) => void;
 }

@@ -150,6 +150,52 @@ test("a lasting alarm is reported again after four hours", async () => {
   expect(sent).toHaveLength(3);
 });
 
+test("a notice is reported once, without an end, and is not an open alarm", async () => {
+  alerting.raise(alarm("key ann", { level: "notice" }));
+  await pass(31);
+  expect(messages()).toEqual(["phone: ○ notice about key ann (a)"]);
+  expect(alerting.active()).toEqual([]);
+  await pass((5 * HOUR) / 1000, 60);
+  alerting.raise(alarm("key ann", { level: "notice" }));
+  alerting.clear("check:key ann");
+  await pass(60);
+  expect(sent).toHaveLength(1);
+  expect(alerting.history(2)).toHaveLength(1);
+});
+
+test("replacing alarms ends the others of the same prefix, also those of the previous process", async () => {
+  const found = ["a", "b"].map((name) =>
+    alarm(name, { fingerprint: `model:${name}` }),
+  );
+  alerting.raise(alarm("gateway"));
+  alerting.replace("model:", found);
+  await beginAgain();
+  alerting.replace("model:", found.slice(1));
+  expect(alerting.active().map(({ subject }) => subject)).toEqual([
+    "gateway",
+    "b",
+  ]);
+});
+
+test("an owner gets own alarms and their ends, but no reminders and no commands", async () => {
+  await beginAgain([{ ...sink("mail"), owners: true }]);
+  alerting.raise(alarm("gateway"));
+  alerting.raise(alarm("key ann", { owner: "ann@example.org" }));
+  await pass(31);
+  await pass((5 * HOUR) / 1000, 60);
+  alerting.clear("check:key ann");
+  await pass(60);
+  expect(sent.map(({ message }) => [message.owner, titleOf(message)])).toEqual([
+    [undefined, "✕ gateway and key ann are down (a)"],
+    ["ann@example.org", "✕ key ann is down (a)"],
+    [undefined, "✕ gateway and key ann are down (a)"],
+    [undefined, "● key ann recovered (a)"],
+    ["ann@example.org", "● key ann recovered (a)"],
+  ]);
+  expect(textOf(sent[0]!.message)).toContain("next step");
+  expect(textOf(sent[1]!.message)).not.toContain("next step");
+});
+
 test("a silenced alarm is displayed without notifications; after the silence it is reported", async () => {
   const silence = alerting.silence("gate*", 2 * HOUR, "new disk");
   alerting.raise(alarm("gateway"));

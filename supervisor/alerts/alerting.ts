@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { textOf } from "../../core/failure.ts";
 import { isOpen, isWithin } from "../moments.ts";
-import type { Alarm, Alarms } from "./alarm.ts";
+import type { Alarm, ReplacedAlarms } from "./alarm.ts";
 import type { AlarmRecord, AlarmStore } from "./alarm-store.ts";
 import { Dispatcher, type SinkState } from "./dispatcher.ts";
 import type { AlertEvent, AlertEventKind, AlertMessage } from "./message.ts";
@@ -23,6 +23,7 @@ export interface AlertingOptions {
 }
 
 export type ActiveAlarm = Alarm & {
+  readonly level: "down" | "warning";
   /** Milliseconds since 1970. */
   readonly since: number;
   readonly silence: Silence | null;
@@ -37,7 +38,7 @@ export function startAlerting(options: AlertingOptions): Alerting {
 }
 
 /** Keeps the active alarms and reports each start and end once per sink, grouped, with reminders, unless silenced. */
-export class Alerting implements Alarms {
+export class Alerting implements ReplacedAlarms {
   readonly #options: AlertingOptions;
   readonly #active = new Map<string, AlarmRecord>();
   /** Cleared, but the end is not reported to all sinks yet. */
@@ -90,22 +91,41 @@ export class Alerting implements Alarms {
     }
     const over = { ...record, clearedAt: this.#options.now() };
     this.#active.delete(fingerprint);
-    if (Object.keys(over.notified).length > 0) {
+    if (
+      over.alarm.level !== "notice" &&
+      Object.keys(over.notified).length > 0
+    ) {
       this.#ending.set(fingerprint, over);
     }
     this.#save(over);
     this.#options.onCleared?.(over.alarm);
   }
 
-  /** The active alarms, oldest first. */
+  replace(prefix: string, found: readonly Alarm[]): void {
+    const kept = new Set(found.map(({ fingerprint }) => fingerprint));
+    for (const fingerprint of this.#active.keys()) {
+      if (fingerprint.startsWith(prefix) && !kept.has(fingerprint)) {
+        this.clear(fingerprint);
+      }
+    }
+    found.forEach((alarm) => this.raise(alarm));
+  }
+
+  /** The active alarms without notices, oldest first. */
   active(): readonly ActiveAlarm[] {
     return [...this.#active.values()]
       .toSorted((a, b) => a.raisedAt - b.raisedAt)
-      .map(({ alarm, raisedAt }) => ({
-        ...alarm,
-        since: raisedAt,
-        silence: silenceOf(this.#silences, alarm, this.#options.now()) ?? null,
-      }));
+      .flatMap(({ alarm, raisedAt }) =>
+        alarm.level === "notice"
+          ? []
+          : {
+              ...alarm,
+              level: alarm.level,
+              since: raisedAt,
+              silence:
+                silenceOf(this.#silences, alarm, this.#options.now()) ?? null,
+            },
+      );
   }
 
   /** Active and past alarms, newest first. */
@@ -205,7 +225,9 @@ export class Alerting implements Alarms {
     const news = audible.filter((record) => !isReported(record));
     const over = [...this.#ending.values()].filter(isReported);
     const reminders = audible.filter(
-      ({ notified }) => !isWithin(notified[sink.name] ?? at, sink.remindMs, at),
+      ({ alarm, notified }) =>
+        alarm.level !== "notice" &&
+        !isWithin(notified[sink.name] ?? at, sink.remindMs, at),
     );
     const oldest = Math.min(
       ...news.map(({ raisedAt }) => raisedAt),
@@ -217,12 +239,24 @@ export class Alerting implements Alarms {
     if (news.length + over.length + reminders.length === 0) {
       return;
     }
-    const message = this.#message(at, [
+    const changes = [
       ...news.map((record) => eventOf("raised", record)),
-      ...reminders.map((record) => eventOf("reminder", record)),
       ...over.map((record) => eventOf("resolved", record)),
+    ];
+    const message = this.#message(at, [
+      ...changes,
+      ...reminders.map((record) => eventOf("reminder", record)),
     ]);
     this.#dispatcher.enqueue(sink.name, message);
+    if (sink.owners) {
+      const byOwner = Map.groupBy(changes, ({ alarm }) => alarm.owner);
+      for (const [owner, events] of byOwner) {
+        if (owner !== undefined) {
+          const own = { ...this.#message(at, events), owner };
+          this.#dispatcher.enqueue(sink.name, own);
+        }
+      }
+    }
     this.#markReported(sink.name, at, [...news, ...reminders], over);
   }
 

@@ -40,6 +40,7 @@ const sink = z.discriminatedUnion("kind", [
       ],
       "must be a mail address or a list of them",
     ),
+    owners: z.boolean("must be true or false").default(false),
   }),
   z.strictObject({
     ...everySink,

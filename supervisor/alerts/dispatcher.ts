@@ -197,7 +197,8 @@ export class Dispatcher {
 
   /** Gives a message to the fallback sinks; false if there are none. */
   #handOver(line: SinkQueue, delivery: Delivery): boolean {
-    if (line.sink.fallback) {
+    // A user's own message is for no other channel.
+    if (line.sink.fallback || delivery.message.owner !== undefined) {
       return false;
     }
     const fallbacks = this.#options.sinks.filter(({ fallback }) => fallback);

@@ -23,22 +23,28 @@ export interface AlertMessage {
   /** Time zone of the text; that of the machine if an older version saved the message. */
   readonly timeZone?: string;
   readonly events: readonly AlertEvent[];
+  /** The user whom all events concern: the message goes to this e-mail address instead of the sink's own. */
+  readonly owner?: string;
 }
 
 /** Each has its own shape: colour is never the only difference. */
-export type AlertTone = "down" | "warning" | "fine";
+export type AlertTone = Alarm["level"] | "fine";
 
 export function toneOf(message: AlertMessage): AlertTone {
   const lasting = message.events.filter(({ event }) => event !== "resolved");
   if (lasting.some(({ alarm }) => alarm.level === "down")) {
     return "down";
   }
-  return lasting.length > 0 ? "warning" : "fine";
+  if (lasting.some(({ alarm }) => alarm.level === "warning")) {
+    return "warning";
+  }
+  return lasting.length > 0 ? "notice" : "fine";
 }
 
 const SHAPES: Readonly<Record<AlertTone, string>> = {
   down: "✕",
   warning: "▲",
+  notice: "○",
   fine: "●",
 };
 
@@ -58,11 +64,13 @@ function gistOf(events: readonly AlertEvent[]): string {
   const warned = names(
     ({ event, alarm }) => event !== "resolved" && alarm.level === "warning",
   );
+  const noticed = names(({ alarm }) => alarm.level === "notice");
   const parts = [
     down.length > 0 ? `${listed(down)} ${isOrAre(down)} down` : "",
     warned.length > 0
       ? `${listed(warned)} ${warned.length === 1 ? "needs" : "need"} attention`
       : "",
+    noticed.length > 0 ? `notice about ${listed(noticed)}` : "",
     over.length > 0 ? `${listed(over)} recovered` : "",
   ];
   return parts.filter((part) => part !== "").join("; ");
@@ -78,7 +86,7 @@ export function textOf(message: AlertMessage): string {
 /** One event as lines, the first being its summary. */
 export function paragraphOf(
   { event, alarm, since, until }: AlertEvent,
-  { at, timeZone }: Pick<AlertMessage, "at" | "timeZone">,
+  { at, timeZone, owner }: Pick<AlertMessage, "at" | "timeZone" | "owner">,
 ): readonly string[] {
   const timeOf = (moment: number) => momentIn(timeZone, moment);
   const lead = `${alarm.subject}: ${alarm.text}`;
@@ -90,10 +98,13 @@ export function paragraphOf(
   }
   return [
     `${SHAPES[alarm.level]} ${event === "reminder" ? "still " : ""}${lead}`,
-    `since ${timeOf(since)} (${inWords(at - since)})`,
+    ...(alarm.level === "notice"
+      ? []
+      : [`since ${timeOf(since)} (${inWords(at - since)})`]),
     ...(alarm.output === undefined ? [] : [`last output: ${alarm.output}`]),
     ...(alarm.tried ?? []).map((each) => `tried: ${each}`),
-    `next step: ${alarm.command}`,
+    // Only operators have this command.
+    ...(owner === undefined ? [`next step: ${alarm.command}`] : []),
   ];
 }
 

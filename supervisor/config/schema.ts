@@ -7,6 +7,7 @@ import {
   offlineSchema,
 } from "../checks/config.ts";
 import { jobsSchema } from "../jobs/config.ts";
+import { usageAlertsSchema } from "../usage-alerts/config.ts";
 import { notesSchema } from "../vaults/config.ts";
 import { duration, times } from "./fields.ts";
 
@@ -26,6 +27,7 @@ export const configSchema = z.strictObject({
   backups: backupsSchema,
   notes: notesSchema,
   notify: notifySchema,
+  usage_alerts: usageAlertsSchema,
   watchdog: watchdogSchema,
   peer: peerSchema,
 });

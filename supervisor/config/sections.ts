@@ -22,6 +22,7 @@ export const SECTIONS: Readonly<Record<string, Shape>> = {
   backups: "mapping",
   notes: "mapping",
   notify: "list",
+  usage_alerts: "mapping",
   watchdog: "mapping",
   peer: "mapping",
 };

@@ -3,7 +3,6 @@ import { awaitKeyShown, copyJobs } from "../backup/copy-jobs.ts";
 import { offsiteJobs } from "../offsite/offsite-jobs.ts";
 import { reportJobs } from "../reports/report-jobs.ts";
 import type { MakeReport } from "../reports/reporting.ts";
-import { watchSoftBudgets } from "../reports/soft-budgets.ts";
 import type { Context, Module } from "../context.ts";
 import { ledgerCheckJob } from "./ledger-check.ts";
 import { retentionJob } from "./retention.ts";
@@ -25,16 +24,13 @@ export function openJobsModule(
     jobs.add(job);
   }
   let stopKeyPolling = () => {};
-  let stopBudgetPolling = () => {};
   return {
     start: () => {
       jobs.start();
       stopKeyPolling = awaitKeyShown(context);
-      stopBudgetPolling = watchSoftBudgets(context);
     },
     stop: async () => {
       stopKeyPolling();
-      stopBudgetPolling();
       await jobs.stop();
     },
   };

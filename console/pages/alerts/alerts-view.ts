@@ -139,15 +139,19 @@ function viewPast(
 ) {
   const channels = Object.keys(notified);
   const isOpen = clearedAt === null;
-  const look: Look = !isOpen ? "none" : alarm.level === "down" ? "bad" : "warn";
+  const isNotice = alarm.level === "notice";
+  const look: Look =
+    !isOpen || isNotice ? "none" : alarm.level === "down" ? "bad" : "warn";
   return {
     subject: alarm.subject,
     text: alarm.text,
     look,
     from: moment(raisedAt, timeZone),
-    lasted: isOpen
-      ? `open for ${inWords(now - raisedAt)}`
-      : `lasted ${inWords(clearedAt - raisedAt)}`,
+    lasted: isNotice
+      ? "notice"
+      : isOpen
+        ? `open for ${inWords(now - raisedAt)}`
+        : `lasted ${inWords(clearedAt - raisedAt)}`,
     // Emptied once the end is reported.
     notified:
       channels.length === 0 ? null : `sent through ${channels.join(", ")}`,

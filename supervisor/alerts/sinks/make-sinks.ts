@@ -16,6 +16,7 @@ export function makeSinks(configs: readonly SinkConfig[]): readonly Sink[] {
       name,
       remindMs: config.remind,
       fallback: config.fallback,
+      owners: config.kind === "smtp" && config.owners,
       send: (message, signal) => send(config, message, signal),
     };
   });

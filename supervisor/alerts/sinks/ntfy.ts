@@ -4,6 +4,7 @@ import { postJson } from "./post-json.ts";
 const appearance = {
   down: { priority: 5, tags: ["rotating_light"] },
   warning: { priority: 4, tags: ["warning"] },
+  notice: { priority: 3, tags: ["information_source"] },
   fine: { priority: 3, tags: ["white_check_mark"] },
 } as const;
 

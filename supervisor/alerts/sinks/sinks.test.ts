@@ -295,6 +295,16 @@ test("mail is sent to all recipients with a readable subject and text", async ()
   );
 });
 
+test("a message for an owner is mailed to the owner only", async () => {
+  const { port, mails } = await mailServer();
+  await mailSink(port, {}).send(
+    { ...message, owner: "ann@example.org" },
+    patient(),
+  );
+  expect(mails).toMatchObject([{ to: ["ann@example.org"] }]);
+  expect(mails[0]?.text).not.toContain("hearth ");
+});
+
 function quoted(text: string): string {
   return text.replace(/=([0-9A-F]{2})/g, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

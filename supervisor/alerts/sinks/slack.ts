@@ -7,7 +7,12 @@ import {
 } from "../message.ts";
 import { postJson } from "./post-json.ts";
 
-const colours = { down: "#bb1f1f", warning: "#a35a00", fine: "#1a7f43" };
+const colours = {
+  down: "#bb1f1f",
+  warning: "#a35a00",
+  notice: "#5b6470",
+  fine: "#1a7f43",
+};
 
 /** Body of an incoming webhook: Slack, Mattermost, Rocket.Chat, Zulip and Discord's /slack all support `text` and `attachments`. */
 function slackBody(message: AlertMessage) {

@@ -35,9 +35,9 @@ export async function sendMail(
   try {
     await transport.sendMail({
       from: settings.from,
-      to: [...settings.to],
+      to: message.owner ?? [...settings.to],
       subject: titleOf(message),
-      text: `${textOf(message)}\n\n-- \nHearth on ${message.host}; hearth silence <name> 2h --why "…" silences an alarm\n`,
+      text: `${textOf(message)}\n\n-- \nHearth on ${message.host}${message.owner === undefined ? '; hearth silence <name> 2h --why "…" silences an alarm' : ""}\n`,
       date: new Date(message.at),
       messageId: `<${message.id}@hearth.invalid>`,
       headers: { "Auto-Submitted": "auto-generated" },

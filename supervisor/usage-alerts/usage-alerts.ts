@@ -1,0 +1,76 @@
+import type { Client } from "pg";
+import { readVariable } from "../../core/environment.ts";
+import type { Alarm, ReplacedAlarms } from "../alerts/alarm.ts";
+import { withDatabase } from "../backup/database.ts";
+import type { Context, Module } from "../context.ts";
+import { jobsAreOn } from "../jobs/job-switch.ts";
+import { findSoftBudgets, findSpentBudgets } from "./budget-alerts.ts";
+import type { UsageAlertsConfig } from "./config.ts";
+import { findModelTrouble, findUnpricedModels } from "./model-alerts.ts";
+import { UnusualSpend } from "./unusual-spend.ts";
+
+const POLL_EVERY_MS = 60_000;
+
+/** Every finding by the first word of its fingerprint. */
+type Finders = Readonly<
+  Record<string, (client: Client) => Promise<readonly Alarm[]>>
+>;
+
+/** Looks at budgets, spend and models every minute, on the host that runs jobs. */
+export function openUsageAlerts({
+  env,
+  alarms,
+  config,
+}: Pick<Context, "env" | "config"> & {
+  readonly alarms: ReplacedAlarms;
+}): Module {
+  const url = readVariable("SUPERVISOR_DATABASE_URL", env);
+  if (url === undefined || !jobsAreOn(env)) {
+    return { start: () => {}, stop: async () => {} };
+  }
+  const check = usageAlerts(config.usage_alerts, alarms, Date.now);
+  const ended = new AbortController();
+  let polling: Promise<void> | undefined;
+  const poll = () => {
+    polling ??= check(url, ended.signal)
+      // A Postgres that does not answer is reported by its check.
+      .catch(() => {})
+      .finally(() => {
+        polling = undefined;
+      });
+  };
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    start: () => {
+      timer = setInterval(poll, POLL_EVERY_MS);
+    },
+    stop: async () => {
+      clearInterval(timer);
+      ended.abort();
+      await polling;
+    },
+  };
+}
+
+/** A function that reads the ledger once and replaces all alarms about usage. */
+export function usageAlerts(
+  config: UsageAlertsConfig,
+  alarms: Pick<ReplacedAlarms, "replace">,
+  now: () => number,
+): (databaseUrl: string, signal: AbortSignal) => Promise<void> {
+  const unusual = new UnusualSpend();
+  const finders: Finders = {
+    "soft-budget": findSoftBudgets,
+    budget: (client) => findSpentBudgets(client, config.budgets_at),
+    "unusual-spend": (client) =>
+      unusual.find(client, config.unusual_spend, now()),
+    "unpriced-model": findUnpricedModels,
+    model: (client) => findModelTrouble(client, config.models, now()),
+  };
+  return (databaseUrl, signal) =>
+    withDatabase(databaseUrl, signal, async (client) => {
+      for (const [kind, find] of Object.entries(finders)) {
+        alarms.replace(`${kind}:`, await find(client));
+      }
+    });
+}
