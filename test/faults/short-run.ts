@@ -31,11 +31,8 @@ const WITHOUT_REDIS: readonly CampaignName[] = [
   "keyless",
 ];
 
-/** Campaigns in every `npm test`: each kill and each kind of limit once. The others are long tests. */
-export const IN_EVERY_RUN: readonly CampaignName[] = [
-  "kill-redis",
-  "crowd-three",
-];
+/** In every `npm test`: the campaign with the most gateways. The others are long tests. */
+export const IN_EVERY_RUN: readonly CampaignName[] = ["crowd-three"];
 
 /** Defines a test for a short run of each campaign; `npm run test:faults` runs them for longer. */
 export function testCampaigns(names: readonly CampaignName[]): void {

@@ -1,5 +1,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+} from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,6 +38,18 @@ export interface TestPostgres {
 
 export const SUPERUSER_PASSWORD = "test-superuser-password";
 
+const SHARED_MEMORY = "/dev/shm";
+const LEAST_BYTES = 4e9;
+
+/** A file system in memory if it has room: every test creates a database of several megabytes. */
+function dataPlace(): string {
+  if (!existsSync(SHARED_MEMORY)) {
+    return tmpdir();
+  }
+  const { bavail, bsize } = statfsSync(SHARED_MEMORY);
+  return bavail * bsize >= LEAST_BYTES ? SHARED_MEMORY : tmpdir();
+}
+
 /** `create`: makes the data directory; by default an empty cluster. */
 export async function startPostgres(
   extraArgs: readonly string[] = [],
@@ -39,7 +57,7 @@ export async function startPostgres(
     ensureCluster(place, SUPERUSER_PASSWORD),
 ): Promise<TestPostgres> {
   serversAllowed();
-  const root = mkdtempSync(join(tmpdir(), "hearth-test-postgres-"));
+  const root = mkdtempSync(join(dataPlace(), "hearth-test-postgres-"));
   const place = findPostgresPlace(locateHome({ HEARTH_HOME: root }));
   try {
     await create(place);
