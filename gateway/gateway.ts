@@ -18,12 +18,14 @@ import type {
   LoadResult,
 } from "./config/load.ts";
 import type { DatabaseState } from "./database/connection.ts";
+import type { SocketAcceptor } from "./http/upgrade.ts";
 import type { CallMetrics } from "./metrics/call-metrics.ts";
 import type { Pool } from "./database/pool.ts";
 import type { ProviderClient } from "./providers/client.ts";
 import type { Catalog } from "./routing/catalog.ts";
 import type { ModelHealth } from "./routing/health.ts";
 import type { BackgroundResponses } from "./responses/background.ts";
+import type { ResponseSockets } from "./responses/socket/response-sockets.ts";
 import type { ResponseStore } from "./responses/store.ts";
 import type { Router } from "./routing/route.ts";
 import type { Traces } from "./tracing/traces.ts";
@@ -55,6 +57,8 @@ export interface Gateway {
   readonly prompts: PromptLog;
   readonly responses: ResponseStore;
   readonly background: BackgroundResponses;
+  readonly sockets: ResponseSockets;
+  readonly acceptor: SocketAcceptor;
   /** null: calls are not traced. */
   readonly traces: Traces | null;
   /** null: no webhook receives finished calls. */

@@ -22,6 +22,8 @@ import {
 import type { Pool } from "./database/pool.ts";
 import { followDatabase } from "./follow-database.ts";
 import type { Gateway, Reloaded } from "./gateway.ts";
+import { Bodies } from "./http/bodies.ts";
+import { SocketAcceptor } from "./http/upgrade.ts";
 import type { Journal } from "./journal/journal.ts";
 import { createLedger, type Ledger } from "./ledger/ledger.ts";
 import { countersOfKey, proxyLimitsOf } from "./ledger/payers.ts";
@@ -40,6 +42,7 @@ import {
 } from "./providers/client.ts";
 import type { Catalog } from "./routing/catalog.ts";
 import { BackgroundResponses } from "./responses/background.ts";
+import { ResponseSockets } from "./responses/socket/response-sockets.ts";
 import { ResponseStore } from "./responses/store.ts";
 import { Cooldowns } from "./routing/cooldowns.ts";
 import { ModelHealth } from "./routing/health.ts";
@@ -87,6 +90,9 @@ export class GatewayParts implements Gateway {
   readonly prompts: PromptLog;
   readonly responses: ResponseStore;
   readonly background: BackgroundResponses;
+  readonly bodies: Bodies;
+  readonly sockets: ResponseSockets;
+  readonly acceptor: SocketAcceptor;
   readonly traces: Traces | null;
   readonly webhook: CallWebhook | null;
   readonly providers: ProviderClient;
@@ -134,6 +140,9 @@ export class GatewayParts implements Gateway {
     this.prompts = new PromptLog(pool, log);
     this.responses = new ResponseStore(callPool, () => this.config);
     this.background = new BackgroundResponses(this.responses, log);
+    this.bodies = new Bodies(config.server.bodiesLimitBytes);
+    this.sockets = new ResponseSockets(() => this.config, this.bodies, log);
+    this.acceptor = new SocketAcceptor(config.server.bodyLimitBytes);
     this.traces = traces;
     this.webhook =
       config.callWebhook === null

@@ -10,6 +10,7 @@ import type { Gateway } from "./gateway.ts";
 import { watchConnections } from "./http/connections.ts";
 import { addRoutes } from "./http/routes.ts";
 import { createServer } from "./http/server.ts";
+import { routeUpgrades } from "./http/upgrade.ts";
 import { openJournal, type Journal } from "./journal/journal.ts";
 import type { Intent, Outcome } from "./ledger/records.ts";
 import { listen } from "./listen.ts";
@@ -60,7 +61,11 @@ export async function startGateway(
   const prices = openPrices(config.general.pricesFile);
   const traces = await openTraces(config.tracing, options.version, log);
   const parts = new GatewayParts(options, journal, connections, prices, traces);
-  const server = createServer({ ...config.server, log });
+  const server = createServer({
+    ...config.server,
+    bodies: parts.bodies,
+    log,
+  });
   const clients = watchConnections(server.server);
   server.addHook("onRequest", async (_request, reply) => {
     if (parts.stopping()) {
@@ -68,6 +73,7 @@ export async function startGateway(
     }
   });
   addRoutes(server, parts);
+  routeUpgrades(server);
   const port = await listen(server, config.server, listenFd, parts.database);
   log.info({ host: config.server.host, port }, "listening");
   return {

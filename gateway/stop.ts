@@ -17,12 +17,16 @@ export async function drain(
   clients: ReturnType<typeof watchConnections>,
   noticeMs: number,
 ): Promise<void> {
-  const { background, underWay, log, config } = parts;
+  const { background, sockets, underWay, log, config } = parts;
   parts.beginStopping();
   log.info({ running: underWay.count() }, "stopping");
   const { drainNoticeMs, drainTimeoutMs } = config.server;
   await sleep(Math.max(drainNoticeMs, noticeMs));
-  const closed = Promise.all([server.close(), background.ended()]);
+  const closed = Promise.all([
+    sockets.end(),
+    server.close(),
+    background.ended(),
+  ]);
   clients.closeIdle();
   await waitAtMost(drainTimeoutMs, closed);
   underWay.abortAll();

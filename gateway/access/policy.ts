@@ -118,6 +118,7 @@ const POLICY = {
   "POST /v1/messages": CALL,
   "POST /v1/messages/count_tokens": CALL,
   "POST /v1/responses": CALL,
+  "GET /v1/responses": CALL,
   "POST /v1/responses/compact": CALL,
   "GET /v1/responses/:response_id": CALL,
   "DELETE /v1/responses/:response_id": CALL,

@@ -28,6 +28,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "POST /v1/messages",
       "POST /v1/messages/count_tokens",
       "POST /v1/responses",
+      "GET /v1/responses",
       "POST /v1/responses/compact",
       "GET /v1/responses/:response_id",
       "DELETE /v1/responses/:response_id",

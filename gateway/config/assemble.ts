@@ -257,6 +257,7 @@ function readServer(
       general.max_request_bodies_mb == null
         ? null
         : general.max_request_bodies_mb * MEGABYTE,
+    socketsPerKey: general.max_websockets_per_key ?? 100,
     trustedProxies: general.trusted_proxies ?? [],
   };
 }

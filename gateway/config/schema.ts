@@ -263,6 +263,7 @@ export const generalSettings = z.object({
   drain_timeout: duration(),
   max_request_size_mb: whole(1, 1_000),
   max_request_bodies_mb: whole(1, 100_000),
+  max_websockets_per_key: whole(1, 100_000),
   trusted_proxies: texts(),
   metrics_key: text(),
   metrics_label_values: whole(1, 100_000),

@@ -324,6 +324,8 @@ export interface ServerConfig {
   readonly bodyLimitBytes: number;
   /** Of the bodies of all requests in progress; null: a share of the memory. */
   readonly bodiesLimitBytes: number | null;
+  /** WebSockets that one key may have open at this gateway. */
+  readonly socketsPerKey: number;
   /** Addresses or CIDR ranges whose `x-forwarded-*` headers are trusted. */
   readonly trustedProxies: readonly string[];
 }

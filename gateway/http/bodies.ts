@@ -13,13 +13,16 @@ const BYTES_PER_VALUE = 32;
 
 type Done = (error: Error | null, body?: unknown) => void;
 
+/** Whose bytes are counted: a request, or a WebSocket that receives a message. */
+type Holder = object;
+
 /**
  * Reads bodies. All of them together, each from its first byte until its response is closed, occupy at most `limitBytes`;
  * null: a quarter of the memory that this process may use.
  */
 export class Bodies {
   readonly #limit: number;
-  readonly #reserved = new Map<IncomingMessage, number>();
+  readonly #reserved = new Map<Holder, number>();
   #total = 0;
 
   constructor(limitBytes: number | null) {
@@ -43,10 +46,25 @@ export class Bodies {
     }
   };
 
-  /** Releases what a request's body occupied; to be called when its response is closed. */
-  release(request: IncomingMessage): void {
-    this.#total -= this.#reserved.get(request) ?? 0;
-    this.#reserved.delete(request);
+  /** Counts bytes that are not read by {@link parse}. Throws 503 where there is no room for them. */
+  reserve(holder: Holder, bytes: number): void {
+    if (this.#total + bytes > this.#limit) {
+      throw busy();
+    }
+    this.#total += bytes;
+    this.#reserved.set(holder, (this.#reserved.get(holder) ?? 0) + bytes);
+  }
+
+  /** Parses JSON whose text is counted already. Throws as {@link reserve} does, 400 if it is none, and 413 for too many values. */
+  parseJson(holder: Holder, text: Buffer): unknown {
+    this.reserve(holder, countValues(text) * BYTES_PER_VALUE);
+    return parseJson(text.toString("utf8"));
+  }
+
+  /** Releases what a holder occupied, such as a request's body when its response is closed. */
+  release(holder: Holder): void {
+    this.#total -= this.#reserved.get(holder) ?? 0;
+    this.#reserved.delete(holder);
   }
 
   #read(
@@ -73,7 +91,7 @@ export class Bodies {
         return end(tooLarge());
       }
       try {
-        this.#reserve(request.raw, chunk.length);
+        this.reserve(request.raw, chunk.length);
       } catch (error) {
         return end(error as Error);
       }
@@ -97,15 +115,6 @@ export class Bodies {
     payload.on("error", onError);
   }
 
-  /** Throws 503 where there is no room for so many more bytes. */
-  #reserve(request: IncomingMessage, bytes: number): void {
-    if (this.#total + bytes > this.#limit) {
-      throw busy();
-    }
-    this.#total += bytes;
-    this.#reserved.set(request, (this.#reserved.get(request) ?? 0) + bytes);
-  }
-
   #parsed(
     { raw, headers, routeOptions }: FastifyRequest,
     chunks: readonly Buffer[],
@@ -122,13 +131,12 @@ export class Bodies {
     if (routeOptions.config.takesForm === true) {
       return Object.fromEntries(new URLSearchParams(body.toString("utf8")));
     }
-    this.#reserve(raw, countValues(body) * BYTES_PER_VALUE);
-    return parseJson(body.toString("utf8"));
+    return this.parseJson(raw, body);
   }
 }
 
 /** The smallest of the limits of the container, V8's heap and the machine, in bytes. */
-function memoryLimit(): number {
+export function memoryLimit(): number {
   const constrained = process.constrainedMemory();
   return Math.min(
     getHeapStatistics().heap_size_limit,

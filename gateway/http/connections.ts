@@ -43,6 +43,11 @@ export function watchConnections(server: Server): Connections {
       closeUnlessUsed(socket);
     }
   });
+  server.on("upgrade", (_request, socket: Socket) => {
+    // It is closed by whoever uses it from here on.
+    fresh.delete(socket);
+    inProgress.set(socket, 1);
+  });
   server.on("request", ({ socket }, response) => {
     fresh.delete(socket);
     inProgress.set(socket, (inProgress.get(socket) ?? 0) + 1);

@@ -24,6 +24,7 @@ const KINDS = {
   upstream_error: { status: 502, type: "upstream_error" },
   invalid_request: { status: 400, type: "invalid_request_error" },
   overloaded: { status: 503, type: "overloaded" },
+  upgrade_required: { status: 426, type: "invalid_request_error" },
   body_too_large: { status: 413, type: "invalid_request_error" },
   already_exists: { status: 409, type: "invalid_request_error" },
   unknown_object: { status: 404, type: "not_found" },

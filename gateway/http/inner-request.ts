@@ -10,14 +10,47 @@ export function sendInner(
   body: object,
   more: Readonly<Record<string, string>> = {},
 ) {
-  const { "content-length": _, ...headers } = request.headers;
+  const json = Buffer.from(JSON.stringify(body));
+  return request.server.inject(innerRequest(request, path, json, more));
+}
+
+/** As {@link sendInner}, with a body that is JSON already; its answer is read while it arrives. */
+export function streamInner(
+  request: FastifyRequest,
+  path: string,
+  json: Buffer,
+  more: Readonly<Record<string, string>> = {},
+) {
   return request.server.inject({
-    method: "POST",
-    url: path,
-    headers: { ...headers, ...more },
-    payload: Readable.from([Buffer.from(JSON.stringify(body))]),
-    remoteAddress: request.raw.socket.remoteAddress ?? "",
+    ...innerRequest(request, path, json, more),
+    payloadAsStream: true,
   });
+}
+
+/** Headers of the client's request that say nothing of another one. */
+const OF_REQUEST =
+  /^(connection|content-length|content-type|expect|origin|sec-websocket-.*|transfer-encoding|upgrade)$/;
+
+function innerRequest(
+  request: FastifyRequest,
+  path: string,
+  json: Buffer,
+  more: Readonly<Record<string, string>>,
+) {
+  const sent = Object.entries(request.headers).filter(
+    ([name]) => !OF_REQUEST.test(name),
+  );
+  return {
+    method: "POST" as const,
+    url: path,
+    headers: {
+      ...Object.fromEntries(sent),
+      "content-type": "application/json",
+      ...more,
+    },
+    payload: Readable.from([json]),
+    remoteAddress: request.raw.socket.remoteAddress ?? "",
+  };
 }
 
 /** Of one connection, which is another one. */

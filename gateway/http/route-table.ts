@@ -21,6 +21,7 @@ import { listModels, showModel } from "./routes/models.ts";
 import { moderations } from "./routes/moderations.ts";
 import { rerank } from "./routes/rerank.ts";
 import { compactResponse } from "./routes/responses-compact.ts";
+import { responsesSocket } from "./routes/responses-socket.ts";
 import { responses } from "./routes/responses.ts";
 import {
   createConversation,
@@ -49,6 +50,7 @@ export const ROUTES: readonly Route[] = [
   completions,
   embeddings,
   responses,
+  responsesSocket,
   compactResponse,
   getResponse,
   deleteResponse,

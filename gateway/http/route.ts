@@ -20,8 +20,8 @@ export interface RouteSchema<Input extends z.ZodType = z.ZodType> {
   readonly answer: z.ZodType;
   /** Of the answer; JSON by default. */
   readonly contentType?: string;
-  /** Of success; 200 by default. 204 has no answer. */
-  readonly status?: 201 | 204;
+  /** Of success; 200 by default. 101 and 204 have no answer. */
+  readonly status?: 101 | 201 | 204;
 }
 
 /** A route that needs a key: its name in the policy, its addresses, its schema and its handler. */

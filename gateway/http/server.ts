@@ -12,8 +12,9 @@ import type { Call } from "../calls/call.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import { JournalFull } from "../journal/journal.ts";
 import { messagesErrorOf } from "../dialects/messages-error.ts";
-import { Bodies } from "./bodies.ts";
+import type { Bodies } from "./bodies.ts";
 import { conflictOf } from "./conflicts.ts";
+import { asksForSocket } from "./upgrade.ts";
 import {
   CallError,
   databaseUnavailable,
@@ -23,7 +24,7 @@ import {
 
 export interface ServerOptions {
   readonly bodyLimitBytes: number;
-  readonly bodiesLimitBytes: number | null;
+  readonly bodies: Bodies;
   readonly trustedProxies: readonly string[];
   readonly log: Logger;
 }
@@ -31,12 +32,14 @@ export interface ServerOptions {
 /** The HTTP server without its routes: bodies are JSON, whatever their content type; all errors have one shape. */
 export function createServer({
   bodyLimitBytes,
-  bodiesLimitBytes,
+  bodies,
   trustedProxies,
   log,
 }: ServerOptions): FastifyInstance {
   const server = fastify({
     logger: false,
+    // Other requests to upgrade, such as those of Java's client to HTTP/2, are answered as if they had not asked.
+    http: { shouldUpgradeCallback: asksForSocket },
     // The id of the call, if the request is one.
     genReqId: () => randomUUID(),
     bodyLimit: bodyLimitBytes,
@@ -59,7 +62,6 @@ export function createServer({
         ),
       ),
   });
-  const bodies = new Bodies(bodiesLimitBytes);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", bodies.parse);
   server.decorateRequest("caller", null);

@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto";
-import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { startRace, type Race } from "../calls/race.ts";
 import {
@@ -8,13 +6,11 @@ import {
   textOf,
   type JsonRecord,
 } from "../providers/json.ts";
+import { InnerCall } from "./inner-call.ts";
 import type { BackgroundRun } from "./kept.ts";
-import type { OpenedResponse } from "./open.ts";
 import type { ResponseStore } from "./store.ts";
 import { failedResponse, type StoredResponse } from "./stored-response.ts";
 
-/** Names a run in the request that carries it out, which this process sends itself. */
-const HEADER = "x-hearth-background";
 /** Well within the lease of a run. */
 const BEAT_MS = 2_000;
 
@@ -25,32 +21,14 @@ export interface RunAnswer {
 }
 
 /** A response that is created while its client polls for it. */
-export class Run implements BackgroundRun {
+export class Run extends InnerCall implements BackgroundRun {
+  readonly memory = null;
   readonly #admitted = Promise.withResolvers<null>();
   readonly #race: Race = startRace("by POST /v1/responses/ID/cancel");
-  readonly #name = randomUUID();
-  #sink: ServerResponse | null = null;
   #failed: JsonRecord | null = null;
-  #isCancelled = false;
-  /** Set before it starts. */
-  opened: OpenedResponse | null = null;
 
-  /** The headers of its request: unguessable, so that no client can take a run over. */
-  get headers(): Readonly<Record<string, string>> {
-    return { ...this.#race.headers, [HEADER]: this.#name };
-  }
-
-  isNamed(name: string): boolean {
-    return this.#name === name;
-  }
-
-  /** Where its answer goes: without a reader, it is never idle. */
-  answersTo(sink: ServerResponse): void {
-    this.#sink = sink;
-    sink.setTimeout = () => sink;
-    if (this.#isCancelled) {
-      this.cancel();
-    }
+  override get headers(): Readonly<Record<string, string>> {
+    return { ...super.headers, ...this.#race.headers };
   }
 
   /** Resolves when its limits are reserved. */
@@ -70,15 +48,14 @@ export class Run implements BackgroundRun {
     this.#failed = response;
   }
 
-  /** Stops its provider, like a client that leaves. */
-  cancel(): void {
-    this.#isCancelled = true;
+  override cancel(): void {
     this.#race.end();
-    this.#sink?.destroy();
+    super.cancel();
   }
 
-  ended(): void {
+  override ended(): void {
     this.#race.end();
+    super.ended();
   }
 }
 
@@ -94,14 +71,6 @@ export class BackgroundResponses {
   constructor(store: ResponseStore, log: Logger) {
     this.#store = store;
     this.#log = log;
-  }
-
-  /** The run that a request of this process carries out; null: the request is a client's. */
-  runOf(headers: IncomingHttpHeaders): Run | null {
-    const name = headers[HEADER];
-    return typeof name === "string"
-      ? ([...this.#runs.values()].find((run) => run.isNamed(name)) ?? null)
-      : null;
   }
 
   /**

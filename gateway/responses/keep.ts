@@ -11,9 +11,9 @@ import {
   type JsonRecord,
 } from "../providers/json.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
-import { itemsOf, withIds } from "./items.ts";
+import { asInput, itemsOf, withIds } from "./items.ts";
 import type { KeptResponse } from "./kept.ts";
-import type { Content } from "./stored-response.ts";
+import { outputOf, type Content } from "./stored-response.ts";
 
 type Ports = Pick<Gateway, "config" | "log" | "responses">;
 
@@ -147,31 +147,51 @@ export function ownInput(
   return withIds(own, id);
 }
 
-/**
- * Stores a response, unless the caller wants none stored; false: it is not there. The call has been answered and billed, so it
- * does not fail if Postgres is unavailable: then the client sees `store: false`.
- */
+/** Keeps a response that has an answer; false: it was to be stored, and is not. */
 async function store(
   ports: Ports,
   call: KeptCall,
   modelId: string,
   response: JsonRecord,
 ): Promise<boolean> {
-  if (!call.kept.stores) {
-    return true;
-  }
+  const { kept, body } = call;
   if (!["completed", "incomplete"].includes(textOf(response["status"]))) {
-    return false;
+    return !kept.stores;
   }
-  try {
-    const content = contentOf(ports, call, response, modelId);
-    await ports.responses.save(call.kept, content);
+  return keep(ports, kept, body, () =>
+    contentOf(ports, call, response, modelId),
+  );
+}
+
+/**
+ * Stores a response, or lets its connection remember it if the caller wants none stored; false: it was to be stored, and is not.
+ * The call has been answered and billed, so it does not fail if Postgres is unavailable: then the client sees `store: false`.
+ */
+export async function keep(
+  ports: Omit<Ports, "config">,
+  kept: KeptResponse,
+  body: CallBody,
+  contentOfCall: () => Content,
+): Promise<boolean> {
+  if (!kept.stores && kept.memory === null) {
     return true;
-  } catch (error) {
-    ports.log.warn(
-      { error, response: call.kept.id },
-      "a response could not be stored",
-    );
-    return false;
   }
+  const content = contentOfCall();
+  if (kept.stores) {
+    try {
+      await ports.responses.save(kept, content);
+      return true;
+    } catch (error) {
+      ports.log.warn(
+        { error, response: kept.id },
+        "a response could not be stored",
+      );
+    }
+  }
+  kept.memory?.remember(kept.id, {
+    items: [...itemsOf(body["input"]), ...outputOf(content)].map(asInput),
+    rootId: kept.rootId,
+    session: content.session,
+  });
+  return !kept.stores;
 }

@@ -10,6 +10,8 @@ export interface KeptResponse {
   /** The first response of those that it continues; its own id if it continues none. */
   readonly rootId: string;
   readonly conversationId: string | null;
+  /** Whether the response before it is stored. */
+  readonly continuesStored: boolean;
   /** The items at the beginning of the body's `input` that were stored before. */
   readonly historyLength: number;
   /** The session of the first response; null: this is the first, or it had none. */
@@ -18,6 +20,21 @@ export interface KeptResponse {
   readonly stores: boolean;
   /** null: the client waits for the answer. */
   readonly background: BackgroundRun | null;
+  /** Of the connection that it came over; null: it came over HTTP. */
+  readonly memory: ConnectionMemory | null;
+}
+
+/** What a call continues. */
+export interface History {
+  readonly items: readonly JsonRecord[];
+  readonly rootId: string;
+  readonly session: Session | null;
+}
+
+/** The responses of a connection that are not stored: later calls over it can continue them. */
+export interface ConnectionMemory {
+  find(id: string): History | null;
+  remember(id: string, history: History): void;
 }
 
 /** A response that the client polls for. */

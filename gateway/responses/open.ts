@@ -11,10 +11,16 @@ import {
 } from "../providers/json.ts";
 import { isCompaction, openedCompaction } from "./compaction.ts";
 import { asInput, itemsOf, referenceIn } from "./items.ts";
-import { newId, type BackgroundRun, type KeptResponse } from "./kept.ts";
+import {
+  newId,
+  type BackgroundRun,
+  type ConnectionMemory,
+  type History,
+  type KeptResponse,
+} from "./kept.ts";
 import { itemNotFound } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
-import type { History, ResponseStore } from "./store.ts";
+import type { ResponseStore } from "./store.ts";
 
 /** A call of the Responses API as it goes on. */
 export interface OpenedResponse {
@@ -22,6 +28,15 @@ export interface OpenedResponse {
   readonly body: CallBody;
   /** null: it continues nothing and nothing of it is stored. */
   readonly kept: KeptResponse | null;
+}
+
+export interface OpenOptions {
+  /** Its client polls for it; null: it waits for the answer. */
+  readonly background?: BackgroundRun | null;
+  /** Of the connection that it came over; null: it came over HTTP. */
+  readonly memory?: ConnectionMemory | null;
+  /** Nothing answers its input, which may be empty. */
+  readonly mayBeEmpty?: boolean;
 }
 
 interface Ports {
@@ -38,15 +53,16 @@ export async function openResponse(
   caller: Caller,
   callId: string,
   body: CallBody,
-  background: BackgroundRun | null,
+  { background = null, memory = null, mayBeEmpty = false }: OpenOptions = {},
 ): Promise<OpenedResponse> {
   const { storeResponses } = config.general;
   const asked = stateOf(body);
   const stores = storeResponses && body["store"] !== false;
-  rejectUnfit(asked, body, storeResponses);
+  const remembered = memory?.find(asked.previousId ?? "") ?? null;
+  rejectUnfit(asked, body, storeResponses || remembered !== null);
   const id = newId("resp", callId);
   const owner = ownerOf(caller);
-  const history = await historyOf(responses, owner, asked);
+  const history = remembered ?? (await historyOf(responses, owner, asked));
   const whole = withSummaries(body["input"], owner, config.general);
   const input = await resolved(responses, owner, history, whole, {
     storeResponses,
@@ -59,6 +75,11 @@ export async function openResponse(
     ...rest
   } = body;
   const items = history?.items ?? [];
+  // What it continues is not stored, so it is stored with the response.
+  const isWhole = remembered !== null && stores;
+  if (!mayBeEmpty && items.length + listOf(input).length === 0) {
+    rejectEmpty(input);
+  }
   return {
     body: isSame
       ? { ...rest, model: body.model }
@@ -68,20 +89,32 @@ export async function openResponse(
           input: [...items, ...itemsOf(input)],
         },
     kept:
-      !stores && history === null
+      !stores && history === null && memory === null
         ? null
         : {
             id,
             owner,
             previousId: asked.previousId,
-            rootId: history?.rootId ?? id,
+            rootId: (isWhole ? null : history?.rootId) ?? id,
             conversationId: asked.conversationId,
-            historyLength: items.length,
+            continuesStored: history !== null && remembered === null,
+            historyLength: isWhole ? 0 : items.length,
             session: history?.session ?? null,
             stores,
             background,
+            memory,
           },
   };
+}
+
+function rejectEmpty(input: unknown): void {
+  if (typeof input !== "string") {
+    throw new CallError(
+      "invalid_request",
+      "`input` must have an item: there is nothing to answer.",
+      { param: "input" },
+    );
+  }
 }
 
 interface AskedState {

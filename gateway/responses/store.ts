@@ -20,10 +20,9 @@ import {
   type JsonRecord,
 } from "../providers/json.ts";
 import { markedReasoning } from "../providers/reasoning-origin.ts";
-import type { Session } from "../routing/strategies.ts";
 import { Conversations } from "./conversations.ts";
 import { asInput, idsOf, storable, withIds } from "./items.ts";
-import { isOwnId, type KeptResponse } from "./kept.ts";
+import { isOwnId, type History, type KeptResponse } from "./kept.ts";
 import { expiresAt, MAX_BYTES, MAX_RESPONSES, tooLong } from "./limits.ts";
 import { notFound } from "./not-found.ts";
 import { openJson, sealJson } from "./sealed-text.ts";
@@ -38,13 +37,6 @@ import {
 
 /** A gateway extends the lease of its responses in background far more often. */
 const LEASE_MS = 15_000;
-
-/** What a call continues. */
-export interface History {
-  readonly items: readonly JsonRecord[];
-  readonly rootId: string;
-  readonly session: Session | null;
-}
 
 /** A response with those that it continues, the first one first. */
 interface Chain {
@@ -240,7 +232,7 @@ export class ResponseStore {
       ...this.#sealed(kept.id, content),
       response_id: kept.id,
       owner: kept.owner,
-      previous_id: kept.previousId,
+      previous_id: kept.continuesStored ? kept.previousId : null,
       root_id: kept.rootId,
       conversation_id: kept.conversationId,
       status: textOf(content.response["status"]),

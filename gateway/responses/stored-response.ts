@@ -25,14 +25,19 @@ export interface StoredResponse extends Content {
   readonly conversationId: string | null;
 }
 
-/** The input and output of a stored response; reasoning is marked with the deployment that it came from. */
-export function storedItems({
-  input,
+/** The input and output of a stored response. */
+export function storedItems(stored: StoredResponse): readonly JsonRecord[] {
+  return [...stored.input, ...outputOf(stored)];
+}
+
+/** What a response answered; reasoning is marked with the deployment that it came from. */
+export function outputOf({
   response,
   modelId,
-}: StoredResponse): readonly JsonRecord[] {
-  const output = recordsOf(response["output"]);
-  return [...input, ...output.map((item) => markedReasoning(item, modelId))];
+}: Pick<Content, "response" | "modelId">): readonly JsonRecord[] {
+  return recordsOf(response["output"]).map((item) =>
+    markedReasoning(item, modelId),
+  );
 }
 
 export function sessionIn(stored: unknown): Session | null {

@@ -275,7 +275,7 @@ function responsesOf(
   return {
     [status]: {
       description: "Success.",
-      ...(status === 204 ? {} : { content }),
+      ...(status === 101 || status === 204 ? {} : { content }),
     },
     default: {
       description: "Error: the message says what to do next.",

@@ -143,7 +143,7 @@ const REQUIRED_TOGETHER: Readonly<Record<string, readonly string[]>> = {
   "/spend/logs/ui": ["request_id", "page_size"],
 };
 
-/** Values that only an answer before has: admin/spend/log-pages.server.test.ts, responses/responses.server.test.ts. */
+/** Values that only an answer before has: admin/spend/log-pages.server.test.ts, responses/stored.server.test.ts. */
 const FROM_ANSWERS = new Set(["cursor", "after"]);
 
 /** All values of a choice and a flag, the bounds of a number, or an existing value. */

@@ -63,7 +63,9 @@ async function queue(
   run: Run,
 ): Promise<{ readonly kept: KeptResponse; readonly queued: StoredResponse }> {
   const caller = callerOf(request);
-  const opened = await openResponse(gateway, caller, request.id, body, run);
+  const opened = await openResponse(gateway, caller, request.id, body, {
+    background: run,
+  });
   const { kept } = opened;
   if (kept === null) {
     throw new Error("a response in background is always stored");

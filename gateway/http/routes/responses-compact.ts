@@ -67,7 +67,9 @@ async function compact(
   modelOf(request);
   const body = validateBody(compactBody, request.body);
   const asked = { ...body, input: body.input ?? [], store: false };
-  const opened = await openResponse(gateway, caller, request.id, asked, null);
+  const opened = await openResponse(gateway, caller, request.id, asked, {
+    mayBeEmpty: true,
+  });
   const items = itemsOf(opened.body["input"]);
   if (items.length === 0) {
     throw new CallError(

@@ -5,13 +5,17 @@ import { expectedOutput } from "../../calls/expected-output.ts";
 import { responsesShape } from "../../dialects/responses.ts";
 import { responseAnswer } from "./call-answers.ts";
 import { callerOf } from "../../access/authenticate.ts";
+import { innerCallOf } from "../../responses/inner-call.ts";
 import { openResponse } from "../../responses/open.ts";
+import { bodyOfFrame } from "../../responses/socket/frames.ts";
+import { Turn } from "../../responses/socket/turn.ts";
 import { callRoute, carryOut, numberOf } from "./chat.ts";
 import { answerInBackground, isInBackground } from "./responses-background.ts";
+import { answerWarmUp } from "./responses-socket.ts";
 
 const responsesBody = z.looseObject({
   model: z.string(),
-  input: z.union([z.string(), z.array(z.looseObject({})).min(1)], {
+  input: z.union([z.string(), z.array(z.looseObject({}))], {
     error: "must be a text or a list of items",
   }),
   instructions: z.string().nullish(),
@@ -37,10 +41,12 @@ const RESPONSES: CallKind = {
   shape: responsesShape,
   schema: responsesBody,
   open(gateway, request, body) {
-    const run = gateway.background.runOf(request.headers);
-    return run?.opened
-      ? Promise.resolve(run.opened)
-      : openResponse(gateway, callerOf(request), request.id, body, null);
+    const inner = innerCallOf(request.headers);
+    return inner?.opened
+      ? Promise.resolve(inner.opened)
+      : openResponse(gateway, callerOf(request), request.id, body, {
+          memory: inner?.memory ?? null,
+        });
   },
   countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
   estimateOutput: (gateway, body, group) =>
@@ -54,12 +60,18 @@ export const responses = callRoute(
     summary: "Chat with a model (OpenAI's Responses API).",
     answer: responseAnswer,
   },
-  (gateway, request, reply, kind) => {
-    const run = gateway.background.runOf(request.headers);
-    if (run === null && isInBackground(request)) {
+  async (gateway, request, reply, kind) => {
+    const inner = innerCallOf(request.headers);
+    if (inner === null && isInBackground(request)) {
       return answerInBackground(gateway, request, reply, kind);
     }
-    run?.answersTo(reply.raw);
+    inner?.answersTo(reply.raw);
+    if (inner instanceof Turn) {
+      request.body = bodyOfFrame(request.body);
+      if (inner.isWarmUp) {
+        return answerWarmUp(gateway, request, reply, kind, inner);
+      }
+    }
     return carryOut(gateway, request, reply, kind);
   },
 );

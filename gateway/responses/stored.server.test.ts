@@ -1,93 +1,33 @@
-import OpenAI, { APIError } from "openai";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
-import {
-  INPUT_PRICE,
-  OUTPUT_PRICE,
-  startTestGateway,
-  type TestGateway,
-} from "../../test/servers/gateway.ts";
-import {
-  createGatewayProcess,
-  type GatewayProcess,
-} from "../../test/servers/gateway-process.ts";
-import {
-  hasRedisServer,
-  startRedis,
-  type TestRedis,
-} from "../../test/servers/redis.ts";
+import type OpenAI from "openai";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { TestGateway } from "../../test/servers/gateway.ts";
 import { query } from "../database/pool.ts";
 import { dropExpiredResponses } from "../database/retention.ts";
+import { USAGE, type TalkingProvider } from "./provider-fixture.ts";
 import {
-  startTalkingProvider,
-  USAGE,
-  type TalkingProvider,
-} from "./provider-fixture.ts";
+  errorOf,
+  PRICE,
+  startResponsesTestbed,
+  text,
+  type ResponsesTestbed,
+} from "./testbed-fixture.ts";
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
-let redis: TestRedis | null = null;
+let testbed: ResponsesTestbed;
 let provider: TalkingProvider;
 let gateway: TestGateway;
 let anna: OpenAI;
 let annasOther: OpenAI;
 let ben: OpenAI;
 
-const deployment = (alias: string, more: string, model = alias) =>
-  `  - model_name: ${alias}
-    provider_params: { model: openai/m-${model}, api_base: "URL", api_key: x, input_cost_per_token: ${INPUT_PRICE}, output_cost_per_token: ${OUTPUT_PRICE} }
-    model_info: { ${more} }\n`;
-
-const YAML = `model_list:
-${deployment("chat", "supports_responses: false")}${deployment("native", "supports_responses: true")}${deployment("native-too", "supports_responses: true")}${["a", "b"].map((name) => deployment("pair", "supports_responses: true", name)).join("")}guardrails:
-  - guardrail_name: secrets
-    litellm_params: { guardrail: hide-secrets, mode: pre_call }
-proxy_settings: { cache: true, cache_params: { type: redis } }
-`;
-
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  provider = await startTalkingProvider();
-  redis = hasRedisServer() ? await startRedis() : null;
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: provider.url,
-    yaml: YAML.replaceAll("URL", provider.url),
-    env:
-      redis === null
-        ? {}
-        : { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
-  });
-  anna = await clientOf({ user_id: "anna" });
-  annasOther = await clientOf({ user_id: "anna" });
-  ben = await clientOf({ user_id: "ben" });
+  testbed = await startResponsesTestbed();
+  ({ provider, gateway } = testbed);
+  anna = await testbed.clientOf({ user_id: "anna" });
+  annasOther = await testbed.clientOf({ user_id: "anna" });
+  ben = await testbed.clientOf({ user_id: "ben" });
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await provider?.stop();
-  await redis?.remove();
-  await database?.drop();
-});
-
-async function clientOf(fields: Readonly<Record<string, unknown>>) {
-  return new OpenAI({
-    apiKey: await gateway.createKey(fields),
-    baseURL: `${gateway.url}/v1`,
-    maxRetries: 0,
-  });
-}
-
-const text = (role: string, words: string) => ({ role, content: words });
-
-/** The message of the error that a call ends with. */
-async function errorOf(call: Promise<unknown>): Promise<APIError> {
-  const error: unknown = await call.then(
-    () => new Error("it was answered"),
-    (thrown: unknown) => thrown,
-  );
-  expect(error).toBeInstanceOf(APIError);
-  return error as APIError;
-}
+afterAll(() => testbed?.stop());
 
 test("a conversation is continued by chat, and by another model through the Responses API", async () => {
   const first = await anna.responses.create({
@@ -267,8 +207,8 @@ test("a response is its user's, by any key, and nobody else's", async () => {
   });
   const strangers = [
     ben,
-    await clientOf({}),
-    await clientOf({ user_id: "anna", team_id: "t" }),
+    await testbed.clientOf({}),
+    await testbed.clientOf({ user_id: "anna", team_id: "t" }),
   ];
   for (const client of strangers) {
     for (const call of [
@@ -519,320 +459,15 @@ test("a call is answered while its response cannot be stored, and says so", asyn
 });
 
 test("the ledger has each call once, at its price, whatever it continues", async () => {
-  const fresh = await clientOf({ user_id: "counted" });
+  const fresh = await testbed.clientOf({ user_id: "counted" });
   const first = await fresh.responses.create({ model: "chat", input: "One." });
   await fresh.responses
     .stream({ model: "native", input: "Two.", previous_response_id: first.id })
     .finalResponse();
-  await gateway.running.gateway.ledger.flush();
-  const rows = await query<{ spend: number; status: string }>(
-    gateway.running.gateway.pool,
-    "SELECT spend::float8 AS spend, status FROM spend_log WHERE user_id = 'counted'",
-  );
-  const price = USAGE.input * INPUT_PRICE + USAGE.output * OUTPUT_PRICE;
+  const rows = await testbed.rowsOf("counted", 2);
   expect(rows).toHaveLength(2);
   for (const row of rows) {
     expect(row.status).toBe("success");
-    expect(row.spend).toBeCloseTo(price, 12);
+    expect(row.spend).toBeCloseTo(PRICE, 12);
   }
-});
-
-/** Polls until a response in background has ended. */
-async function ended(client: OpenAI, id: string) {
-  return vi.waitUntil(
-    async () => {
-      const response = await client.responses.retrieve(id);
-      return ["queued", "in_progress"].includes(response.status ?? "")
-        ? null
-        : response;
-    },
-    { timeout: 60_000, interval: 50 },
-  );
-}
-
-/** Rows of the ledger of a user, once it has as many. */
-async function rowsOf(user: string, count: number) {
-  const { ledger, pool } = gateway.running.gateway;
-  return vi.waitUntil(
-    async () => {
-      await ledger.flush();
-      const rows = await query<{
-        spend: number;
-        status: string;
-        completion_tokens: number;
-      }>(
-        pool,
-        "SELECT spend::float8 AS spend, status, completion_tokens FROM spend_log WHERE user_id = $1",
-        [user],
-      );
-      return rows.length >= count ? rows : null;
-    },
-    { timeout: 60_000, interval: 50 },
-  );
-}
-
-describe("in background", () => {
-  test.each(["chat", "native"])(
-    "%s is polled for, continued, and billed once at its price",
-    async (model) => {
-      const user = `poller-${model}`;
-      const client = await clientOf({ user_id: user });
-      const first = await client.responses.create({ model, input: "First." });
-      const queued = await client.responses.create({
-        model,
-        input: "wait for it",
-        background: true,
-        previous_response_id: first.id,
-      });
-      expect(queued).toMatchObject({
-        status: "queued",
-        background: true,
-        output: [],
-        previous_response_id: first.id,
-      });
-      await vi.waitUntil(async () => {
-        const { status } = await client.responses.retrieve(queued.id);
-        return status === "in_progress";
-      }, 60_000);
-      const early = await errorOf(
-        client.responses.create({
-          model,
-          input: "Go on.",
-          previous_response_id: queued.id,
-        }),
-      );
-      expect(early.message).toContain("has not ended");
-      await vi.waitUntil(() => provider.waiting() > 0, 60_000);
-      provider.release();
-      const answer = await ended(client, queued.id);
-      expect(answer).toMatchObject({
-        id: queued.id,
-        status: "completed",
-        background: true,
-      });
-      expect(answer.output_text).toContain("You said: wait for it");
-      const next = await client.responses.create({
-        model: "chat",
-        input: "Go on.",
-        previous_response_id: queued.id,
-      });
-      expect(next.output_text).toBe("You said: Go on.");
-      expect(provider.chats.at(-1)?.["messages"]).toHaveLength(5);
-      const rows = await rowsOf(user, 3);
-      const price = USAGE.input * INPUT_PRICE + USAGE.output * OUTPUT_PRICE;
-      expect(rows).toHaveLength(3);
-      for (const row of rows) {
-        expect(row.status).toBe("success");
-        expect(row.spend).toBeCloseTo(price, 12);
-      }
-    },
-  );
-
-  test.each(["chat", "native"])(
-    "%s is cancelled, and billed for what was generated",
-    async (model) => {
-      const user = `canceller-${model}`;
-      const client = await clientOf({ user_id: user });
-      const { id } = await client.responses.create({
-        model,
-        input: "wait for ever",
-        background: true,
-      });
-      await vi.waitUntil(() => provider.waiting() > 0, 60_000);
-      const cancelled = await client.responses.cancel(id);
-      expect(cancelled).toMatchObject({ id, status: "cancelled" });
-      expect(await client.responses.cancel(id)).toEqual(cancelled);
-      await vi.waitUntil(() => provider.waiting() === 0, 60_000);
-      const [row, ...others] = await rowsOf(user, 1);
-      expect(others).toEqual([]);
-      expect(row?.spend).toBeGreaterThan(0);
-      expect((await client.responses.retrieve(id)).status).toBe("cancelled");
-      expect(gateway.running.gateway.underWay.count()).toBe(0);
-    },
-  );
-
-  test("a deleted one is cancelled", async () => {
-    const { id } = await anna.responses.create({
-      model: "chat",
-      input: "wait for ever",
-      background: true,
-    });
-    await vi.waitUntil(() => provider.waiting() > 0, 60_000);
-    await anna.responses.delete(id);
-    await vi.waitUntil(() => provider.waiting() === 0, 60_000);
-    expect((await errorOf(anna.responses.retrieve(id))).status).toBe(404);
-  });
-
-  test("what rejects a call is answered at once; a provider's failure is polled for", async () => {
-    const poor = await clientOf({ max_budget: 0 });
-    const call = { model: "chat", input: "Hello", background: true };
-    const rejected = await errorOf(poor.responses.create(call));
-    expect(rejected.message).toMatch(/budget/i);
-    const unfit = { ...call, store: false };
-    expect((await errorOf(anna.responses.create(unfit))).message).toContain(
-      "`background` requires a stored response",
-    );
-    const { id } = await anna.responses.create({
-      ...call,
-      input: "fail with 400",
-    });
-    const failed = await ended(anna, id);
-    expect(failed.status).toBe("failed");
-    expect(failed.error?.message).toContain("asked to fail");
-    const next = { model: "chat", input: "Hm.", previous_response_id: id };
-    expect((await errorOf(anna.responses.create(next))).message).toContain(
-      "has no answer to continue (failed)",
-    );
-    const direct = await anna.responses.create({ model: "chat", input: "Hi." });
-    expect((await errorOf(anna.responses.cancel(direct.id))).message).toContain(
-      "Only a response in background",
-    );
-  });
-
-  test("one whose gateway was lost fails when its lease ends", async () => {
-    const client = await clientOf({ user_id: "lost" });
-    const { id } = await client.responses.create({
-      model: "chat",
-      input: "Hello",
-      background: true,
-    });
-    await ended(client, id);
-    await query(
-      gateway.running.gateway.pool,
-      "UPDATE responses SET status = 'in_progress', runs_until = now() - interval '1 s' WHERE response_id = $1",
-      [id],
-    );
-    const lost = await client.responses.retrieve(id);
-    expect(lost.status).toBe("failed");
-    expect(lost.error?.message).toContain("stopped before it had ended");
-    expect(await client.responses.retrieve(id)).toEqual(lost);
-  });
-});
-
-describe.runIf(hasRedisServer())("with a second gateway", () => {
-  let other: GatewayProcess;
-  let user = 0;
-
-  beforeAll(async () => {
-    other = await createGatewayProcess({
-      yaml: YAML.replaceAll("URL", provider.url),
-      databaseUrl: database.url,
-      ...(redis === null ? {} : { redisPort: redis.port }),
-    });
-    await other.start();
-  });
-
-  afterAll(() => other?.remove());
-
-  /** A client of a new user at each gateway. */
-  async function clients() {
-    const name = `of-both-${++user}`;
-    const here = await clientOf({ user_id: name });
-    const there = here.withOptions({ baseURL: `${other.url}/v1` });
-    return { name, here, there };
-  }
-
-  /** In background at the other gateway, with its provider waiting. */
-  async function startWaiting(there: OpenAI): Promise<string> {
-    const { id } = await there.responses.create({
-      model: "chat",
-      input: "wait for ever",
-      background: true,
-    });
-    await vi.waitUntil(() => provider.waiting() > 0, 60_000);
-    return id;
-  }
-
-  test("both continue, list and delete the same responses and conversations", async () => {
-    const { here, there } = await clients();
-    const first = await here.responses.create({ model: "chat", input: "One." });
-    const second = await there.responses.create({
-      model: "native",
-      input: "Two.",
-      previous_response_id: first.id,
-    });
-    expect(await here.responses.retrieve(second.id)).toEqual(
-      await there.responses.retrieve(second.id),
-    );
-    await there.responses.delete(second.id);
-    expect((await errorOf(here.responses.retrieve(second.id))).status).toBe(
-      404,
-    );
-    const { id } = await there.conversations.create();
-    for (const client of [here, there]) {
-      await client.responses.create({
-        model: "chat",
-        input: "Hi",
-        conversation: id,
-      });
-    }
-    expect(provider.chats.at(-1)?.["messages"]).toHaveLength(3);
-  });
-
-  test("one cancels what runs at the other", async () => {
-    const { name, here, there } = await clients();
-    const id = await startWaiting(there);
-    expect((await here.responses.cancel(id)).status).toBe("cancelled");
-    await vi.waitUntil(() => provider.waiting() === 0, 60_000);
-    expect(await rowsOf(name, 1)).toHaveLength(1);
-  });
-
-  test("a gateway that is stopped finishes what runs in background", async () => {
-    const { name, here, there } = await clients();
-    const id = await startWaiting(there);
-    const stopped = other.stop();
-    await vi.waitUntil(
-      () =>
-        fetch(other.url).then(
-          () => false,
-          () => true,
-        ),
-      60_000,
-    );
-    provider.release();
-    expect(await stopped).toBe(0);
-    expect((await here.responses.retrieve(id)).status).toBe("completed");
-    expect(await rowsOf(name, 1)).toHaveLength(1);
-    await other.start();
-  });
-
-  test("after kill -9, whole answers are there, others have failed, and each is billed once", async () => {
-    const { name, here, there } = await clients();
-    let whole = "";
-    const stream = await there.responses.create({
-      model: "native",
-      input: "Tell me.",
-      stream: true,
-    });
-    for await (const event of stream) {
-      if (event.type === "response.completed") {
-        whole = event.response.id;
-      }
-    }
-    const id = await startWaiting(there);
-    await other.kill();
-    expect((await here.responses.retrieve(whole)).output_text).toBe(
-      "You said: Tell me.",
-    );
-    expect((await here.responses.retrieve(id)).status).toMatch(
-      /^(queued|in_progress)$/,
-    );
-    // Its lease, which nobody extends any more, ends.
-    const { pool } = gateway.running.gateway;
-    await query(
-      pool,
-      "UPDATE responses SET runs_until = now() - interval '1 s' WHERE response_id = $1",
-      [id],
-    );
-    const failed = await here.responses.retrieve(id);
-    expect(failed.status).toBe("failed");
-    expect(failed.error?.message).toContain("stopped before it had ended");
-    await other.start();
-    const rows = await rowsOf(name, 2);
-    expect(rows.map(({ status }) => status).toSorted()).toEqual([
-      "interrupted",
-      "success",
-    ]);
-    expect(rows.every(({ spend }) => spend > 0)).toBe(true);
-  });
 });

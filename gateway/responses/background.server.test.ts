@@ -1,0 +1,304 @@
+import type OpenAI from "openai";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+  createGatewayProcess,
+  type GatewayProcess,
+} from "../../test/servers/gateway-process.ts";
+import type { TestGateway } from "../../test/servers/gateway.ts";
+import {
+  hasRedisServer,
+  startRedis,
+  type TestRedis,
+} from "../../test/servers/redis.ts";
+import { query } from "../database/pool.ts";
+import type { TalkingProvider } from "./provider-fixture.ts";
+import {
+  ended,
+  errorOf,
+  PRICE,
+  startResponsesTestbed,
+  type ResponsesTestbed,
+} from "./testbed-fixture.ts";
+
+let redis: TestRedis | null = null;
+let testbed: ResponsesTestbed;
+let provider: TalkingProvider;
+let gateway: TestGateway;
+let anna: OpenAI;
+
+beforeAll(async () => {
+  redis = hasRedisServer() ? await startRedis() : null;
+  testbed = await startResponsesTestbed(redis);
+  ({ provider, gateway } = testbed);
+  anna = await testbed.clientOf({ user_id: "anna" });
+});
+
+afterAll(async () => {
+  await testbed?.stop();
+  await redis?.remove();
+});
+
+describe("in background", () => {
+  test.each(["chat", "native"])(
+    "%s is polled for, continued, and billed once at its price",
+    async (model) => {
+      const user = `poller-${model}`;
+      const client = await testbed.clientOf({ user_id: user });
+      const first = await client.responses.create({ model, input: "First." });
+      const queued = await client.responses.create({
+        model,
+        input: "wait for it",
+        background: true,
+        previous_response_id: first.id,
+      });
+      expect(queued).toMatchObject({
+        status: "queued",
+        background: true,
+        output: [],
+        previous_response_id: first.id,
+      });
+      await vi.waitUntil(async () => {
+        const { status } = await client.responses.retrieve(queued.id);
+        return status === "in_progress";
+      }, 60_000);
+      const early = await errorOf(
+        client.responses.create({
+          model,
+          input: "Go on.",
+          previous_response_id: queued.id,
+        }),
+      );
+      expect(early.message).toContain("has not ended");
+      await vi.waitUntil(() => provider.waiting() > 0, 60_000);
+      provider.release();
+      const answer = await ended(client, queued.id);
+      expect(answer).toMatchObject({
+        id: queued.id,
+        status: "completed",
+        background: true,
+      });
+      expect(answer.output_text).toContain("You said: wait for it");
+      const next = await client.responses.create({
+        model: "chat",
+        input: "Go on.",
+        previous_response_id: queued.id,
+      });
+      expect(next.output_text).toBe("You said: Go on.");
+      expect(provider.chats.at(-1)?.["messages"]).toHaveLength(5);
+      const rows = await testbed.rowsOf(user, 3);
+      expect(rows).toHaveLength(3);
+      for (const row of rows) {
+        expect(row.status).toBe("success");
+        expect(row.spend).toBeCloseTo(PRICE, 12);
+      }
+    },
+  );
+
+  test.each(["chat", "native"])(
+    "%s is cancelled, and billed for what was generated",
+    async (model) => {
+      const user = `canceller-${model}`;
+      const client = await testbed.clientOf({ user_id: user });
+      const { id } = await client.responses.create({
+        model,
+        input: "wait for ever",
+        background: true,
+      });
+      await vi.waitUntil(() => provider.waiting() > 0, 60_000);
+      const cancelled = await client.responses.cancel(id);
+      expect(cancelled).toMatchObject({ id, status: "cancelled" });
+      expect(await client.responses.cancel(id)).toEqual(cancelled);
+      await vi.waitUntil(() => provider.waiting() === 0, 60_000);
+      const [row, ...others] = await testbed.rowsOf(user, 1);
+      expect(others).toEqual([]);
+      expect(row?.spend).toBeGreaterThan(0);
+      expect((await client.responses.retrieve(id)).status).toBe("cancelled");
+      expect(gateway.running.gateway.underWay.count()).toBe(0);
+    },
+  );
+
+  test("a deleted one is cancelled", async () => {
+    const { id } = await anna.responses.create({
+      model: "chat",
+      input: "wait for ever",
+      background: true,
+    });
+    await vi.waitUntil(() => provider.waiting() > 0, 60_000);
+    await anna.responses.delete(id);
+    await vi.waitUntil(() => provider.waiting() === 0, 60_000);
+    expect((await errorOf(anna.responses.retrieve(id))).status).toBe(404);
+  });
+
+  test("what rejects a call is answered at once; a provider's failure is polled for", async () => {
+    const poor = await testbed.clientOf({ max_budget: 0 });
+    const call = { model: "chat", input: "Hello", background: true };
+    const rejected = await errorOf(poor.responses.create(call));
+    expect(rejected.message).toMatch(/budget/i);
+    const unfit = { ...call, store: false };
+    expect((await errorOf(anna.responses.create(unfit))).message).toContain(
+      "`background` requires a stored response",
+    );
+    const { id } = await anna.responses.create({
+      ...call,
+      input: "fail with 400",
+    });
+    const failed = await ended(anna, id);
+    expect(failed.status).toBe("failed");
+    expect(failed.error?.message).toContain("asked to fail");
+    const next = { model: "chat", input: "Hm.", previous_response_id: id };
+    expect((await errorOf(anna.responses.create(next))).message).toContain(
+      "has no answer to continue (failed)",
+    );
+    const direct = await anna.responses.create({ model: "chat", input: "Hi." });
+    expect((await errorOf(anna.responses.cancel(direct.id))).message).toContain(
+      "Only a response in background",
+    );
+  });
+
+  test("one whose gateway was lost fails when its lease ends", async () => {
+    const client = await testbed.clientOf({ user_id: "lost" });
+    const { id } = await client.responses.create({
+      model: "chat",
+      input: "Hello",
+      background: true,
+    });
+    await ended(client, id);
+    await query(
+      gateway.running.gateway.pool,
+      "UPDATE responses SET status = 'in_progress', runs_until = now() - interval '1 s' WHERE response_id = $1",
+      [id],
+    );
+    const lost = await client.responses.retrieve(id);
+    expect(lost.status).toBe("failed");
+    expect(lost.error?.message).toContain("stopped before it had ended");
+    expect(await client.responses.retrieve(id)).toEqual(lost);
+  });
+});
+
+describe.runIf(hasRedisServer())("with a second gateway", () => {
+  let other: GatewayProcess;
+  let user = 0;
+
+  beforeAll(async () => {
+    other = await createGatewayProcess({
+      yaml: testbed.yaml,
+      databaseUrl: testbed.databaseUrl,
+      ...(redis === null ? {} : { redisPort: redis.port }),
+    });
+    await other.start();
+  });
+
+  afterAll(() => other?.remove());
+
+  /** A client of a new user at each gateway. */
+  async function clients() {
+    const name = `of-both-${++user}`;
+    const here = await testbed.clientOf({ user_id: name });
+    const there = here.withOptions({ baseURL: `${other.url}/v1` });
+    return { name, here, there };
+  }
+
+  /** In background at the other gateway, with its provider waiting. */
+  async function startWaiting(there: OpenAI): Promise<string> {
+    const { id } = await there.responses.create({
+      model: "chat",
+      input: "wait for ever",
+      background: true,
+    });
+    await vi.waitUntil(() => provider.waiting() > 0, 60_000);
+    return id;
+  }
+
+  test("both continue, list and delete the same responses and conversations", async () => {
+    const { here, there } = await clients();
+    const first = await here.responses.create({ model: "chat", input: "One." });
+    const second = await there.responses.create({
+      model: "native",
+      input: "Two.",
+      previous_response_id: first.id,
+    });
+    expect(await here.responses.retrieve(second.id)).toEqual(
+      await there.responses.retrieve(second.id),
+    );
+    await there.responses.delete(second.id);
+    expect((await errorOf(here.responses.retrieve(second.id))).status).toBe(
+      404,
+    );
+    const { id } = await there.conversations.create();
+    for (const client of [here, there]) {
+      await client.responses.create({
+        model: "chat",
+        input: "Hi",
+        conversation: id,
+      });
+    }
+    expect(provider.chats.at(-1)?.["messages"]).toHaveLength(3);
+  });
+
+  test("one cancels what runs at the other", async () => {
+    const { name, here, there } = await clients();
+    const id = await startWaiting(there);
+    expect((await here.responses.cancel(id)).status).toBe("cancelled");
+    await vi.waitUntil(() => provider.waiting() === 0, 60_000);
+    expect(await testbed.rowsOf(name, 1)).toHaveLength(1);
+  });
+
+  test("a gateway that is stopped finishes what runs in background", async () => {
+    const { name, here, there } = await clients();
+    const id = await startWaiting(there);
+    const stopped = other.stop();
+    await vi.waitUntil(
+      () =>
+        fetch(other.url).then(
+          () => false,
+          () => true,
+        ),
+      60_000,
+    );
+    provider.release();
+    expect(await stopped).toBe(0);
+    expect((await here.responses.retrieve(id)).status).toBe("completed");
+    expect(await testbed.rowsOf(name, 1)).toHaveLength(1);
+    await other.start();
+  });
+
+  test("after kill -9, whole answers are there, others have failed, and each is billed once", async () => {
+    const { name, here, there } = await clients();
+    let whole = "";
+    const stream = await there.responses.create({
+      model: "native",
+      input: "Tell me.",
+      stream: true,
+    });
+    for await (const event of stream) {
+      if (event.type === "response.completed") {
+        whole = event.response.id;
+      }
+    }
+    const id = await startWaiting(there);
+    await other.kill();
+    expect((await here.responses.retrieve(whole)).output_text).toBe(
+      "You said: Tell me.",
+    );
+    expect((await here.responses.retrieve(id)).status).toMatch(
+      /^(queued|in_progress)$/,
+    );
+    // Its lease, which nobody extends any more, ends.
+    const { pool } = gateway.running.gateway;
+    await query(
+      pool,
+      "UPDATE responses SET runs_until = now() - interval '1 s' WHERE response_id = $1",
+      [id],
+    );
+    const failed = await here.responses.retrieve(id);
+    expect(failed.status).toBe("failed");
+    expect(failed.error?.message).toContain("stopped before it had ended");
+    await other.start();
+    const rows = await testbed.rowsOf(name, 2);
+    expect(rows.map(({ status }) => status).toSorted()).toEqual([
+      "interrupted",
+      "success",
+    ]);
+    expect(rows.every(({ spend }) => spend > 0)).toBe(true);
+  });
+});

@@ -1,0 +1,278 @@
+import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
+import type { Logger } from "pino";
+import type { WebSocket } from "ws";
+import { SseParser, type SseEvent } from "../../../core/sse.ts";
+import type { Bodies } from "../../http/bodies.ts";
+import { CallError } from "../../http/errors.ts";
+import {
+  parseRecord,
+  recordOf,
+  type JsonRecord,
+} from "../../providers/json.ts";
+import {
+  callErrorFrame,
+  errorFrame,
+  eventFrame,
+  readFrame,
+  steerFailedFrame,
+} from "./frames.ts";
+import type { RememberedStreams } from "./memory.ts";
+import { SocketStreams, type SocketStream, type Waiting } from "./streams.ts";
+import { Turn } from "./turn.ts";
+
+/** The answer of the request that carries a turn out. */
+export interface TurnAnswer {
+  readonly statusCode: number;
+  readonly headers: JsonRecord;
+  stream(): Readable;
+}
+
+/** Sends a turn through all steps of a call of POST /v1/responses. `headers` name it. */
+export type CarryOut = (
+  message: Buffer,
+  headers: Readonly<Record<string, string>>,
+) => Promise<TurnAnswer>;
+
+export interface SocketPorts {
+  readonly bodies: Bodies;
+  readonly log: Logger;
+  /** A client that reads nothing for so long is disconnected, as it holds limits; 0: never. */
+  idleMs(): number;
+}
+
+/** Sent to a client before it has read what was sent earlier. */
+const MAX_UNREAD_BYTES = 65_536;
+/** Close codes of RFC 6455. */
+export const CLOSE = {
+  unsupported: 1003,
+  restart: 1012,
+  tryAgainLater: 1013,
+} as const;
+
+/** One WebSocket of a client: a call for each `response.create`, whose events are sent as messages. */
+export class ResponseSocket {
+  readonly #socket: WebSocket;
+  readonly #ports: SocketPorts;
+  readonly #memory: RememberedStreams;
+  readonly #carryOut: CarryOut;
+  readonly #streams = new SocketStreams();
+  #isEnding = false;
+  #isAlive = true;
+  #usedAt = Date.now();
+
+  constructor(
+    socket: WebSocket,
+    connection: Socket,
+    ports: SocketPorts,
+    memory: RememberedStreams,
+    carryOut: CarryOut,
+  ) {
+    this.#socket = socket;
+    this.#ports = ports;
+    this.#memory = memory;
+    this.#carryOut = carryOut;
+    // The parts of a message are kept until it is whole.
+    connection.on("data", (part: Buffer) => this.#count(part));
+    socket.on("message", (data: Buffer, isBinary) => {
+      this.#receive(data, isBinary);
+    });
+    socket.on("pong", () => {
+      this.#isAlive = true;
+    });
+    // It is closed with the code that says why.
+    socket.on("error", () => undefined);
+    socket.on("close", () => this.#closed());
+  }
+
+  /** Finishes the calls in progress, and closes then. */
+  end(): void {
+    this.#isEnding = true;
+    this.#dropWaiting();
+    this.#closeIfEnded();
+  }
+
+  /** Closes it if it was not used for `idleMs`; otherwise finds out whether its client is still there. */
+  probe(now: number, idleMs: number): void {
+    if (!this.#isAlive) {
+      this.#socket.terminate();
+      return;
+    }
+    if (this.#streams.inProgress.length === 0 && now - this.#usedAt >= idleMs) {
+      this.#socket.close(1000, "Idle: open another WebSocket to continue.");
+      return;
+    }
+    this.#isAlive = false;
+    this.#socket.ping();
+  }
+
+  #count(part: Buffer): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) {
+      return;
+    }
+    try {
+      this.#ports.bodies.reserve(this, part.length);
+    } catch (error) {
+      this.#reject(error, null);
+      this.#socket.close(CLOSE.tryAgainLater, "Overloaded: try again later.");
+      this.#socket.pause();
+    }
+  }
+
+  #receive(data: Buffer, isBinary: boolean): void {
+    const { bodies } = this.#ports;
+    bodies.release(this);
+    this.#usedAt = Date.now();
+    if (isBinary) {
+      this.#socket.close(CLOSE.unsupported, "Messages must be text.");
+      return;
+    }
+    if (this.#isEnding) {
+      return;
+    }
+    const message = { text: data, isWarmUp: false };
+    let streamId: string | null = null;
+    try {
+      bodies.reserve(message, data.length);
+      const frame = readFrame(bodies.parseJson(message, data));
+      bodies.release(message);
+      if (frame.kind === "create") {
+        streamId = frame.streamId;
+        this.#add(streamId, { text: data, isWarmUp: frame.isWarmUp });
+      } else if (frame.kind === "steer") {
+        this.#socket.send(steerFailedFrame(frame.event));
+      }
+    } catch (error) {
+      bodies.release(message);
+      this.#reject(error, streamId);
+    }
+    this.#advance();
+  }
+
+  #add(streamId: string | null, message: Waiting): void {
+    this.#streams.add(streamId, message);
+    this.#ports.bodies.reserve(message, message.text.length);
+  }
+
+  #advance(): void {
+    for (;;) {
+      const next = this.#streams.next();
+      if (next === null) {
+        return;
+      }
+      void this.#run(next.stream, next.message);
+    }
+  }
+
+  async #run(stream: SocketStream, message: Waiting): Promise<void> {
+    const turn = new Turn(this.#memory.ofStream(stream.id), message.isWarmUp);
+    stream.turn = turn;
+    try {
+      // Counted by the request from here on.
+      this.#ports.bodies.release(message);
+      const answer = await this.#carryOut(message.text, turn.headers);
+      await this.#passOn(answer, stream.id);
+    } catch (error) {
+      if (!turn.isCancelled) {
+        this.#reject(error, stream.id);
+      }
+    }
+    turn.ended();
+    stream.turn = null;
+    this.#usedAt = Date.now();
+    this.#closeIfEnded();
+    this.#advance();
+  }
+
+  async #passOn(answer: TurnAnswer, streamId: string | null): Promise<void> {
+    const { statusCode, headers } = answer;
+    if (statusCode !== 200) {
+      const text = Buffer.concat(await answer.stream().toArray());
+      const error = recordOf(parseRecord(text.toString("utf8"))?.["error"]);
+      return this.#send(errorFrame(statusCode, error, streamId, told(headers)));
+    }
+    const parser = new SseParser();
+    let isWhole = false;
+    const pass = async (events: readonly SseEvent[]) => {
+      for (const event of events) {
+        const { text, isLast } = eventFrame(event, streamId);
+        isWhole ||= isLast;
+        await this.#send(text);
+      }
+    };
+    for await (const chunk of answer.stream() as AsyncIterable<Buffer>) {
+      await pass(parser.push(chunk));
+    }
+    await pass(parser.end());
+    if (!isWhole) {
+      throw new CallError(
+        "upstream_error",
+        "The provider ended the stream before its answer was complete. Try again.",
+      );
+    }
+  }
+
+  /** Resolves when the client has read enough of what was sent, or has left. */
+  async #send(text: string): Promise<void> {
+    const sent = Promise.withResolvers<null>();
+    this.#socket.send(text, () => sent.resolve(null));
+    if (this.#socket.bufferedAmount <= MAX_UNREAD_BYTES) {
+      return;
+    }
+    const idleMs = this.#ports.idleMs();
+    const late =
+      idleMs === 0
+        ? undefined
+        : setTimeout(() => this.#socket.terminate(), idleMs);
+    await sent.promise;
+    clearTimeout(late);
+  }
+
+  #reject(error: unknown, streamId: string | null): void {
+    const known = error instanceof CallError ? error : unexpected();
+    if (known !== error) {
+      this.#ports.log.error({ error }, "unexpected error in a WebSocket");
+    }
+    if (this.#socket.readyState === this.#socket.OPEN) {
+      this.#socket.send(callErrorFrame(known, streamId));
+    }
+  }
+
+  #closeIfEnded(): void {
+    if (this.#isEnding && this.#streams.inProgress.length === 0) {
+      this.#socket.close(CLOSE.restart, "The gateway restarts: connect again.");
+    }
+  }
+
+  #dropWaiting(): void {
+    for (const message of this.#streams.dropWaiting()) {
+      this.#ports.bodies.release(message);
+    }
+  }
+
+  #closed(): void {
+    this.#isEnding = true;
+    this.#dropWaiting();
+    this.#ports.bodies.release(this);
+    for (const turn of this.#streams.inProgress) {
+      turn.cancel();
+    }
+    this.#memory.clear();
+  }
+}
+
+const TOLD = /^(retry-after$|x-should-retry$|x-ratelimit-|x-hearth-)/;
+
+/** The headers of an answer that say more than its error. */
+function told(headers: JsonRecord): JsonRecord {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => TOLD.test(name)),
+  );
+}
+
+function unexpected(): CallError {
+  return new CallError(
+    "internal",
+    "Unexpected error; the log of the gateway has details. Try again.",
+  );
+}
