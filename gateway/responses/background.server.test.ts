@@ -12,6 +12,7 @@ import {
 } from "../../test/servers/redis.ts";
 import { query } from "../database/pool.ts";
 import type { TalkingProvider } from "./provider-fixture.ts";
+import { SocketClient } from "./socket/client-fixture.ts";
 import {
   ended,
   errorOf,
@@ -297,6 +298,57 @@ describe.runIf(hasRedisServer())("with a second gateway", () => {
     const rows = await testbed.rowsOf(name, 2);
     expect(rows.map(({ status }) => status).toSorted()).toEqual([
       "interrupted",
+      "success",
+    ]);
+    expect(rows.every(({ spend }) => spend > 0)).toBe(true);
+  });
+
+  test("a gateway that is stopped finishes the turns of its WebSockets, and closes them", async () => {
+    const { name, there } = await clients();
+    const idle = await SocketClient.connect(other.url, there.apiKey);
+    const busy = await SocketClient.connect(other.url, there.apiKey);
+    busy.send({ model: "chat", input: "wait for ever" });
+    busy.send({ model: "chat", input: "not answered any more" });
+    await vi.waitUntil(() => provider.waiting() > 0, 60_000);
+    const stopped = other.stop();
+    expect(await idle.closed).toBe(1012);
+    expect(busy.isOpen).toBe(true);
+    provider.release();
+    expect(JSON.stringify(await busy.until("response.completed"))).toContain(
+      "You said: wait for ever",
+    );
+    expect(await busy.closed).toBe(1012);
+    expect(await stopped).toBe(0);
+    expect(await testbed.rowsOf(name, 1)).toHaveLength(1);
+    await other.start();
+  });
+
+  test("after kill -9 in the middle of a session, each of its turns is billed once, and it goes on at the other gateway", async () => {
+    const { name, there } = await clients();
+    const session = await SocketClient.connect(other.url, there.apiKey);
+    const first = await session.create({ model: "native", input: "One." });
+    const { id } = (first.at(-1) as { response: { id: string } }).response;
+    session.send({
+      model: "chat",
+      input: "wait for ever",
+      previous_response_id: id,
+    });
+    await session.until("response.output_text.delta");
+    await other.kill();
+    expect(await session.closed).toBe(1006);
+    const again = await SocketClient.connect(gateway.url, there.apiKey);
+    const last = await again.create({
+      model: "chat",
+      input: "Two.",
+      previous_response_id: id,
+    });
+    expect(last.at(-1)?.["type"]).toBe("response.completed");
+    again.close();
+    await other.start();
+    const rows = await testbed.rowsOf(name, 3);
+    expect(rows.map(({ status }) => status).toSorted()).toEqual([
+      "interrupted",
+      "success",
       "success",
     ]);
     expect(rows.every(({ spend }) => spend > 0)).toBe(true);

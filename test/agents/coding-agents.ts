@@ -20,6 +20,8 @@ export interface AgentOptions {
   readonly alias: string;
   /** Reports an error at once: by default the program retries as documented. */
   readonly withoutRetries?: true;
+  /** Instead of a WebSocket: Codex changes to HTTP by itself before it reports some errors, after a while. */
+  readonly overHttp?: true;
 }
 
 /** Runs a coding agent by the commands of docs/clients.md. */
@@ -27,7 +29,7 @@ export async function runAgent(
   testbed: AgentTestbed,
   place: Place,
   agent: CodingAgent,
-  { key, alias, withoutRetries }: AgentOptions,
+  { key, alias, withoutRetries, overHttp }: AgentOptions,
 ): Promise<ProgramRun> {
   const [commands = ""] = commandsOf(PAGE, agent);
   switch (agent) {
@@ -49,7 +51,8 @@ export async function runAgent(
         files: {
           ".codex/config.toml": config
             .replaceAll("gpt-mini", alias)
-            .replaceAll(/_max_retries = \d+/g, retries),
+            .replaceAll(/_max_retries = \d+/g, retries)
+            .replace(/^supports_websockets = .*$/m, overHttp ? "" : "$&"),
         },
       });
     }

@@ -3,6 +3,7 @@ import {
   CODING_AGENTS,
   runAgent,
   writesFile,
+  type AgentOptions,
   type CodingAgent,
 } from "./coding-agents.ts";
 import { createPlace, type ProgramRun } from "./program.ts";
@@ -21,7 +22,7 @@ async function runFaulty(
   agent: CodingAgent,
   key: string,
   script?: Script,
-  alias = "claude-sonnet",
+  { alias = "claude-sonnet", ...how }: Partial<AgentOptions> = {},
 ): Promise<ProgramRun> {
   const place = createPlace();
   try {
@@ -30,6 +31,7 @@ async function runFaulty(
       key,
       alias,
       withoutRetries: true,
+      ...how,
     });
   } finally {
     place.remove();
@@ -83,10 +85,11 @@ const NOT_WAITING = [
 
 describe.each(NOT_WAITING)("$agent, without waiting,", (expected) => {
   const { agent, alias } = expected;
+  const overHttp = true;
 
   test("says that its rate limit is reached", async () => {
     const key = await testbed.createKey({ rpm_limit: 1 });
-    const run = await runFaulty(agent, key);
+    const run = await runFaulty(agent, key, undefined, { overHttp });
     expect(run.output).toContain(expected.limited);
     expect(run.exitCode).toBe(1);
     expect(testbed.provider.calls).toHaveLength(1);
@@ -100,9 +103,9 @@ describe.each(NOT_WAITING)("$agent, without waiting,", (expected) => {
       message: "Too many requests.",
       retryAfter: 60,
     });
-    const first = await runFaulty(agent, key, busy, alias);
+    const first = await runFaulty(agent, key, busy, { alias, overHttp });
     expect(first.output).toContain(expected.busy);
-    const second = await runFaulty(agent, key, busy, alias);
+    const second = await runFaulty(agent, key, busy, { alias, overHttp });
     expect(second.output).toContain(expected.cooling);
     expect(second.exitCode).toBe(1);
     expect(testbed.provider.calls).toEqual([]);

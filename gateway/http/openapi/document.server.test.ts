@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import type { Json } from "../../../test/servers/gateway.ts";
 import { hashKey } from "../../access/keys.ts";
 import { ROUTE_NAMES } from "../../access/policy.ts";
@@ -410,6 +412,20 @@ test("access groups answer as documented", async () => {
   await testbed.ask("PUT", path, { description: "Of the tests." });
   await testbed.ask("DELETE", path);
   expect(await testbed.refused("GET", path)).toBe(404);
+});
+
+test("a WebSocket is opened as documented", async () => {
+  const { gateway, document, answered } = testbed;
+  const { responses } = document.paths["/v1/responses"]?.["get"] ?? {};
+  expect(Object.keys(responses ?? {})).toContain("101");
+  const socket = new WebSocket(
+    `${gateway.url.replace("http", "ws")}/v1/responses`,
+    { headers: { authorization: `Bearer ${await gateway.createKey()}` } },
+  );
+  await once(socket, "open");
+  socket.close();
+  await once(socket, "close");
+  answered.add("GET /v1/responses");
 });
 
 test("every route and every operation of the document was answered above", () => {
