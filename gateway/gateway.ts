@@ -26,6 +26,7 @@ import type { Catalog } from "./routing/catalog.ts";
 import type { ModelHealth } from "./routing/health.ts";
 import type { BackgroundResponses } from "./responses/background.ts";
 import type { ResponseSockets } from "./responses/socket/response-sockets.ts";
+import type { ResponseEvents } from "./responses/response-events.ts";
 import type { ResponseStore } from "./responses/store.ts";
 import type { Router } from "./routing/route.ts";
 import type { Traces } from "./tracing/traces.ts";
@@ -56,6 +57,7 @@ export interface Gateway {
   readonly metrics: CallMetrics;
   readonly prompts: PromptLog;
   readonly responses: ResponseStore;
+  readonly responseEvents: ResponseEvents;
   readonly background: BackgroundResponses;
   readonly sockets: ResponseSockets;
   readonly acceptor: SocketAcceptor;

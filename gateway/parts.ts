@@ -43,6 +43,7 @@ import {
 import type { Catalog } from "./routing/catalog.ts";
 import { BackgroundResponses } from "./responses/background.ts";
 import { ResponseSockets } from "./responses/socket/response-sockets.ts";
+import { ResponseEvents } from "./responses/response-events.ts";
 import { ResponseStore } from "./responses/store.ts";
 import { Cooldowns } from "./routing/cooldowns.ts";
 import { ModelHealth } from "./routing/health.ts";
@@ -89,6 +90,7 @@ export class GatewayParts implements Gateway {
   readonly refusals: RejectionLog;
   readonly prompts: PromptLog;
   readonly responses: ResponseStore;
+  readonly responseEvents: ResponseEvents;
   readonly background: BackgroundResponses;
   readonly bodies: Bodies;
   readonly sockets: ResponseSockets;
@@ -139,7 +141,12 @@ export class GatewayParts implements Gateway {
     this.refusals = new RejectionLog(pool, log);
     this.prompts = new PromptLog(pool, log);
     this.responses = new ResponseStore(callPool, () => this.config);
-    this.background = new BackgroundResponses(this.responses, log);
+    this.responseEvents = new ResponseEvents(callPool, () => this.config);
+    this.background = new BackgroundResponses(
+      this.responses,
+      this.responseEvents,
+      log,
+    );
     this.bodies = new Bodies(config.server.bodiesLimitBytes);
     this.sockets = new ResponseSockets(() => this.config, this.bodies, log);
     this.acceptor = new SocketAcceptor(config.server.bodyLimitBytes);

@@ -34,7 +34,7 @@ export interface NewResponse extends ResponseRow {
 const COLUMNS =
   "response_id, owner, previous_id, root_id, conversation_id, status, bytes, sealed";
 /** Statuses of a response in background that has not ended. */
-const RUNNING = "status IN ('queued', 'in_progress')";
+export const RUNNING = "status IN ('queued', 'in_progress')";
 
 /** Stores a response; with `addition`, its conversation gets its items at the same time. */
 export async function insertResponse(

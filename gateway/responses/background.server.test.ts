@@ -21,6 +21,18 @@ import {
   type ResponsesTestbed,
 } from "./testbed-fixture.ts";
 
+type Event = OpenAI.Responses.ResponseStreamEvent;
+
+const numbersOf = (events: readonly Event[]) =>
+  events.map(({ sequence_number }) => sequence_number);
+
+/** A response without what OpenAI's client adds to it. */
+async function polled(client: OpenAI, id: string): Promise<object> {
+  const { output_text: _added, ...response } =
+    await client.responses.retrieve(id);
+  return response;
+}
+
 let redis: TestRedis | null = null;
 let testbed: ResponsesTestbed;
 let provider: TalkingProvider;
@@ -154,6 +166,112 @@ describe("in background", () => {
     expect((await errorOf(anna.responses.cancel(direct.id))).message).toContain(
       "Only a response in background",
     );
+  });
+
+  test.each(["chat", "native"])(
+    "%s is followed, and again from any event after a disconnect",
+    async (model) => {
+      const user = `follower-${model}`;
+      const client = await testbed.clientOf({ user_id: user });
+      const stream = await client.responses.create({
+        model,
+        input: "wait for it",
+        background: true,
+        stream: true,
+      });
+      const before: Event[] = [];
+      for await (const event of stream) {
+        before.push(event);
+        // Its client leaves; the response goes on.
+        if (event.type === "response.output_text.delta") {
+          break;
+        }
+      }
+      expect(before.slice(0, 2).map(({ type }) => type)).toEqual([
+        "response.created",
+        "response.queued",
+      ]);
+      const { id } = (before[0] as { response: { id: string } }).response;
+      const last = numbersOf(before).at(-1) ?? 0;
+      const resumed = await client.responses.retrieve(id, {
+        stream: true,
+        starting_after: last,
+      });
+      provider.release();
+      const after: Event[] = await Array.fromAsync(resumed);
+      const all = [...before, ...after];
+      expect(numbersOf(all)).toEqual(all.map((_event, at) => at));
+      const answer = await client.responses.retrieve(id);
+      expect(answer.status).toBe("completed");
+      expect(after.at(-1)).toMatchObject({
+        type: "response.completed",
+        response: { id, background: true, output: answer.output },
+      });
+      // All of it again, and nothing after its end.
+      const follow = async (starting_after?: number) =>
+        Array.fromAsync(
+          await client.responses.retrieve(id, {
+            stream: true,
+            ...(starting_after === undefined ? {} : { starting_after }),
+          }),
+        );
+      expect(await follow()).toEqual(all);
+      expect(await follow(all.length - 1)).toEqual([]);
+      const [row, ...others] = await testbed.rowsOf(user, 1);
+      expect(others).toEqual([]);
+      expect(row?.spend).toBeCloseTo(PRICE, 12);
+
+      const rows = () =>
+        query<{ row: string }>(
+          testbed.pool,
+          "SELECT e::text AS row FROM response_events e WHERE response_id = $1",
+          [id],
+        );
+      const sealed = await rows();
+      expect(sealed.length).toBeGreaterThan(1);
+      expect(sealed.filter((one) => one.row.includes("said"))).toEqual([]);
+      await client.responses.delete(id);
+      expect(await rows()).toEqual([]);
+    },
+  );
+
+  test("what fails or is cancelled ends its stream as polling shows it; what cannot be followed says so", async () => {
+    const call = { model: "chat", background: true, stream: true } as const;
+    const failing = await Array.fromAsync(
+      await anna.responses.create({ ...call, input: "fail with 400" }),
+    );
+    const failed = failing.at(-1) as { response: { id: string } };
+    expect(failed).toMatchObject({
+      type: "response.failed",
+      response: await polled(anna, failed.response.id),
+    });
+    const stream = await anna.responses.create({
+      ...call,
+      input: "wait for ever",
+    });
+    const events: Event[] = [];
+    for await (const event of stream) {
+      events.push(event);
+      if (event.type === "response.output_text.delta") {
+        const { id } = (events[0] as { response: { id: string } }).response;
+        await anna.responses.cancel(id);
+      }
+    }
+    expect(events.at(-1)).toMatchObject({ response: { status: "cancelled" } });
+    await vi.waitUntil(() => provider.waiting() === 0, 60_000);
+
+    const poor = await testbed.clientOf({ max_budget: 0 });
+    const rejected = errorOf(poor.responses.create({ ...call, input: "Hi" }));
+    expect((await rejected).message).toMatch(/budget/i);
+    const direct = await anna.responses.create({ model: "chat", input: "Hi" });
+    const unrecorded = await errorOf(
+      anna.responses.retrieve(direct.id, { stream: true }),
+    );
+    expect(unrecorded).toMatchObject({ status: 400, param: "stream" });
+    const strange = poor.responses.retrieve(failed.response.id, {
+      stream: true,
+    });
+    expect((await errorOf(strange)).status).toBe(404);
   });
 
   test("one whose gateway was lost fails when its lease ends", async () => {
@@ -301,6 +419,57 @@ describe.runIf(hasRedisServer())("with a second gateway", () => {
       "success",
     ]);
     expect(rows.every(({ spend }) => spend > 0)).toBe(true);
+  });
+
+  test("one follows what is created at the other, also after kill -9", async () => {
+    const { here, there } = await clients();
+    const start = async () => {
+      const stream = await there.responses.create({
+        model: "chat",
+        input: "wait for it",
+        background: true,
+        stream: true,
+      });
+      const events: Event[] = [];
+      for await (const event of stream) {
+        events.push(event);
+        if (event.type === "response.output_text.delta") {
+          break;
+        }
+      }
+      const { id } = (events[0] as { response: { id: string } }).response;
+      const followed = await here.responses.retrieve(id, {
+        stream: true,
+        starting_after: numbersOf(events).at(-1) ?? 0,
+      });
+      return { id, events, followed };
+    };
+    const whole = await start();
+    provider.release();
+    const rest = await Array.fromAsync(whole.followed);
+    const all = [...whole.events, ...rest];
+    expect(numbersOf(all)).toEqual(all.map((_event, at) => at));
+    expect(rest.at(-1)).toMatchObject({
+      type: "response.completed",
+      response: await polled(here, whole.id),
+    });
+
+    const lost = await start();
+    await other.kill();
+    await query(
+      testbed.pool,
+      "UPDATE responses SET runs_until = now() - interval '1 s' WHERE response_id = $1",
+      [lost.id],
+    );
+    const end = await Array.fromAsync(lost.followed);
+    expect(numbersOf([...lost.events, ...end])).toEqual(
+      [...lost.events, ...end].map((_event, at) => at),
+    );
+    expect(end.at(-1)).toMatchObject({
+      type: "response.failed",
+      response: await polled(here, lost.id),
+    });
+    await other.start();
   });
 
   test("a gateway that is stopped finishes the turns of its WebSockets, and closes them", async () => {

@@ -8,6 +8,8 @@ import {
 } from "../providers/json.ts";
 import { InnerCall } from "./inner-call.ts";
 import type { BackgroundRun } from "./kept.ts";
+import { RecordedEvents } from "./recorded-events.ts";
+import type { ResponseEvents } from "./response-events.ts";
 import type { ResponseStore } from "./store.ts";
 import { failedResponse, type StoredResponse } from "./stored-response.ts";
 
@@ -23,6 +25,7 @@ export interface RunAnswer {
 /** A response that is created while its client polls for it. */
 export class Run extends InnerCall implements BackgroundRun {
   readonly memory = null;
+  events: RecordedEvents | null = null;
   readonly #admitted = Promise.withResolvers<null>();
   readonly #race: Race = startRace("by POST /v1/responses/ID/cancel");
   #failed: JsonRecord | null = null;
@@ -62,14 +65,18 @@ export class Run extends InnerCall implements BackgroundRun {
 /** The responses that this process creates in background. */
 export class BackgroundResponses {
   readonly #store: ResponseStore;
+  readonly #events: ResponseEvents;
   readonly #log: Logger;
   /** By the id of the response. */
   readonly #runs = new Map<string, Run>();
   readonly #ends = new Set<Promise<void>>();
+  /** Those who follow a response, by its id. */
+  readonly #changes = new Map<string, PromiseWithResolvers<void>>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: ResponseStore, log: Logger) {
+  constructor(store: ResponseStore, events: ResponseEvents, log: Logger) {
     this.#store = store;
+    this.#events = events;
     this.#log = log;
   }
 
@@ -97,6 +104,32 @@ export class BackgroundResponses {
     return Promise.race([run.whenAdmitted, rejected]);
   }
 
+  /** Records the events of a run, which begins as queued, for those who follow it. */
+  async recordEvents(id: string, queued: JsonRecord, run: Run): Promise<void> {
+    const begin = ["response.created", "response.queued"].map(
+      (type, sequence_number) => ({ type, response: queued, sequence_number }),
+    );
+    await this.#events.append(id, begin.length - 1, begin);
+    run.events = new RecordedEvents(begin.length, async (last, events) => {
+      await this.#events.append(id, last, events);
+      this.#changed(id);
+    });
+  }
+
+  /** Resolves when events of a response were written here, or it has ended here, and after `ms` otherwise. */
+  async change(id: string, ms: number): Promise<void> {
+    const change = this.#changes.get(id) ?? Promise.withResolvers<void>();
+    this.#changes.set(id, change);
+    const timer = setTimeout(() => this.#changed(id), ms);
+    await change.promise;
+    clearTimeout(timer);
+  }
+
+  /** Whether a response is created here. */
+  isRunning(id: string): boolean {
+    return this.#runs.has(id);
+  }
+
   /** Cancels a run of this process; another one's notices within {@link BEAT_MS}. */
   cancel(id: string): void {
     this.#runs.get(id)?.cancel();
@@ -122,6 +155,7 @@ export class BackgroundResponses {
     try {
       // A whole answer has been stored already.
       if ((await this.#store.running([id])).has(id)) {
+        await run.events?.written();
         await this.#store.end(owner, stored, failureOf(stored, run, answer));
       }
     } catch (error) {
@@ -131,10 +165,16 @@ export class BackgroundResponses {
       );
     }
     this.#runs.delete(id);
+    this.#changed(id);
     if (this.#runs.size === 0) {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }
+  }
+
+  #changed(id: string): void {
+    this.#changes.get(id)?.resolve();
+    this.#changes.delete(id);
   }
 
   /** Keeps the leases, and stops what was cancelled or deleted through another gateway. */

@@ -52,7 +52,12 @@ export class KeptStream {
   }
 
   push(pieces: readonly StreamPiece[]): readonly StreamPiece[] {
-    return pieces.map((piece) => this.#shown(piece));
+    const shownPieces = pieces.map((piece) => this.#shown(piece));
+    const events = this.#call.kept.background?.events;
+    for (const piece of events ? shownPieces : []) {
+      events?.record(piece);
+    }
+    return shownPieces;
   }
 
   /** Stores the response of a stream that was whole; answers its last event, `ending`, as the client gets it. */
@@ -179,6 +184,8 @@ export async function keep(
   const content = contentOfCall();
   if (kept.stores) {
     try {
+      // Who follows it reads its end last.
+      await kept.background?.events?.written();
       await ports.responses.save(kept, content);
       return true;
     } catch (error) {

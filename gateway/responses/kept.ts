@@ -1,5 +1,6 @@
 import type { JsonRecord } from "../providers/json.ts";
 import type { Session } from "../routing/strategies.ts";
+import type { RecordedEvents } from "./recorded-events.ts";
 
 /** Of a call of the Responses API: what it continues, and how its own response is stored. */
 export interface KeptResponse {
@@ -43,6 +44,8 @@ export interface BackgroundRun {
   admitted(): void;
   /** The response as it failed in its stream. */
   failed(response: JsonRecord): void;
+  /** Its events, which its client follows; null: it polls. */
+  readonly events: RecordedEvents | null;
 }
 
 const ID = /^(resp|conv)_[0-9a-f]{32}$/;

@@ -135,7 +135,7 @@ function stateOf(body: CallBody): AskedState {
 
 function rejectUnfit(
   { previousId, conversationId, background }: AskedState,
-  { store, stream }: CallBody,
+  { store }: CallBody,
   storeResponses: boolean,
 ): void {
   const param = background
@@ -163,13 +163,6 @@ function rejectUnfit(
     throw new CallError(
       "invalid_request",
       "`background` requires a stored response: omit `store: false`.",
-      { param: "background" },
-    );
-  }
-  if (background && stream === true) {
-    throw new CallError(
-      "invalid_request",
-      "`background` cannot be combined with `stream`: omit one of them, and poll GET /v1/responses/ID for the answer of a response in background.",
       { param: "background" },
     );
   }

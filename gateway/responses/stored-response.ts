@@ -45,6 +45,11 @@ export function sessionIn(stored: unknown): Session | null {
   return typeof key === "string" ? { key, isNamed: isNamed === true } : null;
 }
 
+/** Of a response in background. */
+export function isUnfinished(status: string): boolean {
+  return status === "queued" || status === "in_progress";
+}
+
 /** Throws 400 for a response that has no answer, or is continued by its conversation. */
 export function rejectUnfinished(
   { id, response, conversationId }: StoredResponse,
@@ -63,7 +68,7 @@ export function rejectUnfinished(
   }
   throw new CallError(
     "invalid_request",
-    ["queued", "in_progress"].includes(status)
+    isUnfinished(status)
       ? `${id} has not ended. Wait until its status is \`completed\`.`
       : `${id} has no answer to continue (${status}). Continue the response before it.`,
     { param },

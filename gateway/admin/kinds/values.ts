@@ -112,8 +112,8 @@ export function queryNumber(min: number, max: number, fallback: number) {
 }
 
 /** The same without a default. */
-export function queryLimit(max: number) {
-  return numberOfQuery(1, max).optional();
+export function queryLimit(max: number, min = 1) {
+  return numberOfQuery(min, max).optional();
 }
 
 function numberOfQuery(min: number, max: number, more: object = {}) {

@@ -71,10 +71,13 @@ async function createCalls(): Promise<typeof there> {
       api_key: "x",
     },
   });
-  const response = await testbed.post("/v1/responses", {
+  const followed = await testbed.gateway.request("POST", "/v1/responses", {
     model: "translated",
     input: "hello",
+    background: true,
+    stream: true,
   });
+  const [responseId] = /resp_[0-9a-f]{32}/.exec(followed.text) ?? [];
   const conversation = await testbed.post("/v1/conversations", {});
   const path = `/v1/conversations/${String(conversation["id"])}/items`;
   const items = await testbed.post(path, {
@@ -115,7 +118,7 @@ async function createCalls(): Promise<typeof there> {
     organization_id: "o1",
     organization_ids: "o1",
     request_id: called.headers.get("x-hearth-call-id"),
-    response_id: response["id"],
+    response_id: responseId,
     role: "internal_user",
     search: "ann",
     service: "prometheus",

@@ -8,6 +8,7 @@ import { modelOf, validateBody } from "../../calls/validate.ts";
 import { emptyResponse } from "../../dialects/responses-answer.ts";
 import type { Gateway } from "../../gateway.ts";
 import { passOn, sendInner, type InnerAnswer } from "../inner-request.ts";
+import { BEFORE_FIRST, followResponse } from "./followed-response.ts";
 import { Run } from "../../responses/background.ts";
 import { ownInput, shown } from "../../responses/keep.ts";
 import type { KeptResponse } from "../../responses/kept.ts";
@@ -21,7 +22,7 @@ export function isInBackground({ body }: FastifyRequest): boolean {
 }
 
 /**
- * Answers with a stored response that is `queued`, and goes on without its client. The call takes the steps of any other, as a
+ * Answers with a stored response that is `queued`, or with its events (`stream`), and goes on without its client. The call takes the steps of any other, as a
  * stream, so that a cancelled one is billed for what was generated. What rejects it before a provider is called is answered at
  * once.
  */
@@ -46,6 +47,9 @@ export async function answerInBackground(
   const rejected = await background.start(kept.owner, queued, run, () =>
     carryOut(request, run),
   );
+  if (rejected === null && body["stream"] === true) {
+    return followResponse(gateway, reply, kept.owner, kept.id, BEFORE_FIRST);
+  }
   if (rejected === null) {
     return reply
       .type("application/json; charset=utf-8")
@@ -73,6 +77,9 @@ async function queue(
   run.opened = { ...opened, body: { ...opened.body, stream: true } };
   const queued = queuedOf(kept, opened);
   await gateway.responses.queue(kept, queued);
+  if (body["stream"] === true) {
+    await gateway.background.recordEvents(kept.id, queued.response, run);
+  }
   return { kept, queued };
 }
 

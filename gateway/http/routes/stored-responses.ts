@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { out } from "../../admin/kinds/out.ts";
+import { queryLimit } from "../../admin/kinds/values.ts";
 import { textOf } from "../../providers/json.ts";
+import { isUnfinished } from "../../responses/stored-response.ts";
 import { CallError } from "../errors.ts";
 import { responseAnswer } from "./call-answers.ts";
+import { BEFORE_FIRST, followResponse } from "./followed-response.ts";
 import {
   itemList,
   listOfItems,
@@ -12,6 +15,9 @@ import {
   storedRoute,
 } from "./stored-route.ts";
 
+/** Far more events than are recorded. */
+const MAX_NUMBER = 999_999_999;
+
 const named = { response_id: z.string() };
 
 /** GET /v1/responses/{id} */
@@ -19,20 +25,23 @@ export const getResponse = storedRoute(
   "GET /v1/responses/:response_id",
   {
     summary:
-      "Get a stored response, such as one in background that is polled for.",
+      "Get a stored response, such as one in background that is polled for, or follow its events (`stream`).",
     input: z.object({
       ...named,
       stream: z
-        .enum(["false"], {
-          error:
-            "must be false: a stored response cannot be streamed; poll until its status is not `queued` or `in_progress`",
-        })
+        .enum(["true", "false"], { error: "must be true or false" })
         .optional(),
+      starting_after: queryLimit(MAX_NUMBER, 0),
     }),
     answer: responseAnswer,
   },
-  async ({ responses }, owner, { response_id }) =>
-    (await responses.find(owner, response_id)).response,
+  async (gateway, owner, input, reply) => {
+    const { response_id: id, starting_after: after = BEFORE_FIRST } = input;
+    return input.stream === "true"
+      ? followResponse(gateway, reply, owner, id, after)
+      : (await gateway.responses.find(owner, id)).response;
+  },
+  { streams: true },
 );
 
 /** DELETE /v1/responses/{id} */
@@ -89,7 +98,7 @@ export const cancelResponse = storedRoute(
         { param: "response_id" },
       );
     }
-    if (!["queued", "in_progress"].includes(textOf(response["status"]))) {
+    if (!isUnfinished(textOf(response["status"]))) {
       return response;
     }
     const cancelled = { ...response, status: "cancelled" };

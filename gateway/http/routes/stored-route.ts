@@ -1,4 +1,4 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
@@ -28,19 +28,21 @@ export function storedRoute<Input extends z.ZodType>(
     gateway: Gateway,
     owner: string,
     input: z.output<Input>,
+    reply: FastifyReply,
   ) => Promise<unknown>,
+  { streams = false }: Partial<Pick<Route, "streams">> = {},
 ): Route {
   const path = name.slice(name.indexOf("/v1") + "/v1".length);
   return route(
     name,
     schema,
-    async (gateway, request) => {
+    async (gateway, request, reply) => {
       const caller = callerOf(request);
       authorizeRoute(caller, name);
       const input = validateBody(schema.input, inputOf(request));
-      return handle(gateway, ownerOf(caller), input);
+      return handle(gateway, ownerOf(caller), input, reply);
     },
-    { alsoAt: [path] },
+    { alsoAt: [path], streams },
   );
 }
 
