@@ -7,6 +7,7 @@ import {
   type ChatUsage,
 } from "./chat-answer.ts";
 import { encryptedContent } from "./responses-input.ts";
+import { calledFunctions, type CalledFunctions } from "./responses-tools.ts";
 
 /** A chat answer as a Response; other bytes pass. `answerId`: instead of its own id. */
 export function responseAnswer(
@@ -19,7 +20,7 @@ export function responseAnswer(
     return bytes;
   }
   const answer = { ...read, id: answerId ?? read.id };
-  const output = outputOf(answer);
+  const output = outputOf(answer, calledFunctions(body));
   return Buffer.from(
     JSON.stringify(
       endedResponse(body, answer, output, answer.finishReason, answer.usage),
@@ -92,7 +93,10 @@ function incompleteReason(finishReason: string | null): string | null {
   }
 }
 
-function outputOf(answer: ChatAnswer): readonly JsonRecord[] {
+function outputOf(
+  answer: ChatAnswer,
+  functions: CalledFunctions,
+): readonly JsonRecord[] {
   const { id, reasoning, thinkingBlocks, text, refusal } = answer;
   return [
     ...(reasoning === "" && thinkingBlocks.length === 0
@@ -102,7 +106,7 @@ function outputOf(answer: ChatAnswer): readonly JsonRecord[] {
       ? []
       : [messageItem(id, text, refusal, "completed")]),
     ...answer.toolCalls.map((call) =>
-      callItem(id, call.index, call, "completed"),
+      callItem(id, call.index, call, "completed", functions),
     ),
   ];
 }
@@ -153,6 +157,7 @@ export function callItem(
     readonly arguments: string;
   },
   status: "in_progress" | "completed",
+  functions: CalledFunctions,
 ): JsonRecord {
   const own = `${idOf("fc", answerId)}_${index}`;
   return {
@@ -160,7 +165,7 @@ export function callItem(
     type: "function_call",
     // A tool result must refer to the id of its call; not every server gives one.
     call_id: call.id === "" ? own : call.id,
-    name: call.name,
+    ...(functions.get(call.name) ?? { name: call.name }),
     arguments: call.arguments,
     status,
   };

@@ -8,6 +8,7 @@ import {
   type JsonRecord,
 } from "../providers/json.ts";
 import type { Dialect } from "./dialect.ts";
+import { calledIn, chatName } from "./responses-tools.ts";
 
 type Lack = (path: string) => void;
 
@@ -174,7 +175,7 @@ function callOf(item: JsonRecord): JsonRecord {
     id: textOf(item["call_id"] ?? item["id"]),
     type: "function",
     function: {
-      name: textOf(item["name"]),
+      name: chatName(calledIn(item)),
       arguments: textOf(item["arguments"]),
     },
   };

@@ -6,6 +6,7 @@ import {
   reasoningItem,
   textPart,
 } from "./responses-answer.ts";
+import type { CalledFunctions } from "./responses-tools.ts";
 
 interface Reasoning {
   /** Its index in the output, as `place` below. */
@@ -38,14 +39,16 @@ interface ToolCall {
  */
 export class ResponseItems {
   readonly #answerId: string;
+  readonly #functions: CalledFunctions;
   readonly #output: JsonRecord[] = [];
   readonly #calls = new Map<number, ToolCall>();
   #reasoning: Reasoning | null = null;
   #thinkingBlocks: readonly JsonRecord[] = [];
   #message: Message | null = null;
 
-  constructor(answerId: string) {
+  constructor(answerId: string, functions: CalledFunctions) {
     this.#answerId = answerId;
+    this.#functions = functions;
   }
 
   get output(): readonly JsonRecord[] {
@@ -226,7 +229,7 @@ export class ResponseItems {
         }
         const started = { id: call.id, name: call.name, arguments: "" };
         call.place = this.#add(
-          callItem(this.#answerId, index, started, "in_progress"),
+          this.#callItem(index, started, "in_progress"),
           events,
         );
       }
@@ -250,12 +253,20 @@ export class ResponseItems {
         {
           type: "response.function_call_arguments.done",
           ...this.#at(place),
-          name: call.name,
+          name: this.#functions.get(call.name)?.name ?? call.name,
           arguments: call.arguments,
         },
-        this.#done(place, callItem(this.#answerId, index, call, "completed")),
+        this.#done(place, this.#callItem(index, call, "completed")),
       ];
     });
+  }
+
+  #callItem(
+    index: number,
+    call: Pick<ToolCall, "id" | "name" | "arguments">,
+    status: "in_progress" | "completed",
+  ): JsonRecord {
+    return callItem(this.#answerId, index, call, status, this.#functions);
   }
 
   /** Appends an item and its event; returns its index in the output. */

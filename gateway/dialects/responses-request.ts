@@ -1,20 +1,12 @@
 import type { CallBody } from "../calls/body.ts";
 import { CallError } from "../http/errors.ts";
-import {
-  isRecord,
-  listOf,
-  numberOf,
-  present,
-  recordOf,
-  recordsOf,
-  textOf,
-  type JsonRecord,
-} from "../providers/json.ts";
+import { numberOf, present, recordOf } from "../providers/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
 import { leadingInstructions } from "./leading-instructions.ts";
 import { inputMessages } from "./responses-input.ts";
+import { chatChoiceOf, chatToolsOf } from "./responses-tools.ts";
 
 /** Parameters with the same meaning in both shapes. */
 const SAME = [
@@ -37,7 +29,7 @@ export function chatBodyOf(
   const lacks: string[] = [];
   const lack = (path: string) => void lacks.push(path);
   const dialect = dialectOf(deployment);
-  const tools = toolsOf(body, lack);
+  const tools = chatToolsOf(body, lack);
   const text = recordOf(body["text"]);
   if ((numberOf(body["top_logprobs"]) ?? 0) > 0) {
     lack("top_logprobs");
@@ -57,7 +49,7 @@ export function chatBodyOf(
       : messages,
     [dialect.maxTokens]: body["max_output_tokens"],
     tools: tools.length === 0 ? null : tools,
-    tool_choice: tools.length === 0 ? null : choiceOf(body, lack),
+    tool_choice: tools.length === 0 ? null : chatChoiceOf(body, lack),
     parallel_tool_calls:
       tools.length === 0 ? null : body["parallel_tool_calls"],
     response_format: formatOf(text["format"]),
@@ -86,51 +78,6 @@ function rejectUnreadable(body: CallBody): void {
     "`input` must be a string or a list of items.",
     { param: "input" },
   );
-}
-
-function toolsOf(
-  body: CallBody,
-  lack: (path: string) => void,
-): readonly JsonRecord[] {
-  return listOf(body["tools"]).flatMap((tool, index) => {
-    const { type, name, description, parameters, strict } = recordOf(tool);
-    if (type === "function" && typeof name === "string") {
-      return [
-        {
-          type,
-          function: present({ name, description, parameters, strict }),
-        },
-      ];
-    }
-    lack(`tools[${index}]${typeof type === "string" ? ` (${type})` : ""}`);
-    return [];
-  });
-}
-
-function choiceOf(body: CallBody, lack: (path: string) => void): unknown {
-  const choice = body["tool_choice"];
-  if (choice == null || typeof choice === "string") {
-    return choice;
-  }
-  if (isRecord(choice)) {
-    if (choice["type"] === "function") {
-      return { type: "function", function: { name: choice["name"] } };
-    }
-    if (choice["type"] === "allowed_tools") {
-      return {
-        type: "allowed_tools",
-        allowed_tools: {
-          mode: choice["mode"],
-          tools: recordsOf(choice["tools"]).map(({ name }) => ({
-            type: "function",
-            function: { name: textOf(name) },
-          })),
-        },
-      };
-    }
-  }
-  lack("tool_choice");
-  return null;
 }
 
 function formatOf(format: unknown): unknown {

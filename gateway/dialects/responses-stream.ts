@@ -16,13 +16,14 @@ import {
   type ResponseHead,
 } from "./responses-answer.ts";
 import { ResponseItems } from "./responses-items.ts";
+import { calledFunctions } from "./responses-tools.ts";
 
 /** Chat chunks as the numbered events of a Response. */
 export class ResponsesStream implements ClientStream {
   readonly #body: CallBody;
   readonly #answerId: string | undefined;
   #head: ResponseHead = { id: "", model: "", created: 0 };
-  #items = new ResponseItems("");
+  #items: ResponseItems;
   #started = false;
   #ended = false;
   #sequence = 0;
@@ -32,6 +33,7 @@ export class ResponsesStream implements ClientStream {
   constructor(body: CallBody, answerId?: string) {
     this.#body = body;
     this.#answerId = answerId;
+    this.#items = this.#itemsOf("");
   }
 
   push(piece: StreamPiece): readonly StreamPiece[] {
@@ -67,6 +69,10 @@ export class ResponsesStream implements ClientStream {
     return [...this.#start(answer), ...this.#items.write(answer)];
   }
 
+  #itemsOf(id: string): ResponseItems {
+    return new ResponseItems(id, calledFunctions(this.#body));
+  }
+
   #start(answer: ResponseHead): readonly JsonRecord[] {
     if (this.#started) {
       return [];
@@ -74,7 +80,7 @@ export class ResponsesStream implements ClientStream {
     this.#started = true;
     const head = { ...answer, id: this.#answerId ?? answer.id };
     this.#head = head;
-    this.#items = new ResponseItems(head.id);
+    this.#items = this.#itemsOf(head.id);
     const response = emptyResponse(this.#body, head);
     return [
       { type: "response.created", response },

@@ -26,6 +26,14 @@ type Event = OpenAI.Responses.ResponseStreamEvent;
 const numbersOf = (events: readonly Event[]) =>
   events.map(({ sequence_number }) => sequence_number);
 
+async function allOf(stream: AsyncIterable<Event>): Promise<readonly Event[]> {
+  const events: Event[] = [];
+  for await (const event of stream) {
+    events.push(event);
+  }
+  return events;
+}
+
 /** A response without what OpenAI's client adds to it. */
 async function polled(client: OpenAI, id: string): Promise<object> {
   const { output_text: _added, ...response } =
@@ -198,7 +206,7 @@ describe("in background", () => {
         starting_after: last,
       });
       provider.release();
-      const after: Event[] = await Array.fromAsync(resumed);
+      const after = await allOf(resumed);
       const all = [...before, ...after];
       expect(numbersOf(all)).toEqual(all.map((_event, at) => at));
       const answer = await client.responses.retrieve(id);
@@ -209,7 +217,7 @@ describe("in background", () => {
       });
       // All of it again, and nothing after its end.
       const follow = async (starting_after?: number) =>
-        Array.fromAsync(
+        allOf(
           await client.responses.retrieve(id, {
             stream: true,
             ...(starting_after === undefined ? {} : { starting_after }),
@@ -237,7 +245,7 @@ describe("in background", () => {
 
   test("what fails or is cancelled ends its stream as polling shows it; what cannot be followed says so", async () => {
     const call = { model: "chat", background: true, stream: true } as const;
-    const failing = await Array.fromAsync(
+    const failing = await allOf(
       await anna.responses.create({ ...call, input: "fail with 400" }),
     );
     const failed = failing.at(-1) as { response: { id: string } };
@@ -314,7 +322,7 @@ describe.runIf(hasRedisServer())("with a second gateway", () => {
     const name = `of-both-${++user}`;
     const here = await testbed.clientOf({ user_id: name });
     const there = here.withOptions({ baseURL: `${other.url}/v1` });
-    return { name, here, there };
+    return { name, here, there, key: String(here.apiKey) };
   }
 
   /** In background at the other gateway, with its provider waiting. */
@@ -446,7 +454,7 @@ describe.runIf(hasRedisServer())("with a second gateway", () => {
     };
     const whole = await start();
     provider.release();
-    const rest = await Array.fromAsync(whole.followed);
+    const rest = await allOf(whole.followed);
     const all = [...whole.events, ...rest];
     expect(numbersOf(all)).toEqual(all.map((_event, at) => at));
     expect(rest.at(-1)).toMatchObject({
@@ -461,7 +469,7 @@ describe.runIf(hasRedisServer())("with a second gateway", () => {
       "UPDATE responses SET runs_until = now() - interval '1 s' WHERE response_id = $1",
       [lost.id],
     );
-    const end = await Array.fromAsync(lost.followed);
+    const end = await allOf(lost.followed);
     expect(numbersOf([...lost.events, ...end])).toEqual(
       [...lost.events, ...end].map((_event, at) => at),
     );
@@ -473,9 +481,9 @@ describe.runIf(hasRedisServer())("with a second gateway", () => {
   });
 
   test("a gateway that is stopped finishes the turns of its WebSockets, and closes them", async () => {
-    const { name, there } = await clients();
-    const idle = await SocketClient.connect(other.url, there.apiKey);
-    const busy = await SocketClient.connect(other.url, there.apiKey);
+    const { name, key } = await clients();
+    const idle = await SocketClient.connect(other.url, key);
+    const busy = await SocketClient.connect(other.url, key);
     busy.send({ model: "chat", input: "wait for ever" });
     busy.send({ model: "chat", input: "not answered any more" });
     await vi.waitUntil(() => provider.waiting() > 0, 60_000);
@@ -493,8 +501,8 @@ describe.runIf(hasRedisServer())("with a second gateway", () => {
   });
 
   test("after kill -9 in the middle of a session, each of its turns is billed once, and it goes on at the other gateway", async () => {
-    const { name, there } = await clients();
-    const session = await SocketClient.connect(other.url, there.apiKey);
+    const { name, key } = await clients();
+    const session = await SocketClient.connect(other.url, key);
     const first = await session.create({ model: "native", input: "One." });
     const { id } = (first.at(-1) as { response: { id: string } }).response;
     session.send({
@@ -505,7 +513,7 @@ describe.runIf(hasRedisServer())("with a second gateway", () => {
     await session.until("response.output_text.delta");
     await other.kill();
     expect(await session.closed).toBe(1006);
-    const again = await SocketClient.connect(gateway.url, there.apiKey);
+    const again = await SocketClient.connect(gateway.url, key);
     const last = await again.create({
       model: "chat",
       input: "Two.",

@@ -5,9 +5,11 @@ import {
   CODING_AGENTS,
   GREETING,
   runAgent,
+  said,
   writesFile,
 } from "./coding-agents.ts";
 import { createPlace } from "./program.ts";
+import type { Scripted } from "./scripted-provider.ts";
 import {
   CLOUD_ALIASES,
   LOCAL_ALIASES,
@@ -44,4 +46,44 @@ describe.each(CODING_AGENTS)("%s", (agent) => {
       }
     },
   );
+});
+
+test("codex gives work to a sub-agent, whose tools are in a namespace, and waits for it", async () => {
+  const place = createPlace();
+  const call = (name: string, args: object): Scripted => ({
+    thinking: null,
+    text: [],
+    calls: [
+      {
+        id: `call_${name}`,
+        name: `multi_agent_v1__${name}`,
+        argumentPieces: [JSON.stringify(args)],
+      },
+    ],
+  });
+  try {
+    testbed.provider.follow(({ lastText, toolResults: [result] }) => {
+      if (lastText === "Say the word.") {
+        return said("The word is hearth.");
+      }
+      if (lastText.startsWith("<subagent_notification>")) {
+        return said(`It said: ${lastText.replaceAll("\n", " ")}`);
+      }
+      if (result === undefined) {
+        return call("spawn_agent", { message: "Say the word." });
+      }
+      const { agent_id: id } = JSON.parse(result) as { agent_id: string };
+      return call("wait_agent", { targets: [id] });
+    });
+    const key = await testbed.createKey();
+    const run = await runAgent(testbed, place, "codex", {
+      key,
+      alias: "gpt-oss",
+    });
+    expect(run.output).toMatch(/It said: .*The word is hearth\./);
+    expect(run.exitCode).toBe(0);
+    await testbed.expectExactLedger(key);
+  } finally {
+    place.remove();
+  }
 });

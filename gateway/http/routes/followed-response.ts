@@ -47,12 +47,8 @@ export async function followResponse(
     await follow(gateway, client, owner, id, after);
     client.end();
   } catch (error) {
-    client.end(
-      eventText({
-        type: "error",
-        ...errorBody(known(error)).error,
-      }),
-    );
+    const { code, message, param } = errorBody(known(error)).error;
+    client.end(eventText({ type: "error", code, message, param }));
   }
   return reply;
 }

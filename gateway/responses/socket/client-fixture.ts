@@ -59,7 +59,7 @@ export class SocketClient {
 
   /** Sends a call and awaits its events, the last one included. */
   async create(
-    body: object & { readonly stream_id?: string },
+    body: Readonly<Record<string, unknown>>,
   ): Promise<readonly ServerEvent[]> {
     this.send(body);
     const { stream_id: stream } = body;
