@@ -86,20 +86,6 @@ export async function updateConversation(
   return row ?? null;
 }
 
-/** With its items. False: there is none. */
-export async function deleteConversation(
-  pool: Pool,
-  owner: string,
-  id: string,
-): Promise<boolean> {
-  const gone = await query(
-    pool,
-    "DELETE FROM conversations WHERE conversation_id = $1 AND owner = $2 RETURNING 1",
-    [id, owner],
-  );
-  return gone.length > 0;
-}
-
 /** Adds items at the end, in a transaction. False: there is no such conversation any more. */
 export async function appendItems(
   client: Client,

@@ -183,17 +183,3 @@ export async function responsesOf(
     [ids],
   );
 }
-
-/** False: there is none. */
-export async function deleteResponse(
-  pool: Pool,
-  owner: string,
-  id: string,
-): Promise<boolean> {
-  const gone = await query(
-    pool,
-    "DELETE FROM responses WHERE response_id = $1 AND owner = $2 RETURNING 1",
-    [id, owner],
-  );
-  return gone.length > 0;
-}

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { GatewayConfig } from "../config/types.ts";
 import {
   appendItems,
-  deleteConversation,
   deleteItem,
   findConversation,
   findItem,
@@ -13,6 +12,7 @@ import {
   type ConversationRow,
   type NewItem,
 } from "../database/conversations.ts";
+import { deleteOwned } from "../database/owned.ts";
 import { transaction, type Pool } from "../database/pool.ts";
 import { recordOf, textOf, type JsonRecord } from "../providers/json.ts";
 import { storable, withIds } from "./items.ts";
@@ -83,7 +83,8 @@ export class Conversations {
 
   async remove(owner: string, id: string): Promise<void> {
     const isGone =
-      isOwnId("conv", id) && (await deleteConversation(this.#pool, owner, id));
+      isOwnId("conv", id) &&
+      (await deleteOwned(this.#pool, "conversations", owner, id));
     if (!isGone) {
       throw notFound("conversation", id);
     }

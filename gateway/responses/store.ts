@@ -1,9 +1,9 @@
 import type { GatewayConfig } from "../config/types.ts";
 import type { Addition } from "../database/conversations.ts";
+import { deleteOwned } from "../database/owned.ts";
 import type { Pool } from "../database/pool.ts";
 import {
   chainOf,
-  deleteResponse,
   endResponse,
   extendRunning,
   findResponse,
@@ -126,7 +126,8 @@ export class ResponseStore {
   /** Throws 404. */
   async remove(owner: string, id: string): Promise<void> {
     const isGone =
-      isOwnId("resp", id) && (await deleteResponse(this.#pool, owner, id));
+      isOwnId("resp", id) &&
+      (await deleteOwned(this.#pool, "responses", owner, id));
     if (!isGone) {
       throw notFound("response", id);
     }

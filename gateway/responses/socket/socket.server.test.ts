@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
+import OpenAI from "openai";
+import { ResponsesWS } from "openai/resources/responses/ws";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WebSocket, type ClientOptions } from "ws";
 import type { TestGateway } from "../../../test/servers/gateway.ts";
@@ -141,6 +143,33 @@ describe.each(["chat", "native"])("%s", (model) => {
     expect(row?.spend).toBeGreaterThan(0);
     expect(gateway.running.gateway.underWay.count()).toBe(0);
   });
+});
+
+test("OpenAI's own client and Node's WebSocket work unchanged", async () => {
+  const apiKey = await gateway.createKey({});
+  const client = new OpenAI({ apiKey, baseURL: `${gateway.url}/v1` });
+  const socket = new ResponsesWS(client);
+  const types: string[] = [];
+  socket.send({ type: "response.create", model: "chat", input: "Hello" });
+  for await (const event of socket.stream()) {
+    if (event.type === "message") {
+      types.push(event.message.type);
+      if (event.message.type === "response.completed") {
+        socket.close();
+      }
+    }
+  }
+  expect(types).toContain("response.output_text.delta");
+
+  const own = new globalThis.WebSocket(
+    `${gateway.url.replace("http", "ws")}/v1/responses`,
+    { headers: { authorization: `Bearer ${apiKey}` } },
+  );
+  await once(own, "open");
+  own.send('{"type":"response.create","model":"chat","input":"Hello"}');
+  const [message] = (await once(own, "message")) as [MessageEvent<string>];
+  expect(message.data).toContain('"response.created"');
+  own.close();
 });
 
 test("stored responses are continued over a WebSocket and over HTTP", async () => {
