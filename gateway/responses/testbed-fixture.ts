@@ -130,3 +130,40 @@ export async function ended(client: OpenAI, id: string) {
     { timeout: 60_000, interval: 50 },
   );
 }
+
+export type ResponseEvent = OpenAI.Responses.ResponseStreamEvent;
+
+export function numbersOf(events: readonly ResponseEvent[]): readonly number[] {
+  return events.map(({ sequence_number }) => sequence_number);
+}
+
+export async function allOf(
+  stream: AsyncIterable<ResponseEvent>,
+): Promise<readonly ResponseEvent[]> {
+  const events: ResponseEvent[] = [];
+  for await (const event of stream) {
+    events.push(event);
+  }
+  return events;
+}
+
+/** The events until the first text, with which the client leaves. */
+export async function eventsUntilText(
+  stream: AsyncIterable<ResponseEvent>,
+): Promise<readonly ResponseEvent[]> {
+  const events: ResponseEvent[] = [];
+  for await (const event of stream) {
+    events.push(event);
+    if (event.type === "response.output_text.delta") {
+      break;
+    }
+  }
+  return events;
+}
+
+/** A response without what OpenAI's client adds to it. */
+export async function polled(client: OpenAI, id: string): Promise<object> {
+  const { output_text: _added, ...response } =
+    await client.responses.retrieve(id);
+  return response;
+}

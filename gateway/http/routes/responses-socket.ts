@@ -49,7 +49,10 @@ async function openSocket(
   return reply;
 }
 
-/** Answers a turn that generates nothing: what it says can be continued, and costs nothing. */
+/**
+ * Answers a turn that generates nothing: what it says can be continued over its WebSocket, and costs nothing. No guardrail has
+ * seen it, so it is not stored; the next turn, which has all of it, may be.
+ */
 export async function answerWarmUp(
   gateway: Gateway,
   request: FastifyRequest,
@@ -61,7 +64,8 @@ export async function answerWarmUp(
   authorizeRoute(caller, kind.route);
   authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(kind.schema, request.body);
-  const opened = await openResponse(gateway, caller, request.id, body, {
+  const unstored = { ...body, store: false };
+  const opened = await openResponse(gateway, caller, request.id, unstored, {
     memory,
     mayBeEmpty: true,
   });
@@ -73,7 +77,7 @@ export async function answerWarmUp(
   const head = { id: kept.id, model: body.model, created };
   const started = shown(kept, emptyResponse(opened.body, head));
   const ended = { ...started, status: "completed", usage: NO_USAGE };
-  const isKept = await keep(gateway, kept, opened.body, () => ({
+  await keep(gateway, kept, opened.body, () => ({
     input: ownInput(kept, opened.body),
     response: ended,
     modelId: null,
@@ -81,10 +85,7 @@ export async function answerWarmUp(
   }));
   const events = [
     { type: "response.created", response: started },
-    {
-      type: "response.completed",
-      response: isKept ? ended : { ...ended, store: false },
-    },
+    { type: "response.completed", response: ended },
   ].map((event, sequence_number) => ({
     event: event.type,
     data: JSON.stringify({ ...event, sequence_number }),

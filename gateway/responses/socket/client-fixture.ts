@@ -82,6 +82,10 @@ export class SocketClient {
     }
   }
 
+  pauseReading(): void {
+    this.#socket.pause();
+  }
+
   close(): void {
     this.#socket.close();
   }

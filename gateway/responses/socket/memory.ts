@@ -12,9 +12,10 @@ export class SocketMemory {
   readonly #histories: LRUCache<string, Buffer>;
 
   constructor(maxBytes: number) {
+    const maxSize = Math.max(1, Math.floor(maxBytes));
     this.#histories = new LRUCache({
-      maxSize: Math.max(1, Math.floor(maxBytes)),
-      maxEntrySize: MAX_BYTES,
+      maxSize,
+      maxEntrySize: Math.min(maxSize, MAX_BYTES),
       sizeCalculation: ({ length }) => Math.max(1, length),
     });
   }

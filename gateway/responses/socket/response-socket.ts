@@ -43,6 +43,8 @@ export interface SocketPorts {
 
 /** Sent to a client before it has read what was sent earlier. */
 const MAX_UNREAD_BYTES = 65_536;
+/** For a close that the client cannot confirm. */
+const UNREAD_CLOSE_MS = 1_000;
 /** Close codes of RFC 6455. */
 export const CLOSE = {
   unsupported: 1003,
@@ -115,7 +117,9 @@ export class ResponseSocket {
     } catch (error) {
       this.#reject(error, null);
       this.#socket.close(CLOSE.tryAgainLater, "Overloaded: try again later.");
+      // The rest of the message is not read, and so no confirmation.
       this.#socket.pause();
+      setTimeout(() => this.#socket.terminate(), UNREAD_CLOSE_MS).unref();
     }
   }
 
@@ -202,6 +206,9 @@ export class ResponseSocket {
     };
     for await (const chunk of answer.stream() as AsyncIterable<Buffer>) {
       await pass(parser.push(chunk));
+      if (this.#socket.readyState !== this.#socket.OPEN) {
+        return;
+      }
     }
     await pass(parser.end());
     if (!isWhole) {

@@ -107,7 +107,6 @@ describe.each(["chat", "native"])("%s", (model) => {
     const warm = await client.create({
       model,
       input: [text("user", "I am Anna.")],
-      store: false,
       generate: false,
     });
     expect(warm.map(({ type }) => type)).toEqual([
@@ -115,11 +114,12 @@ describe.each(["chat", "native"])("%s", (model) => {
       "response.completed",
     ]);
     expect(provider.chats.length + provider.responses.length).toBe(before);
+    // No guardrail has seen it.
+    expect(warm.at(-1)).toMatchObject({ response: { store: false } });
     const { id } = (warm.at(-1) as { response: { id: string } }).response;
     await client.create({
       model,
       input: "Who am I?",
-      store: false,
       previous_response_id: id,
     });
     const sent = model === "chat" ? provider.chats : provider.responses;
