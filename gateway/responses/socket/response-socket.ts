@@ -16,6 +16,7 @@ import {
   eventFrame,
   readFrame,
   steerFailedFrame,
+  type ClientFrame,
 } from "./frames.ts";
 import type { RememberedStreams } from "./memory.ts";
 import { SocketStreams, type SocketStream, type Waiting } from "./streams.ts";
@@ -60,7 +61,6 @@ export class ResponseSocket {
   readonly #carryOut: CarryOut;
   readonly #streams = new SocketStreams();
   #isEnding = false;
-  #isAlive = true;
   #usedAt = Date.now();
 
   constructor(
@@ -79,9 +79,6 @@ export class ResponseSocket {
     socket.on("message", (data: Buffer, isBinary) => {
       this.#receive(data, isBinary);
     });
-    socket.on("pong", () => {
-      this.#isAlive = true;
-    });
     // It is closed with the code that says why.
     socket.on("error", () => undefined);
     socket.on("close", () => this.#closed());
@@ -94,18 +91,16 @@ export class ResponseSocket {
     this.#closeIfEnded();
   }
 
-  /** Closes it if it was not used for `idleMs`; otherwise finds out whether its client is still there. */
+  /**
+   * Closes it if it was not used for `idleMs`; otherwise a ping keeps it open on its way. No answer to it is expected: some clients
+   * read only during a turn.
+   */
   probe(now: number, idleMs: number): void {
-    if (!this.#isAlive) {
-      this.#socket.terminate();
-      return;
-    }
     if (this.#streams.inProgress.length === 0 && now - this.#usedAt >= idleMs) {
       this.#socket.close(1000, "Idle: open another WebSocket to continue.");
-      return;
+    } else {
+      this.#socket.ping();
     }
-    this.#isAlive = false;
-    this.#socket.ping();
   }
 
   #count(part: Buffer): void {
@@ -134,12 +129,9 @@ export class ResponseSocket {
     if (this.#isEnding) {
       return;
     }
-    const message = { text: data, isWarmUp: false };
     let streamId: string | null = null;
     try {
-      bodies.reserve(message, data.length);
-      const frame = readFrame(bodies.parseJson(message, data));
-      bodies.release(message);
+      const frame = this.#parsed(data);
       if (frame.kind === "create") {
         streamId = frame.streamId;
         this.#add(streamId, { text: data, isWarmUp: frame.isWarmUp });
@@ -147,15 +139,30 @@ export class ResponseSocket {
         this.#socket.send(steerFailedFrame(frame.event));
       }
     } catch (error) {
-      bodies.release(message);
       this.#reject(error, streamId);
     }
     this.#advance();
   }
 
+  #parsed(text: Buffer): ClientFrame {
+    const { bodies } = this.#ports;
+    try {
+      bodies.reserve(text, text.length);
+      return readFrame(bodies.parseJson(text, text));
+    } finally {
+      bodies.release(text);
+    }
+  }
+
   #add(streamId: string | null, message: Waiting): void {
-    this.#streams.add(streamId, message);
-    this.#ports.bodies.reserve(message, message.text.length);
+    const { bodies } = this.#ports;
+    try {
+      bodies.reserve(message, message.text.length);
+      this.#streams.add(streamId, message);
+    } catch (error) {
+      bodies.release(message);
+      throw error;
+    }
   }
 
   #advance(): void {

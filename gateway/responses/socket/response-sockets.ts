@@ -72,7 +72,7 @@ export class ResponseSockets {
     }
   }
 
-  /** Closes those that are idle or whose clients are gone. */
+  /** Closes those that are idle, and keeps the others open. */
   probe(now: number): void {
     for (const served of this.#open.keys()) {
       served.probe(now, MAX_IDLE_MS);
