@@ -167,7 +167,7 @@ test("OpenAI's own client and Node's WebSocket work unchanged", async () => {
   );
   await once(own, "open");
   own.send('{"type":"response.create","model":"chat","input":"Hello"}');
-  const [message] = (await once(own, "message")) as [MessageEvent<string>];
+  const [message] = (await once(own, "message")) as [{ data: string }];
   expect(message.data).toContain('"response.created"');
   own.close();
 });
