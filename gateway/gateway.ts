@@ -29,6 +29,7 @@ import type { ResponseSockets } from "./responses/socket/response-sockets.ts";
 import type { ResponseEvents } from "./responses/response-events.ts";
 import type { ResponseStore } from "./responses/store.ts";
 import type { Router } from "./routing/route.ts";
+import type { Runners } from "./runners/runners.ts";
 import type { Traces } from "./tracing/traces.ts";
 import type { CallWebhook } from "./webhook/call-webhook.ts";
 
@@ -75,6 +76,7 @@ export interface Gateway {
   readonly refusals: RejectionLog;
   readonly providers: ProviderClient;
   readonly router: Router;
+  readonly runners: Runners;
   readonly modelHealth: ModelHealth;
   readonly version: string;
   readonly startedAtSeconds: number;

@@ -51,6 +51,9 @@ import { ProviderBudgets } from "./routing/provider-budgets.ts";
 import type { Router } from "./routing/route.ts";
 import { createObservations } from "./routing/strategies.ts";
 import { createMemoryUsage, createRedisUsage } from "./routing/usage.ts";
+import { viewRunner } from "./runners/runner-view.ts";
+import { Runners } from "./runners/runners.ts";
+import { RedisSlotLeases } from "./runners/slot-leases.ts";
 import { createTokenCounter } from "./tokens/tokens.ts";
 import type { Traces } from "./tracing/traces.ts";
 import { CallWebhook } from "./webhook/call-webhook.ts";
@@ -99,6 +102,7 @@ export class GatewayParts implements Gateway {
   readonly webhook: CallWebhook | null;
   readonly providers: ProviderClient;
   readonly router: Router;
+  readonly runners: Runners;
   readonly modelHealth: ModelHealth;
   readonly stopping = () => this.#stopping;
   #stopping = false;
@@ -156,6 +160,7 @@ export class GatewayParts implements Gateway {
         ? null
         : new CallWebhook(config.callWebhook, log);
     this.providers = createProviderClient(config.timeouts);
+    this.runners = this.#createRunners(redis);
     this.router = this.#createRouter(redis);
     this.modelHealth = this.#createModelHealth();
     this.database = followDatabase(this);
@@ -237,9 +242,22 @@ export class GatewayParts implements Gateway {
     });
   }
 
+  #createRunners(redis: Redis | null): Runners {
+    const { timeouts, general } = this.startConfig;
+    return new Runners({
+      deployments: () => this.catalog.deployments,
+      probeMs: () => this.config.router.runnerProbeMs,
+      connectMs: timeouts.connectMs,
+      timeZone: general.timezone,
+      leases: redis === null ? null : new RedisSlotLeases(redis),
+      log: this.log,
+    });
+  }
+
   #createRouter(redis: Redis | null): Router {
-    const { live } = this;
+    const { live, runners } = this;
     return {
+      runners,
       get config() {
         return live.config.router;
       },
@@ -277,6 +295,7 @@ export class GatewayParts implements Gateway {
       deployments: () => this.catalog.deployments,
       tryDeployment: (deployment) => tryDeployment(this, deployment),
       cooldownOf: ({ id }) => cooldowns.stateOf(id),
+      runnerOf: (deployment) => viewRunner(this.runners, deployment),
       answeredAt: (deploymentId) => observations.answeredAt(deploymentId),
     });
   }

@@ -58,6 +58,7 @@ export async function stopParts(
   parts.partitions.stop();
   parts.underWay.stop();
   parts.router.cooldowns.stop();
+  await parts.runners.close();
   await parts.limits.close();
   redis?.disconnect();
   cacheRedis?.disconnect();

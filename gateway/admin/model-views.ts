@@ -5,6 +5,7 @@ import type { Route } from "../http/route.ts";
 import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { viewRunner } from "../runners/runner-view.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { out } from "./kinds/out.ts";
 import { name } from "./kinds/values.ts";
@@ -146,6 +147,7 @@ export function describe(admin: Admin, deployment: PricedDeployment) {
       max_input_tokens: priceCard?.contextWindow ?? null,
       max_output_tokens: maxOutputTokens(deployment),
       litellm_provider: providerName,
+      runner: viewRunner(gateway.runners, deployment),
     },
     config.models.every((model) => model.id !== id),
   );

@@ -36,11 +36,21 @@ export async function lookupAndAdmit(
   const cacheKey = call.cache.read && !byItem ? call.cacheKey : null;
   const cached = cacheKey === null ? null : await gateway.cache.read(cacheKey);
   const admit = admitCallOf(gateway, call, hit || cached !== null);
+  return { ...(await admitted(gateway, admit)), cached };
+}
+
+type AdmitPorts = Pick<Gateway, "config" | "ledger" | "limits">;
+
+/** Admits a call, once totals that the limits do not know are loaded. Throws the rejection. */
+async function admitted(
+  gateway: AdmitPorts,
+  admit: AdmitCall,
+): Promise<Extract<Admission, { kind: "admitted" }>> {
   for (let loads = 0; loads <= MAX_LOADS; loads++) {
     const admission = await admitWaiting(gateway.limits, admit);
     switch (admission.kind) {
       case "admitted":
-        return { ...admission, cached };
+        return admission;
       case "totals_missing":
         await loadTotals(gateway, admission.counters);
         break;
@@ -108,6 +118,43 @@ export async function admitSecond(
     strict: true,
   });
   return admission.kind === "admitted";
+}
+
+/**
+ * Releases the budgets that a call has reserved, while it waits before anything was sent; its requests, tokens and parallel
+ * slots stay counted. Throws the rejection where a budget has been used up meanwhile.
+ */
+export async function releaseBudgets(
+  gateway: AdmitPorts & Pick<Gateway, "tokens">,
+  call: Call,
+): Promise<void> {
+  const admit = admitCallOf(gateway, call, false);
+  if (admit.estimate === 0) {
+    return;
+  }
+  const { callId, tokens, entities } = admit;
+  await gateway.limits.settle({ callId, tokens, pending: [] });
+  await admitted(gateway, {
+    ...admit,
+    estimate: 0,
+    tokens: 0,
+    entities: entities.map((limits) => ({
+      ...limits,
+      requestsPerMinute: null,
+      tokensPerMinute: null,
+    })),
+  });
+}
+
+/** Reserves them again, when the call can be sent. Throws the rejection. */
+export async function reserveBudgets(
+  gateway: AdmitPorts & Pick<Gateway, "tokens">,
+  call: Call,
+): Promise<void> {
+  const admit = admitCallOf(gateway, call, false);
+  if (admit.estimate > 0) {
+    await admitted(gateway, admit);
+  }
 }
 
 function admitCallOf(

@@ -86,6 +86,7 @@ async function askProvider(
       body: JSON.stringify(sent),
       error: (status, text) => wire.error(status, text),
       signal: AbortSignal.timeout(TIMEOUT_MS),
+      firstByteMs: null,
     });
     const read = parseRecord(answer.body.toString("utf8"));
     return numberOf(read?.["input_tokens"]) === null ? null : read;

@@ -10,6 +10,7 @@ const GATEWAY_FIELDS = new Set([
   "fallbacks",
   "num_retries",
   "timeout",
+  "priority",
   "cache",
   "tags",
   // Routing and retries

@@ -50,6 +50,9 @@ export function answerHeaders(
       upstream.attempts.length - upstream.fallbacks,
     );
     headers["x-hearth-attempted-fallbacks"] = String(upstream.fallbacks);
+    if (upstream.queuedMs !== null) {
+      headers["x-hearth-queue-ms"] = String(upstream.queuedMs);
+    }
   }
   addRates(headers, "requests", admitted.rates);
   addRates(headers, "tokens", admitted.rates);

@@ -9,6 +9,7 @@ import { groupOf, type PricedDeployment } from "../routing/catalog.ts";
 import type { Call, CallKind } from "./call.ts";
 import { probeFor } from "./health-probes.ts";
 import { NO_MOCK } from "./options.ts";
+import { INTERACTIVE } from "./priority.ts";
 import { callProvider, chooseDeployment } from "./provider.ts";
 import { endCall, journalIntent } from "./record.ts";
 import { whileAdmitted } from "./while-admitted.ts";
@@ -38,6 +39,7 @@ const CHECK = {
     fallbacks: [],
     dropParams: null,
     unlogged: false,
+    place: INTERACTIVE,
     mock: NO_MOCK,
   },
   fallbacks: { names: [], replacements: new Map() },
@@ -66,7 +68,7 @@ export async function tryDeployment(
   const call = healthCall(gateway, deployment);
   try {
     await whileAdmitted(gateway, call, async () => {
-      const route = await chooseDeployment(gateway, call);
+      const route = await chooseDeployment(gateway, call, null);
       await journalIntent(gateway, call, deployment);
       const upstream = await callProvider(gateway, call, route, null);
       if (upstream.kind !== "whole") {

@@ -1,8 +1,8 @@
 import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
-import type { StreamClient } from "../providers/stream-start.ts";
 import type { Route, Target } from "../routing/route.ts";
+import type { Slot } from "../runners/slot-queue.ts";
 import { admitSecond } from "./admit.ts";
 import { OUTRUN } from "./attempt.ts";
 import type { Call } from "./call.ts";
@@ -13,11 +13,14 @@ import {
   type AttemptPorts,
   type Sent,
 } from "./send-attempt.ts";
+import type { WaitingClient } from "./waiting-client.ts";
 
 /** A deployment for a call, and the call as it is sent there. */
 export interface Chosen {
   readonly target: Target;
   readonly sent: Sent;
+  /** Of its local runner; null: it has no slots. */
+  readonly slot: Slot | null;
 }
 
 export interface Failed extends Chosen {
@@ -32,7 +35,7 @@ type Ports = AttemptPorts & Pick<Gateway, "limits" | "tokens">;
 
 export interface HedgeOptions {
   readonly route: Route;
-  readonly client: StreamClient | null;
+  readonly client: WaitingClient | null;
   /** Attempts of the call that failed before. */
   attemptsBefore(): number;
   /** The call as it is sent to another deployment. Throws where that does not support it. */
@@ -72,6 +75,9 @@ export async function attemptHedged(
   if (other === null) {
     return first.ended;
   }
+  if (other.slot !== null) {
+    gateway.underWay.holds(call.id, other.slot);
+  }
   const second = start(gateway, call, other, options, race.signal);
   gateway.underWay.endsBy(call.id, () => {
     first.abort();
@@ -92,7 +98,7 @@ interface Running {
 function start(
   gateway: Ports,
   call: Call,
-  { target, sent }: Chosen,
+  { target, sent, slot }: Chosen,
   { client, attemptsBefore }: HedgeOptions,
   hedge: AbortSignal | null,
 ): Running {
@@ -107,10 +113,10 @@ function start(
     client,
     hedge,
   }).then(
-    (answer): Ended => ({ target, sent, answer, abort }),
+    (answer): Ended => ({ target, sent, slot, answer, abort }),
     (failure: unknown): Ended => {
       if (failure instanceof UpstreamFailure) {
-        return { target, sent, failure };
+        return { target, sent, slot, failure };
       }
       throw failure;
     },
@@ -148,18 +154,23 @@ async function chooseOther(
     if (other === null) {
       return null;
     }
+    let slot: Slot | null = null;
     try {
       const otherSent = sendTo(other);
+      const queue = gateway.runners.slots.of(other.deployment);
+      slot = queue === null ? null : await queue.claim();
       if (
         !isLate &&
+        (queue === null || slot !== null) &&
         (await admitSecond(gateway, call, sent.call, target.group)) &&
         !isLate
       ) {
-        return { target: other, sent: otherSent };
+        return { target: other, sent: otherSent, slot };
       }
     } catch {
       // A deployment that does not support the call, or limits that cannot be checked: the first attempt continues alone.
     }
+    slot?.release();
     giveBack(other);
     return null;
   })();
@@ -195,7 +206,7 @@ async function firstAnswer(
 /** An answer that came too late to be used: it is charged nevertheless. */
 function cancelled(
   gateway: Pick<Gateway, "tokens">,
-  { target, sent, answer, abort }: Extract<Ended, { answer: Answered }>,
+  { target, sent, slot, answer, abort }: Extract<Ended, { answer: Answered }>,
 ): Failed {
   const failure = new UpstreamFailure(
     OUTRUN,
@@ -214,5 +225,5 @@ function cancelled(
   } else {
     endUnread({ body: answer.body, abort });
   }
-  return { target, sent, failure };
+  return { target, sent, slot, failure };
 }

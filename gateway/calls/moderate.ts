@@ -6,6 +6,7 @@ import { CallError, type ErrorKind } from "../http/errors.ts";
 import { parseRecord, recordOf, recordsOf } from "../providers/json.ts";
 import { tokenizedModel, type Call, type CallKind } from "./call.ts";
 import { NO_MOCK } from "./options.ts";
+import { INTERACTIVE } from "./priority.ts";
 import { callProvider, chooseDeployment } from "./provider.ts";
 import { recordAnswer } from "./record-answer.ts";
 import { journalIntent } from "./record.ts";
@@ -84,6 +85,7 @@ export function moderationCall(
       fallbacks: [],
       dropParams: null,
       unlogged: true,
+      place: INTERACTIVE,
       mock: NO_MOCK,
     },
     fallbacks: { names: [], replacements: new Map() },
@@ -116,7 +118,7 @@ export async function askModeration(
 ): Promise<readonly string[]> {
   try {
     return await whileAdmitted(gateway, call, async () => {
-      const route = await chooseDeployment(gateway, call);
+      const route = await chooseDeployment(gateway, call, null);
       await journalIntent(gateway, call, route.target.deployment);
       const upstream = await callProvider(gateway, call, route, null);
       if (upstream.kind !== "whole") {

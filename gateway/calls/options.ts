@@ -3,7 +3,9 @@ import type { Caller } from "../access/callers.ts";
 import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 import { isRecord, listOf } from "../providers/json.ts";
+import type { Place } from "../runners/line.ts";
 import type { CallBody } from "./body.ts";
+import { placeOf } from "./priority.ts";
 
 /** A caller's options for the gateway; they do not reach a provider. */
 export interface CallOptions {
@@ -17,6 +19,8 @@ export interface CallOptions {
   readonly dropParams: boolean | null;
   /** Neither the prompt nor the answer is stored. */
   readonly unlogged: boolean;
+  /** Where it stands among calls that wait for a slot. */
+  readonly place: Place;
   /** Test hooks, for keys that may use them. */
   readonly mock: MockOptions;
 }
@@ -84,6 +88,7 @@ export function readCallOptions(
       typeof body["drop_params"] === "boolean" ? body["drop_params"] : null,
     unlogged:
       body["no-log"] === true || body["turn_off_message_logging"] === true,
+    place: placeOf(body, caller),
     mock: mayMock(caller) ? mockOf(body) : NO_MOCK,
   };
 }

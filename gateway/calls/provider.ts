@@ -6,7 +6,6 @@ import type { Gateway } from "../gateway.ts";
 import { coversGuards } from "../guardrails/select.ts";
 import { CallError } from "../http/errors.ts";
 import type { UpstreamFailure } from "../providers/failure.ts";
-import type { StreamClient } from "../providers/stream-start.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
 import { Route, type NoTarget, type Target } from "../routing/route.ts";
@@ -28,8 +27,16 @@ import { errorTextFor } from "./hide-addresses.ts";
 import { countAnswer, countFailure, countLeft } from "./litellm-counts.ts";
 import { costAt, endCall, type RecordPorts } from "./record.ts";
 import type { Answered, Sent } from "./send-attempt.ts";
+import {
+  NoSlot,
+  queueFull,
+  takeSlot,
+  type SlotOptions,
+  type SlotPorts,
+} from "./take-slot.ts";
 import { mockTranslation, translationFor } from "./translation.ts";
 import { traceCooldown, traceCooling } from "./trace.ts";
+import type { WaitingClient } from "./waiting-client.ts";
 
 /** The answer of a call. */
 export type Upstream = Answered & {
@@ -39,8 +46,10 @@ export type Upstream = Answered & {
   readonly attempts: readonly Attempt[];
   readonly fallbacks: number;
   readonly taken: Taken | null;
-  /** Ms of waiting for providers (until a stream's first content) and between attempts. */
+  /** Ms of waiting for slots, for providers (until a stream's first content) and between attempts. */
   readonly waitedMs: number;
+  /** Ms of waiting for slots of local runners; null: its deployment has none. */
+  readonly queuedMs: number | null;
   /** Stops the provider's work. */
   abort(): void;
 };
@@ -54,15 +63,13 @@ export interface ChosenRoute extends Chosen {
 }
 
 /**
- * Chooses the first deployment. Throws 429 when all deployments are cooling down or at their limit, and 400 naming what the
+ * Chooses the first deployment, and waits for a slot where it has them. Throws 429 when all deployments are cooling down or at their limit, and 400 naming what the
  * provider lacks when no deployment of the alias supports it: before the call is journaled, because no provider was called.
  */
 export async function chooseDeployment(
-  gateway: Pick<
-    Gateway,
-    "catalog" | "config" | "limits" | "metrics" | "router" | "tokens"
-  >,
+  gateway: SlotPorts & Pick<Gateway, "catalog" | "metrics" | "router">,
   call: Call,
+  client: WaitingClient | null,
 ): Promise<ChosenRoute> {
   const route = new Route(gateway.router, {
     group: call.group,
@@ -81,22 +88,55 @@ export async function chooseDeployment(
       coversGuards(call.guards, group) &&
       raiseLease(gateway, call, callTo(call, group), group),
   });
-  let target = await route.first();
-  if (!("deployment" in target)) {
-    throw noDeployments(gateway, call, target);
+  const first = await route.first();
+  if (!("deployment" in first)) {
+    throw noDeployments(gateway, call, first);
   }
   traceCooling(gateway, call);
+  let target = first;
   for (;;) {
-    try {
-      return { route, target, sent: sendTo(gateway, call, target) };
-    } catch (error) {
-      giveBack(gateway, target);
-      const other: Target | null = await route.otherOfGroup();
-      if (other === null) {
-        throw error;
-      }
-      target = other;
+    const chosen = await chosenAt(gateway, call, target, {
+      client,
+      isFirst: true,
+    });
+    if ("sent" in chosen) {
+      return { route, ...chosen };
     }
+    const other =
+      chosen instanceof NoSlot
+        ? await route.passOver()
+        : await route.otherOfGroup();
+    if (other === null) {
+      if (chosen instanceof NoSlot) {
+        gateway.metrics.unavailable(call.group.configured, "queue");
+      }
+      throw chosen instanceof NoSlot ? chosen.error : chosen;
+    }
+    target = other;
+  }
+}
+
+/** A target with the call as it is sent there, and a slot where it has them; else why it cannot take the call. */
+async function chosenAt(
+  gateway: SlotPorts & Pick<Gateway, "router">,
+  call: Call,
+  target: Target,
+  options: SlotOptions,
+): Promise<Chosen | NoSlot | CallError> {
+  try {
+    const sent = sendTo(gateway, call, target);
+    const slot = await takeSlot(gateway, call, target.deployment, options);
+    if (!(slot instanceof NoSlot)) {
+      return { target, sent, slot };
+    }
+    giveBack(gateway, target);
+    return slot;
+  } catch (error) {
+    giveBack(gateway, target);
+    if (error instanceof CallError && error.kind === "invalid_request") {
+      return error;
+    }
+    throw error;
   }
 }
 
@@ -114,10 +154,11 @@ function fallbackNamed(
 
 /** The next target that supports the call's parameters; null: there is none, or no time for one. */
 async function nextTarget(
-  gateway: Pick<Gateway, "config" | "router" | "underWay">,
+  gateway: SlotPorts & Pick<Gateway, "router">,
   call: Call,
   route: Route,
   { failure, target }: Failed,
+  client: WaitingClient | null,
 ): Promise<Chosen | null> {
   if (
     isLate(call.deadlineAt) ||
@@ -128,17 +169,24 @@ async function nextTarget(
   }
   let next = await route.after(failure, target);
   while (next !== null) {
-    try {
-      return { target: next, sent: sendTo(gateway, call, next) };
-    } catch (error) {
-      if (!(error instanceof CallError)) {
-        throw error;
-      }
-      giveBack(gateway, next);
-      next = await route.passOver();
+    const chosen = await chosenAt(gateway, call, next, {
+      client,
+      isFirst: false,
+    }).catch(endedWaiting);
+    if (chosen === null || "sent" in chosen) {
+      return chosen;
     }
+    next = await route.passOver();
   }
   return null;
+}
+
+/** A call that ended while it waited for a slot ends with the failure before. */
+function endedWaiting(error: unknown): null {
+  if (error instanceof CallError) {
+    return null;
+  }
+  throw error;
 }
 
 function giveBack(gateway: Pick<Gateway, "router">, { taken }: Target): void {
@@ -179,10 +227,11 @@ function sendTo(
  */
 export async function callProvider(
   gateway: RecordPorts &
-    Pick<Gateway, "catalog" | "providers" | "router" | "tokens">,
+    SlotPorts &
+    Pick<Gateway, "catalog" | "providers" | "router">,
   call: Call,
   { route, ...first }: ChosenRoute,
-  client: StreamClient | null,
+  client: WaitingClient | null,
 ): Promise<Upstream> {
   const attempts: Attempt[] = [];
   const options: HedgeOptions = {
@@ -199,7 +248,9 @@ export async function callProvider(
   };
   let chosen: Chosen = first;
   let waitedMs = 0;
+  let queuedMs = 0;
   for (;;) {
+    queuedMs += chosen.slot?.queuedMs ?? 0;
     const startedAt = performance.now();
     const ended = await attemptHedged(gateway, call, chosen, options);
     waitedMs += performance.now() - startedAt;
@@ -212,17 +263,22 @@ export async function callProvider(
         attempts,
         taken: ended.target.taken,
         fallbacks: route.fallbacksTaken,
-        waitedMs,
+        waitedMs: waitedMs + queuedMs,
+        queuedMs: ended.slot === null ? null : queuedMs,
         abort: ended.abort,
       };
     }
     recordFailed(gateway, call, ended, attempts);
-    const next = await nextTarget(gateway, call, route, ended);
+    const next = await nextTarget(gateway, call, route, ended, client);
     countLeft(gateway, call, ended.target, next?.target ?? null, attempts);
     traceCooldown(gateway, call, ended.target);
     if (next === null) {
       const { fallbacksTaken: fallbacks } = route;
-      throw await giveUp(gateway, ended, { attempts, fallbacks, waitedMs });
+      throw await giveUp(gateway, ended, {
+        attempts,
+        fallbacks,
+        waitedMs: waitedMs + queuedMs,
+      });
     }
     noteOwed(gateway, ended);
     chosen = next;
@@ -266,11 +322,15 @@ function recordAnswered(
 }
 
 function recordFailed(
-  gateway: Pick<Gateway, "metrics" | "router">,
+  gateway: Pick<Gateway, "metrics" | "router" | "runners">,
   call: Call,
-  { target, failure: { status, message } }: Failed,
+  { target, slot, failure: { status, message } }: Failed,
   attempts: Attempt[],
 ): void {
+  slot?.release();
+  if (status === 502 || status === 408) {
+    gateway.runners.suspect(target.deployment);
+  }
   const { id, providerName } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
   call.trace?.failed(status, message, id);
@@ -367,6 +427,9 @@ function noDeployments(
       }
     }
   }
+  if (cause === "queue") {
+    return queueFull(group.alias, retryAfterMs).error;
+  }
   const why = `No deployment of ${group.alias} is available (${errorTextFor(caller, gateway, reason)}).`;
   if (retryAfterMs === Infinity) {
     return new CallError(
@@ -378,6 +441,9 @@ function noDeployments(
   return new CallError(
     "no_deployments_available",
     `${why} Try again in ${seconds} s.`,
-    { headers: { "retry-after": String(seconds) } },
+    {
+      headers: { "retry-after": String(seconds) },
+      ...(cause === "unreachable" ? { status: 503 } : {}),
+    },
   );
 }

@@ -2,17 +2,18 @@ import type { Gateway } from "../gateway.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import type { ProviderCall } from "../providers/provider-call.ts";
 import type { StreamedAnswer } from "../providers/streamed-answer.ts";
-import type { StreamClient } from "../providers/stream-start.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Target } from "../routing/route.ts";
 import { OUTRUN } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { withChatInstead } from "./chat-instead.ts";
+import { whenLoaded } from "./cold-load.ts";
 import { headerCounter } from "./litellm-counts.ts";
 import { mockAnswer } from "./mock.ts";
 import { endWith, isLost } from "./race.ts";
 import { traceAttempt, withTraceContext } from "./trace.ts";
 import type { Translation } from "./translation.ts";
+import type { WaitingClient } from "./waiting-client.ts";
 
 /** A call as it is sent to one deployment. */
 export interface Sent {
@@ -40,14 +41,14 @@ export interface AttemptOptions {
   /** Ends the attempt, and later the answer that arrives. */
   readonly aborter: AbortController;
   /** It waits for a stream; null: none does. */
-  readonly client: StreamClient | null;
+  readonly client: WaitingClient | null;
   /** Aborted when another attempt of the call has answered first; null: there is only this one. */
   readonly hedge: AbortSignal | null;
 }
 
 export type AttemptPorts = Pick<
   Gateway,
-  "config" | "metrics" | "providers" | "router" | "underWay"
+  "config" | "metrics" | "providers" | "router" | "runners" | "underWay"
 >;
 
 /** Sends a call to one deployment. Throws {@link UpstreamFailure}. */
@@ -78,20 +79,26 @@ export async function sendAttempt(
   const races = [call.race, hedge];
   const leaveRaces = endWith(races, aborter);
   try {
-    const send = (used: Translation): Promise<Answered> =>
+    const send = (
+      used: Translation,
+      firstByteMs: number | null,
+    ): Promise<Answered> =>
       answerTo(
         gateway,
         call,
         used,
-        { ...requestOf(gateway, call, deployment, used), signal },
-        client,
+        { ...requestOf(gateway, call, deployment, used), signal, firstByteMs },
+        client?.connection ?? null,
       );
-    const read = await withChatInstead(
+    const read = await whenLoaded(
       gateway,
       call,
       deployment,
-      translation,
-      send,
+      { client, signal },
+      (firstByteMs) =>
+        withChatInstead(gateway, call, deployment, translation, (used) =>
+          send(used, firstByteMs),
+        ),
     );
     latencyMs = performance.now() - startedAt;
     return read;
@@ -116,7 +123,7 @@ function requestOf(
   call: Call,
   deployment: PricedDeployment,
   { path, headers, body, error }: Translation,
-): Omit<ProviderCall, "signal"> {
+): Omit<ProviderCall, "signal" | "firstByteMs"> {
   return {
     ...headerCounter(gateway, call, deployment),
     deployment,
@@ -133,7 +140,7 @@ async function answerTo(
   { stream, kind }: Call,
   translation: Translation,
   request: ProviderCall,
-  client: StreamClient | null,
+  client: WaitingClient["connection"] | null,
 ): Promise<Answered> {
   if (stream) {
     const answer = await providers.stream(request, client);

@@ -22,10 +22,9 @@ import { endCall } from "./record.ts";
 import { endUnread } from "./send-attempt.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
+import { openStream, STREAM_TYPE } from "./waiting-client.ts";
 
 type UpstreamStream = ArrivingAnswer;
-
-const CONTENT_TYPE = "text/event-stream; charset=utf-8";
 
 type StreamEnd =
   | { readonly kind: "whole" }
@@ -48,7 +47,7 @@ export async function streamAnswer(
   upstream: UpstreamStream,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const client = reply.raw;
+  let isOpen = false;
   try {
     if (call.guards !== null) {
       await call.guards.during;
@@ -58,21 +57,14 @@ export async function streamAnswer(
       cost: null,
       cache: call.cacheKey === null ? "bypass" : "miss",
     });
-    client.writeHead(200, {
-      ...headers,
-      "content-type": CONTENT_TYPE,
-      "cache-control": "no-cache",
-      "x-accel-buffering": "no",
-    });
-    reply.hijack();
-    // Only a client that does not read is idle: untilRead sets the timeout.
-    client.setTimeout(0, () => client.destroy());
+    openStream(reply, headers);
+    isOpen = true;
     await passAndRecord(gateway, call, upstream, reply);
   } catch (error) {
     endUnread(upstream);
     // After hijack the framework does not end the response.
-    if (reply.sent) {
-      client.destroy();
+    if (isOpen) {
+      reply.raw.destroy();
     }
     throw error;
   }
@@ -122,7 +114,7 @@ async function passAndRecord(
   const whole = end.kind === "whole" ? text.whole() : null;
   if (whole !== null) {
     cacheAnswer(gateway, call, outcome, {
-      contentType: CONTENT_TYPE,
+      contentType: STREAM_TYPE,
       usage,
       cost: outcome.spend,
       responseId: facts.responseId,

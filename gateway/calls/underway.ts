@@ -1,5 +1,6 @@
 import { RENEW_EVERY_MS, type LimitStore } from "../limits/limits.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import type { Slot } from "../runners/slot-queue.ts";
 
 type Progress = "admitted" | "journaled" | "recorded";
 
@@ -9,6 +10,8 @@ export class CallsUnderWay {
   readonly #answering = new Map<string, PricedDeployment>();
   readonly #estimatedCosts = new Map<string, number>();
   readonly #aborts = new Map<string, () => void>();
+  /** Slots of local runners. */
+  readonly #slots = new Map<string, readonly Slot[]>();
   readonly #timer: NodeJS.Timeout;
   #aborted = false;
 
@@ -52,7 +55,16 @@ export class CallsUnderWay {
     this.#progress.set(callId, "recorded");
   }
 
+  /** The call has a slot, which is free again at its end, if not before. */
+  holds(callId: string, slot: Slot): void {
+    this.#slots.set(callId, [...(this.#slots.get(callId) ?? []), slot]);
+  }
+
   ended(callId: string): void {
+    if (this.#slots.size > 0) {
+      this.#slots.get(callId)?.forEach((slot) => slot.release());
+      this.#slots.delete(callId);
+    }
     this.#progress.delete(callId);
     this.#answering.delete(callId);
     this.#estimatedCosts.delete(callId);

@@ -90,6 +90,11 @@ function readRouter(reading: Reading, parts: Parts): RouterConfig {
     modelGroupAlias: router.model_group_alias ?? {},
     sessionAffinity: router.session_affinity ?? true,
     providerBudgets: readProviderBudgets(reading, parts),
+    runnerProbeMs:
+      router.runner_probe_interval === undefined
+        ? 10_000
+        : router.runner_probe_interval &&
+          Math.max(router.runner_probe_interval, 1_000),
   };
 }
 

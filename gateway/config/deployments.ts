@@ -26,6 +26,7 @@ import {
   type Target,
 } from "./target.ts";
 import { isEmpty, locate } from "../../core/config/tree.ts";
+import { readRunner } from "./runner.ts";
 import type { Deployment, PriceOverrides } from "./types.ts";
 
 /** The deployments of `model_list`, in the order written; invalid entries become problems. */
@@ -154,6 +155,7 @@ export function readDeployment(
     dropParams: params.drop_params ?? null,
     cacheMarks: marksCache(reading, paramsPath, params, known.family),
     local: params.local ?? info.local ?? null,
+    runner: readRunner(reading, paramsPath, params, known.family),
     clientParams: params.configurable_clientside_auth_params ?? [],
     prices: readPrices(params, info),
     mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
 import { parseDuration } from "./duration.ts";
 import { faultOfPattern } from "../routing/header-pattern.ts";
-import type { ClientParam, Fallbacks } from "./types.ts";
+import { mistakeInCron } from "../../core/schedule.ts";
+import type { ClientParam, Fallbacks, Preload } from "./types.ts";
 
 /** A field with a message that says what is allowed; the rejected value is added where its line is known. */
 function field<T>(allowed: string, read: (raw: unknown) => T | undefined) {
@@ -71,6 +72,48 @@ export const flag = () =>
   field("true or false", (raw) =>
     typeof raw === "boolean" ? raw : BOOLEANS.get(String(raw).toLowerCase()),
   ).optional();
+
+/** `slots`: a number of calls, or `auto`. */
+export const slots = () =>
+  field<number | "auto">(
+    "a whole number from 1 to 10000, or auto (as many as the runner reports)",
+    (raw) => {
+      const value = numeric(raw);
+      return raw === "auto"
+        ? raw
+        : Number.isSafeInteger(value) && value >= 1 && value <= 10_000
+          ? value
+          : undefined;
+    },
+  ).optional();
+
+/** `preload`: true (at the start), a time, a schedule, or a list of these. */
+export const preload = () =>
+  field<Preload>(
+    'true (at the start), a time such as "07:30", a schedule of five fields such as "30 7 * * 1-5", or a list of these',
+    (raw) => {
+      const list = (Array.isArray(raw) ? raw : [raw]).map(preloadTime);
+      return list.every((time) => time !== undefined)
+        ? {
+            atStart: list.includes(true),
+            crons: list.filter((time) => typeof time === "string"),
+          }
+        : undefined;
+    },
+  ).optional();
+
+/** A schedule, or whether the model is loaded at the start; undefined for anything else. */
+function preloadTime(raw: unknown): string | boolean | undefined {
+  const given = String(raw).trim();
+  const time = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(given);
+  if (time !== null) {
+    return `${Number(time[2])} ${Number(time[1])} * * *`;
+  }
+  return (
+    BOOLEANS.get(given.toLowerCase()) ??
+    (mistakeInCron(given) === undefined ? given : undefined)
+  );
+}
 
 export const text = () =>
   field("text", (raw) =>

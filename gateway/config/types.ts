@@ -128,6 +128,8 @@ export interface Deployment {
   readonly cacheMarks: boolean;
   /** Whether it is a runner on one's own machines; null: not stated. */
   readonly local: boolean | null;
+  /** null: none is set. */
+  readonly runner: RunnerSettings | null;
   /** What callers may replace by their own. */
   readonly clientParams: readonly ClientParam[];
   readonly prices: PriceOverrides;
@@ -137,6 +139,25 @@ export interface Deployment {
   readonly baseModel: string | null;
   /** `model_info` as written, without `id`. */
   readonly info: Readonly<Record<string, unknown>>;
+}
+
+/** How a runner of one's own is used. */
+export interface RunnerSettings {
+  /** Calls that its model carries out at once; `auto`: as many as the runner reports; null: not limited. */
+  readonly slots: number | "auto" | null;
+  /** How many calls may wait for a slot. */
+  readonly queueLimit: number;
+  /** How long a call waits for a slot; null: as long as for the first byte of an answer. */
+  readonly queueTimeoutMs: number | null;
+  /** How long a call waits until the model is loaded. */
+  readonly coldLoadTimeoutMs: number;
+  readonly preload: Preload;
+}
+
+/** When a model is loaded without a call: at the start of the gateway, and at the times of schedules of five fields. */
+export interface Preload {
+  readonly atStart: boolean;
+  readonly crons: readonly string[];
 }
 
 /** A parameter that callers may send; an address only if it matches the whole pattern. */
@@ -215,6 +236,8 @@ export interface RouterConfig {
   readonly sessionAffinity: boolean;
   /** By the provider's name. */
   readonly providerBudgets: ReadonlyMap<string, ProviderBudget>;
+  /** Between two probes of a local runner; null: runners are not probed. */
+  readonly runnerProbeMs: number | null;
 }
 
 export type CachedCallType = "acompletion" | "aembedding";

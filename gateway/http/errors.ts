@@ -19,6 +19,8 @@ const KINDS = {
   cache_unavailable: { status: 503, type: "cache_unavailable" },
   unknown_model: { status: 400, type: "invalid_request_error" },
   no_deployments_available: { status: 429, type: "no_deployments_available" },
+  queue_full: { status: 429, type: "queue_full" },
+  queue_timeout: { status: 503, type: "queue_timeout" },
   guardrail_blocked: { status: 400, type: "guardrail_blocked" },
   guardrail_unavailable: { status: 503, type: "guardrail_unavailable" },
   upstream_error: { status: 502, type: "upstream_error" },

@@ -9,18 +9,11 @@ import type { Logger } from "pino";
 import type { Caller } from "../access/callers.ts";
 import type { Admitted } from "../calls/admit.ts";
 import type { Call } from "../calls/call.ts";
-import { DatabaseUnavailable } from "../database/pool.ts";
-import { JournalFull } from "../journal/journal.ts";
 import { messagesErrorOf } from "../dialects/messages-error.ts";
+import { asCallError } from "./as-call-error.ts";
 import type { Bodies } from "./bodies.ts";
-import { conflictOf } from "./conflicts.ts";
+import { CallError, errorBody, statusOf } from "./errors.ts";
 import { asksForSocket } from "./upgrade.ts";
-import {
-  CallError,
-  databaseUnavailable,
-  errorBody,
-  statusOf,
-} from "./errors.ts";
 
 export interface ServerOptions {
   readonly bodyLimitBytes: number;
@@ -139,45 +132,6 @@ function sendError(
     .headers(error.details.headers ?? {})
     .type("application/json; charset=utf-8")
     .send(JSON.stringify(bodyOf(error)));
-}
-
-function asCallError(
-  error: unknown,
-  request: FastifyRequest,
-  log: Logger,
-): CallError {
-  if (error instanceof CallError) {
-    return error;
-  }
-  if (error instanceof DatabaseUnavailable) {
-    return databaseUnavailable();
-  }
-  if (error instanceof JournalFull) {
-    return new CallError(
-      "journal_full",
-      "The journal of calls or its disk is full, so calls cannot be recorded. Free disk space or restore the database, then try again.",
-      { headers: { "retry-after": "10" } },
-    );
-  }
-  const conflict = conflictOf(error);
-  if (conflict !== null) {
-    return conflict;
-  }
-  const { code } = error as { code?: string };
-  if (code?.startsWith("FST_ERR_CTP") === true) {
-    return new CallError(
-      "invalid_request",
-      "The body could not be read. Send JSON with a correct content-length.",
-    );
-  }
-  log.error(
-    { error, route: request.routeOptions.url },
-    "unexpected error in a request",
-  );
-  return new CallError(
-    "internal",
-    "Unexpected error; the log of the gateway has details. Calls without an answer are not charged.",
-  );
 }
 
 const BATCHES = /^(\/v1)?\/messages\/batches(\/|$)/;

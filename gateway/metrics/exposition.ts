@@ -170,7 +170,7 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
     ),
     counter(
       "hearth_unavailable_rejections_total",
-      "Calls rejected because every deployment of their alias was cooling down or at its limit.",
+      "Calls rejected because every deployment of their alias was cooling down, at its limit, busy or gone.",
       counted(metrics.unavailableRejections, "alias", "reason"),
     ),
     counter(
@@ -192,7 +192,7 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
 }
 
 function ofGateway(gateway: Gateway): readonly Family[] {
-  const { cache, version } = gateway;
+  const { cache, runners, version } = gateway;
   return [
     gauge("hearth_build_info", "1, labelled with the version.", () => [
       [{ version }, 1],
@@ -201,6 +201,20 @@ function ofGateway(gateway: Gateway): readonly Family[] {
       "hearth_calls_in_flight",
       "Calls in flight that hold limits.",
       one(() => gateway.underWay.count()),
+    ),
+    gauge(
+      "hearth_queued_calls",
+      "Calls that wait for a slot of a local runner.",
+      () =>
+        [...runners.slots.waiting()].map(([alias, count]) => [
+          { alias },
+          count,
+        ]),
+    ),
+    gauge(
+      "hearth_gone_runners",
+      "Local runners that cannot be reached.",
+      one(() => runners.gone),
     ),
     counter(
       "hearth_cache_hits_total",

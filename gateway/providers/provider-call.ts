@@ -23,6 +23,8 @@ export interface ProviderCall {
   readonly onHeaders?: (headers: ResponseHeaders) => void;
   /** Ends the call early. */
   readonly signal: AbortSignal;
+  /** Until the first byte of the answer, instead of the configured time; null: as configured. */
+  readonly firstByteMs: number | null;
 }
 
 /** The headers to send, credentials included. */
@@ -48,9 +50,11 @@ export function headersFor(
  * noticed by TCP keep-alive, which undici enables.
  */
 export function idleMsOf(
-  deployment: PricedDeployment,
-  { idleMs }: TimeoutConfig,
+  { deployment, firstByteMs }: ProviderCall,
+  { idleMs: configuredMs }: TimeoutConfig,
 ): number {
+  // A runner that loads its model may have sent the headers of its answer before.
+  const idleMs = Math.max(configuredMs, firstByteMs ?? 0);
   const silent = deployment.provider !== "anthropic" && reasons(deployment);
   return deployment.idleTimeoutMs ?? (silent ? 0 : idleMs);
 }

@@ -165,6 +165,7 @@ export function testDeployment(
     dropParams: null,
     cacheMarks: false,
     local: null,
+    runner: null,
     clientParams: [],
     prices: {
       input: null,

@@ -78,10 +78,11 @@ async function ask(
       signal: call.signal,
       headers: headersFor(call, accept),
       headersTimeout:
+        call.firstByteMs ??
         deployment.streamTimeoutMs ??
         deployment.timeoutMs ??
         timeouts.firstByteMs,
-      bodyTimeout: idleMsOf(deployment, timeouts),
+      bodyTimeout: idleMsOf(call, timeouts),
     });
     return await read(answer);
   } catch (error) {

@@ -36,8 +36,9 @@ export function askWhole(
         method: "POST",
         body: call.body,
         headers: headersFor(call, "application/json"),
-        headersTimeout: deployment.timeoutMs ?? timeouts.firstByteMs,
-        bodyTimeout: idleMsOf(deployment, timeouts),
+        headersTimeout:
+          call.firstByteMs ?? deployment.timeoutMs ?? timeouts.firstByteMs,
+        bodyTimeout: idleMsOf(call, timeouts),
       },
       new WholeAnswerReader(call, resolve, reject),
     );

@@ -48,6 +48,7 @@ function healthOf(...deployments: readonly PricedDeployment[]) {
       return callError;
     },
     cooldownOf: () => ({ cooling: null, calls: 0, failures: 0, rejections: 0 }),
+    runnerOf: () => null,
     answeredAt: (id) => answered.get(id) ?? null,
     now: () => now,
   });

@@ -3,6 +3,7 @@ import { isLocalRunner } from "../pricing/local-runner.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
+import type { RunnerView } from "../runners/runner-view.ts";
 import type { PricedDeployment } from "./catalog.ts";
 import type { CooldownState } from "./cooldowns.ts";
 
@@ -24,6 +25,8 @@ export interface EndpointHealth {
   readonly recent_failures: number;
   /** Calls rejected in that minute because all deployments of the alias were cooling down. */
   readonly recent_rejections: number;
+  /** null: it is no local runner. */
+  readonly runner: RunnerView | null;
 }
 
 export interface HealthReport {
@@ -58,6 +61,7 @@ export interface ModelHealthOptions {
     deployment: PricedDeployment,
   ) => Promise<string | null>;
   readonly cooldownOf: (deployment: PricedDeployment) => CooldownState;
+  readonly runnerOf: (deployment: PricedDeployment) => RunnerView | null;
   /** When a deployment last answered a call, ms since the epoch. */
   readonly answeredAt: (deploymentId: string) => number | null;
   readonly now?: () => number;
@@ -171,13 +175,15 @@ export class ModelHealth {
   }
 
   #describe(deployment: PricedDeployment): EndpointHealth {
-    return describe(deployment, this.#options.cooldownOf(deployment));
+    const { cooldownOf, runnerOf } = this.#options;
+    return describe(deployment, cooldownOf(deployment), runnerOf(deployment));
   }
 }
 
 function describe(
   deployment: PricedDeployment,
   { cooling, calls, failures, rejections }: CooldownState,
+  runner: RunnerView | null,
 ): EndpointHealth {
   const { alias, model, id, apiBase, priceCard } = deployment;
   return {
@@ -190,6 +196,7 @@ function describe(
     recent_calls: calls,
     recent_failures: failures,
     recent_rejections: rejections,
+    runner,
     ...(priceCard === null || !pricesCalls(priceCard)
       ? { unpriced: true as const }
       : {}),

@@ -8,6 +8,7 @@ import {
 } from "../providers/failure.ts";
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
 import { cooldownId, type Cooldowns } from "./cooldowns.ts";
+import type { Runners } from "../runners/runners.ts";
 import type { ProviderBudgets, UsedUp } from "./provider-budgets.ts";
 import {
   orderBy,
@@ -24,6 +25,7 @@ export interface Router {
   readonly usage: DeploymentUsage;
   readonly observations: Observations;
   readonly providerBudgets: ProviderBudgets;
+  readonly runners: Pick<Runners, "goneReason" | "slots">;
 }
 
 /** The next deployment for a call. */
@@ -38,7 +40,7 @@ export interface Target {
 
 /** No deployment can take the call now. */
 export interface NoTarget {
-  readonly cause: "budget" | "cooldown" | "limit";
+  readonly cause: "budget" | "cooldown" | "limit" | "queue" | "unreachable";
   /** Infinity: waiting does not help. */
   readonly retryAfterMs: number;
   readonly reason: string;
@@ -200,14 +202,25 @@ export class Route {
   ): Promise<Target | NoTarget> {
     const free = this.#usable(pause, excluded);
     if (free.length === 0) {
-      return coolingOf(this.#router, this.#group);
+      return (
+        goneOf(this.#router, this.#group) ??
+        coolingOf(this.#router, this.#group)
+      );
     }
-    const { providerBudgets } = this.#router;
-    const { usable, usedUp } = providerBudgets.none
+    const { providerBudgets, runners } = this.#router;
+    const { usable: affordable, usedUp } = providerBudgets.none
       ? { usable: free, usedUp: [] }
       : await providerBudgets.select(free);
-    if (usable.length === 0) {
+    if (affordable.length === 0) {
       return usedUpOf(usedUp);
+    }
+    const usable = runners.slots.select(affordable);
+    if (usable.length === 0) {
+      return {
+        cause: "queue",
+        retryAfterMs: runners.slots.expectedWaitMs(affordable),
+        reason: "all slots are in use and the queue is full",
+      };
     }
     const ordered = this.#order(usable);
     const limited = needsCounting(this.#router.config, this.#group);
@@ -240,7 +253,11 @@ export class Route {
     excluded: readonly PricedDeployment[],
   ): readonly PricedDeployment[] {
     const startsAt = Date.now() + pause;
+    const { runners } = this.#router;
     return this.#group.deployments.filter((deployment) => {
+      if (runners.goneReason(deployment) !== null) {
+        return false;
+      }
       const id = cooldownId(this.#group, deployment);
       const until = this.#router.cooldowns.cooling(id)?.until ?? 0;
       const free = this.#tried.includes(deployment)
@@ -351,6 +368,20 @@ function fallbacksOf(
   alias: string,
 ): readonly string[] | undefined {
   return fallbacks[Object.hasOwn(fallbacks, alias) ? alias : "*"];
+}
+
+/** When the next probe may find a runner again. */
+const GONE_RETRY_MS = 2_000;
+
+/** null: no deployment is at a runner that is gone. */
+function goneOf({ runners }: Router, group: ModelGroup): NoTarget | null {
+  const reasons = group.deployments.flatMap(
+    (deployment) => runners.goneReason(deployment) ?? [],
+  );
+  const [reason] = reasons;
+  return reason === undefined || reasons.length < group.deployments.length
+    ? null
+    : { cause: "unreachable", retryAfterMs: GONE_RETRY_MS, reason };
 }
 
 function coolingOf(router: Router, group: ModelGroup): NoTarget {

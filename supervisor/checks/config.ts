@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { duration, name } from "../config/fields.ts";
-import { isTimeZone, mistakeInCron } from "../jobs/schedule.ts";
+import { isTimeZone, mistakeInCron } from "../../core/schedule.ts";
 import { backupCheck } from "./kinds/backup.ts";
 import { certificateCheck } from "./kinds/certificate.ts";
 import { containerCheck } from "./kinds/container.ts";

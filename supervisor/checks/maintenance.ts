@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { isOpen } from "../moments.ts";
-import { openSchedule } from "../jobs/schedule.ts";
+import { openSchedule } from "../../core/schedule.ts";
 import type { MaintenancePlan } from "./config.ts";
 
 /** A time without alarms and restarts. Times in milliseconds since 1970. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { duration, size, whole } from "../config/fields.ts";
-import { isTimeZone, mistakeInCron } from "./schedule.ts";
+import { isTimeZone, mistakeInCron } from "../../core/schedule.ts";
 
 /** Five cron fields; null once parsed for `off`. */
 const cronText = z

@@ -1,6 +1,6 @@
 import type { JobHistory } from "./job-history.ts";
 import type { Job } from "./job.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Schedule } from "../../core/schedule.ts";
 
 /** A clock that is set back a little must not repeat a run; one that was a year ahead must not stop all runs. */
 const MAX_SET_BACK_MS = 86_400_000;

@@ -11,7 +11,7 @@ import type { Clock } from "./clock.ts";
 import type { JobHistory, JobRun } from "./job-history.ts";
 import type { Job, JobOption } from "./job.ts";
 import { cronOf, missedRun, resumeAfterSetBack } from "./missed-run.ts";
-import { openSchedule, type Schedule } from "./schedule.ts";
+import { openSchedule, type Schedule } from "../../core/schedule.ts";
 
 export interface JobRunnerOptions {
   readonly history: JobHistory;

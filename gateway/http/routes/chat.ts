@@ -22,8 +22,10 @@ import { journalIntent } from "../../calls/record.ts";
 import { streamAnswer } from "../../calls/stream.ts";
 import { traceRejection } from "../../calls/trace.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
+import { failStream, WaitingClient } from "../../calls/waiting-client.ts";
 import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
+import { asCallError } from "../as-call-error.ts";
 import { route, type Route, type RouteSchema } from "../route.ts";
 import { chatAnswer } from "./call-answers.ts";
 import { askSeveral, modelsOf } from "./chat-batch.ts";
@@ -94,9 +96,10 @@ export async function carryOut(
     }
     return askOnce(gateway, call, admitted, reply, async () => {
       const guarded = await guardPrompt(gateway, call);
-      const route = await chooseDeployment(gateway, guarded);
+      const client = new WaitingClient(gateway, guarded, admitted, reply);
+      const route = await chooseDeployment(gateway, guarded, client);
       await journalIntent(gateway, guarded, route.target.deployment);
-      const upstream = await callProvider(gateway, guarded, route, reply.raw);
+      const upstream = await callProvider(gateway, guarded, route, client);
       return sendUpstream(gateway, admitted, upstream, reply);
     });
   });
@@ -163,6 +166,10 @@ export function callRoute(
       flow(gateway, request, reply, kind).catch((error: unknown) => {
         recordRejection(gateway, request, error, name);
         traceRejection(request.call, error);
+        const known = () => asCallError(error, request, gateway.log);
+        if (failStream(gateway, request.call, reply, known)) {
+          return reply;
+        }
         throw error;
       }),
     { ...options, streams, takesFiles, alsoAt: paths },

@@ -18,6 +18,7 @@ import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
+import { WaitingClient } from "../../calls/waiting-client.ts";
 import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
 import { embeddingsAnswer } from "./call-answers.ts";
@@ -91,9 +92,10 @@ async function carryOutItems(
     }
     return askOnce(gateway, call, admitted, reply, async () => {
       const guarded = await guardPrompt(gateway, reduced);
-      const route = await chooseDeployment(gateway, guarded);
+      const client = new WaitingClient(gateway, guarded, admitted, reply);
+      const route = await chooseDeployment(gateway, guarded, client);
       await journalIntent(gateway, guarded, route.target.deployment);
-      const upstream = await callProvider(gateway, guarded, route, null);
+      const upstream = await callProvider(gateway, guarded, route, client);
       if (upstream.kind !== "whole") {
         throw new Error("embeddings are never streamed");
       }

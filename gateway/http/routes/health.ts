@@ -70,6 +70,17 @@ const endpoint = z
     recent_calls: out.count,
     recent_failures: out.count,
     recent_rejections: out.count,
+    /** null: it is no local runner. */
+    runner: z
+      .object({
+        kind: z.enum(["ollama", "lm_studio", "llama_cpp", "vllm"]).nullable(),
+        reachable: z.boolean().nullable(),
+        model: z.enum(["loaded", "loading", "unloaded"]).nullable(),
+        slots: out.count.nullable(),
+        slots_used: out.count,
+        queued: out.count,
+      })
+      .nullable(),
     error: out.text.optional(),
     unpriced: z.literal(true).optional(),
     waits_for: out.text.optional(),

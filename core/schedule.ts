@@ -1,8 +1,8 @@
 import { Cron } from "croner";
-import { textOf } from "../../core/failure.ts";
+import { textOf } from "./failure.ts";
 
 /**
- * When a job is due. Daylight saving time as in croner and Vixie cron: a job with one hour and one minute (`30 2 * * *`) whose
+ * When something is due. Daylight saving time as in croner and Vixie cron: a job with one hour and one minute (`30 2 * * *`) whose
  * time is skipped runs right after the gap, one whose time occurs twice runs only the first time; a job with several hours or
  * minutes runs at each time that really passes.
  */

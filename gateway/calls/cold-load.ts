@@ -1,0 +1,102 @@
+import type { Gateway } from "../gateway.ts";
+import { UpstreamFailure } from "../providers/failure.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { coldLoadMs } from "../runners/load-model.ts";
+import { isManaged } from "../runners/runners.ts";
+import { OUTRUN } from "./attempt.ts";
+import type { Call } from "./call.ts";
+import type { WaitingClient } from "./waiting-client.ts";
+
+export interface ColdLoadOptions {
+  /** null: none waits. */
+  readonly client: WaitingClient | null;
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
+}
+
+type Ports = Pick<Gateway, "runners">;
+
+/** Until its first byte, in ms; null: as configured. */
+type Send<T> = (firstByteMs: number | null) => Promise<T>;
+
+/** Faster loads keep the status and the headers of the answer. */
+const TELL_AFTER_MS = 2_000;
+
+/**
+ * Sends a call to a deployment. A local runner that has not loaded the model does so first, within `cold_load_timeout`; the
+ * client of a stream is told. What fails meanwhile is thrown, so that another attempt can follow.
+ */
+export async function whenLoaded<T>(
+  gateway: Ports,
+  call: Call,
+  deployment: PricedDeployment,
+  options: ColdLoadOptions,
+  send: Send<T>,
+): Promise<T> {
+  const { runners } = gateway;
+  if (!isManaged(deployment) || call.ownAccess) {
+    return send(null);
+  }
+  if (!(await runners.isCold(deployment))) {
+    try {
+      return await send(null);
+    } catch (error) {
+      if (!(await wasCold(gateway, deployment, error))) {
+        throw error;
+      }
+    }
+  }
+  const stopTelling = options.client?.tell(
+    () => `loading model ${call.group.alias}`,
+    TELL_AFTER_MS,
+  );
+  try {
+    await load(gateway, deployment, options);
+    return await send(coldLoadMs(deployment));
+  } finally {
+    stopTelling?.();
+  }
+}
+
+/** Whether a call failed because the runner has begun to load its model since the latest probe. */
+async function wasCold(
+  { runners }: Ports,
+  deployment: PricedDeployment,
+  error: unknown,
+): Promise<boolean> {
+  if (!(error instanceof UpstreamFailure) || error.status !== 503) {
+    return false;
+  }
+  await runners.refresh(deployment);
+  return runners.loadingOf(deployment) === "loading";
+}
+
+/** A client that leaves meanwhile ends the attempt: nothing was sent for it. */
+async function load(
+  { runners }: Ports,
+  deployment: PricedDeployment,
+  { client, signal }: ColdLoadOptions,
+): Promise<void> {
+  const left = new AbortController();
+  const onClose = () => {
+    const failure = new UpstreamFailure(
+      OUTRUN,
+      "the client left while the model was being loaded",
+    );
+    failure.byRequest = true;
+    left.abort(failure);
+  };
+  client?.connection.once("close", onClose);
+  if (client?.connection.destroyed === true) {
+    onClose();
+  }
+  try {
+    await runners.load(
+      deployment,
+      AbortSignal.any([signal, left.signal]),
+      true,
+    );
+  } finally {
+    client?.connection.off("close", onClose);
+  }
+}

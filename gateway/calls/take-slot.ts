@@ -1,0 +1,200 @@
+import type { Gateway } from "../gateway.ts";
+import { CallError, type ErrorKind } from "../http/errors.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { DEFAULT_RUNNER } from "../config/runner.ts";
+import {
+  QueueFull,
+  QueueTimeout,
+  type Slot,
+  type SlotQueue,
+} from "../runners/slot-queue.ts";
+import { releaseBudgets, reserveBudgets } from "./admit.ts";
+import type { Call } from "./call.ts";
+import type { WaitingClient } from "./waiting-client.ts";
+
+export type SlotPorts = Pick<
+  Gateway,
+  "config" | "ledger" | "limits" | "runners" | "tokens" | "underWay"
+>;
+
+export interface SlotOptions {
+  /** null: none waits. */
+  readonly client: WaitingClient | null;
+  /** Nothing was sent for the call: while it waits, it reserves no budget. */
+  readonly isFirst: boolean;
+}
+
+/** Why a call has no slot: its deployment is left for another, or this is the answer. */
+export class NoSlot {
+  readonly error: CallError;
+  constructor(error: CallError) {
+    this.error = error;
+  }
+}
+
+/** Shorter waits keep the status and the headers of the answer. */
+const TELL_AFTER_MS = 15_000;
+
+/**
+ * A slot of a deployment's runner, for which the call waits in line; null: it has no slots. Throws when the call ends while it
+ * waits, or its payers have no budget left.
+ */
+export async function takeSlot(
+  gateway: SlotPorts,
+  call: Call,
+  deployment: PricedDeployment,
+  options: SlotOptions,
+): Promise<Slot | null | NoSlot> {
+  if (deployment.runner === null) {
+    return null;
+  }
+  const queue = gateway.runners.slots.of(deployment);
+  // Checks of health are no calls that anyone waits for.
+  if (queue === null || call.kind.callType === "health_check") {
+    return null;
+  }
+  const slot =
+    (await queue.claim()) ??
+    (await waitInLine(gateway, call, deployment, queue, options));
+  if (!(slot instanceof NoSlot)) {
+    gateway.underWay.holds(call.id, slot);
+  }
+  return slot;
+}
+
+async function waitInLine(
+  gateway: SlotPorts,
+  call: Call,
+  deployment: PricedDeployment,
+  queue: SlotQueue,
+  { client, isFirst }: SlotOptions,
+): Promise<Slot | NoSlot> {
+  const { queueLimit, queueTimeoutMs } = deployment.runner ?? DEFAULT_RUNNER;
+  const alias = call.group.alias;
+  if (queue.waiting >= queueLimit) {
+    return queueFull(alias, queue.expectedWaitMs);
+  }
+  if (isFirst) {
+    await releaseBudgets(gateway, call);
+  }
+  const end = new Ending(gateway, call, client);
+  let ahead = () => 0;
+  const stopTelling = client?.tell(
+    () => `waiting for ${alias}, ${ahead()} calls ahead`,
+    TELL_AFTER_MS,
+  );
+  const maxWaitMs = queueTimeoutMs ?? gateway.config.timeouts.firstByteMs;
+  let slot: Slot | NoSlot;
+  try {
+    slot = await queue.wait(call.options.place, {
+      queueLimit,
+      maxWaitMs,
+      signal: end.signal,
+      onPlace: (asked) => {
+        ahead = asked;
+      },
+    });
+  } catch (error) {
+    if (error instanceof QueueFull) {
+      slot = queueFull(alias, queue.expectedWaitMs);
+    } else if (error instanceof QueueTimeout) {
+      slot = queueTimeout(alias, maxWaitMs, queue.expectedWaitMs);
+    } else {
+      throw error;
+    }
+  } finally {
+    stopTelling?.();
+    end.forget();
+  }
+  if (isFirst) {
+    try {
+      await reserveBudgets(gateway, call);
+    } catch (error) {
+      if (!(slot instanceof NoSlot)) {
+        slot.release();
+      }
+      throw error;
+    }
+  }
+  return slot;
+}
+
+/** What ends a call that waits: its client leaves, another one answers first, its time is over, or the gateway stops. */
+class Ending {
+  readonly #aborter = new AbortController();
+  readonly #client: WaitingClient | null;
+  readonly #race: AbortSignal | null;
+  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #onClose = () =>
+    this.#end("upstream_error", 499, "The client has left.");
+  readonly #onRace = () =>
+    this.#end("upstream_error", 499, "Another call has answered first.");
+
+  constructor(
+    { underWay }: Pick<Gateway, "underWay">,
+    { id, race, deadlineAt, group: { alias } }: Call,
+    client: WaitingClient | null,
+  ) {
+    this.#client = client;
+    this.#race = race;
+    client?.connection.once("close", this.#onClose);
+    race?.addEventListener("abort", this.#onRace);
+    if (deadlineAt !== null) {
+      this.#timer = setTimeout(
+        () =>
+          this.#end(
+            "queue_timeout",
+            408,
+            `${alias} had no free slot within the time limit of the call. Set a longer timeout, or try again later.`,
+          ),
+        Math.max(0, deadlineAt - Date.now()),
+      );
+    }
+    if (client?.connection.destroyed === true) {
+      this.#onClose();
+    } else if (race?.aborted === true) {
+      this.#onRace();
+    }
+    underWay.endsBy(id, () =>
+      this.#end("overloaded", 503, "The gateway is stopping. Try again."),
+    );
+  }
+
+  get signal(): AbortSignal {
+    return this.#aborter.signal;
+  }
+
+  forget(): void {
+    clearTimeout(this.#timer);
+    this.#client?.connection.off("close", this.#onClose);
+    this.#race?.removeEventListener("abort", this.#onRace);
+  }
+
+  #end(kind: ErrorKind, status: number, message: string): void {
+    this.#aborter.abort(new CallError(kind, message, { status }));
+  }
+}
+
+export function queueFull(alias: string, waitMs: number): NoSlot {
+  return new NoSlot(
+    new CallError(
+      "queue_full",
+      `All slots of ${alias} are in use and its queue is full. Try again in ${secondsOf(waitMs)} s, or use another model.`,
+      { headers: { "retry-after": String(secondsOf(waitMs)) } },
+    ),
+  );
+}
+
+function queueTimeout(alias: string, maxMs: number, waitMs: number): NoSlot {
+  return new NoSlot(
+    new CallError(
+      "queue_timeout",
+      `${alias} had no free slot within ${maxMs / 1_000} s. Try again in ${secondsOf(waitMs)} s, or use another model.`,
+      { headers: { "retry-after": String(secondsOf(waitMs)) } },
+    ),
+  );
+}
+
+function secondsOf(ms: number): number {
+  return Math.min(120, Math.max(1, Math.ceil(ms / 1_000)));
+}

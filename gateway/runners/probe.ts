@@ -1,0 +1,118 @@
+import { request, type Agent } from "undici";
+import { unreachable } from "../providers/failure.ts";
+import { wireOf } from "../providers/families.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { rootOf } from "./address.ts";
+import { readLlamaCpp } from "./llama-cpp.ts";
+import { readLmStudio } from "./lm-studio.ts";
+import { readOllama } from "./ollama.ts";
+import type {
+  AskRunner,
+  ReadRunner,
+  RunnerKind,
+  RunnerReport,
+  RunnerState,
+} from "./runner-state.ts";
+import { readVllm } from "./vllm.ts";
+
+/** llama.cpp first: it answers some of Ollama's paths too. */
+const READERS: readonly (readonly [RunnerKind, ReadRunner])[] = [
+  ["llama_cpp", readLlamaCpp],
+  ["lm_studio", readLmStudio],
+  ["ollama", readOllama],
+  ["vllm", readVllm],
+];
+
+/** Errors of connections that were never made: no runner is there. */
+const NOBODY = new Set([
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "EHOSTDOWN",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+const ANSWER_TIMEOUT_MS = 5_000;
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+/** Requests to the runner of a deployment, with its key and headers. */
+export function askRunner(
+  agent: Agent,
+  deployment: PricedDeployment,
+  timeoutMs = ANSWER_TIMEOUT_MS,
+  signal: AbortSignal | null = null,
+): AskRunner {
+  return async (path, body) => {
+    const headers: Record<string, string> = {
+      ...wireOf(deployment.provider).headers(deployment, {}),
+    };
+    for (const [name, value] of Object.entries(deployment.headers)) {
+      headers[name] = value.reveal();
+    }
+    const answer = await request(rootOf(deployment) + path, {
+      dispatcher: agent,
+      method: body === undefined ? "GET" : "POST",
+      headers:
+        body === undefined
+          ? headers
+          : { ...headers, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headersTimeout: timeoutMs,
+      bodyTimeout: ANSWER_TIMEOUT_MS,
+      signal,
+    });
+    const text = await answer.body.text();
+    return { status: answer.statusCode, json: parsed(text) };
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text.length > MAX_ANSWER_BYTES ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The state of the runner of a deployment. A runner that accepts connections but is too busy to answer keeps its previous
+ * state.
+ */
+export async function probe(
+  agent: Agent,
+  deployment: PricedDeployment,
+  before: RunnerState | null,
+): Promise<RunnerState> {
+  const ask = askRunner(agent, deployment);
+  try {
+    const report = await recognise(ask, before?.report?.kind ?? null);
+    return { report, gone: null };
+  } catch (error) {
+    const { code } = error as { code?: string };
+    return code !== undefined && NOBODY.has(code)
+      ? {
+          report: before?.report ?? null,
+          gone: unreachable(error, deployment.apiBase).message,
+        }
+      : { report: before?.report ?? null, gone: null };
+  }
+}
+
+/** The kind of the previous probe first. */
+async function recognise(
+  ask: AskRunner,
+  before: RunnerKind | null,
+): Promise<RunnerReport | null> {
+  const readers = READERS.toSorted(
+    ([one], [other]) => Number(other === before) - Number(one === before),
+  );
+  for (const [, read] of readers) {
+    const report = await read(ask);
+    if (report !== null) {
+      return report;
+    }
+  }
+  return null;
+}
