@@ -264,6 +264,80 @@ test("cache: auto is for Anthropic's models", () => {
   ]);
 });
 
+test("settings of local runners are typed, and each has its default", () => {
+  const { runner } = one({
+    model: "ollama/a",
+    slots: "2",
+    queue_limit: 5,
+    queue_timeout: "1m",
+    cold_load_timeout: "15m",
+    preload: ["7:05", "0 13 * * 1-5", true],
+  });
+  expect(runner).toEqual({
+    slots: 2,
+    queueLimit: 5,
+    queueTimeoutMs: 60_000,
+    coldLoadTimeoutMs: 900_000,
+    preload: { atStart: true, crons: ["5 7 * * *", "0 13 * * 1-5"] },
+  });
+  const api_base = "http://runner:8080";
+  expect(one({ model: "openai/a", api_base, slots: "auto" }).runner).toEqual({
+    slots: "auto",
+    queueLimit: 100,
+    queueTimeoutMs: null,
+    coldLoadTimeoutMs: 600_000,
+    preload: { atStart: false, crons: [] },
+  });
+  expect(one({ model: "ollama/a" }).runner).toBeNull();
+});
+
+test.each([
+  [{ slots: 0 }, "slots: must be a whole number from 1 to 10000, or auto"],
+  [
+    { preload: "25:00" },
+    'preload: must be true (at the start), a time such as "07:30"',
+  ],
+  [{ preload: ["07:30", "0 0 31 2 *"] }, "preload: must be true"],
+  [{ cold_load_timeout: "long" }, "cold_load_timeout: must be a duration"],
+])("%j is rejected", (params, message) => {
+  const result = load(
+    JSON.stringify({
+      model_list: [
+        { model_name: "a", provider_params: { model: "ollama/a", ...params } },
+      ],
+    }),
+  );
+  expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([
+    expect.stringContaining(message),
+  ]);
+});
+
+test("settings of local runners have no effect at a cloud, and a misspelled one suggests the right name", () => {
+  const result = load(
+    JSON.stringify({
+      model_list: [
+        {
+          model_name: "a",
+          provider_params: { model: "anthropic/a", slots: 1 },
+        },
+        { model_name: "b", provider_params: { model: "ollama/b", slot: 1 } },
+      ],
+    }),
+  );
+  expect(result.ok && result.config.models.map(({ runner }) => runner)).toEqual(
+    [null, null],
+  );
+  const warnings = result.ok ? result.warnings.map(formatProblem) : [];
+  expect(warnings).toContainEqual(
+    expect.stringContaining(
+      "slots: has no effect: it is for runners of your own",
+    ),
+  );
+  expect(warnings).toContainEqual(
+    expect.stringContaining('(did you mean "slots"?)'),
+  );
+});
+
 test("ids stay when an address changes behind its variable, and differ between entries", () => {
   const entry = {
     model_name: "a",

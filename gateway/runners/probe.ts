@@ -59,6 +59,8 @@ export function askRunner(
           ? headers
           : { ...headers, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      // A kept connection would fail once when the runner has gone.
+      reset: true,
       headersTimeout: timeoutMs,
       bodyTimeout: ANSWER_TIMEOUT_MS,
       signal,

@@ -57,10 +57,7 @@ export class Runners {
   constructor(options: RunnersOptions) {
     const { connectMs, leases, log, timeZone } = options;
     this.#options = options;
-    this.#agent = new Agent({
-      connect: { timeout: connectMs },
-      keepAliveTimeout: 1_000,
-    });
+    this.#agent = new Agent({ connect: { timeout: connectMs } });
     this.slots = new Slots({
       reported: (deployment) => this.stateOf(deployment)?.report?.slots ?? null,
       leases,
