@@ -58,17 +58,24 @@ export async function whenLoaded<T>(
   }
 }
 
-/** Whether a call failed because the runner has begun to load its model since the latest probe. */
+/** llama.cpp rejects calls while it loads its model. */
+const LOADING = /loading model/i;
+
+/** Whether a call failed because its runner has begun to load the model since the latest probe. */
 async function wasCold(
   { runners }: Ports,
   deployment: PricedDeployment,
   error: unknown,
 ): Promise<boolean> {
-  if (!(error instanceof UpstreamFailure) || error.status !== 503) {
-    return false;
+  const isCold =
+    error instanceof UpstreamFailure &&
+    error.status === 503 &&
+    LOADING.test(error.message) &&
+    runners.stateOf(deployment) !== null;
+  if (isCold) {
+    await runners.refresh(deployment);
   }
-  await runners.refresh(deployment);
-  return runners.loadingOf(deployment) === "loading";
+  return isCold;
 }
 
 /** A client that leaves meanwhile ends the attempt: nothing was sent for it. */

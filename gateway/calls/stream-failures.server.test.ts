@@ -76,7 +76,7 @@ beforeAll(async () => {
     providerUrl: provider.second,
     yaml: `model_list:
 ${FAMILIES.map((family) => deployment(family, provider.first, 1) + deployment(family, provider.second, 2)).join("")}
-router_settings: { routing_strategy: cost-based-routing, num_retries: 1, allowed_fails: 1000 }
+router_settings: { routing_strategy: cost-based-routing, num_retries: 1, allowed_fails: 1000, runner_probe_interval: never }
 `,
   });
   key = await gateway.createKey({ max_budget: 100 });

@@ -206,10 +206,9 @@ function ofGateway(gateway: Gateway): readonly Family[] {
       "hearth_queued_calls",
       "Calls that wait for a slot of a local runner.",
       () =>
-        [...runners.slots.waiting()].map(([alias, count]) => [
-          { alias },
-          count,
-        ]),
+        [...runners.slots.waiting(gateway.catalog.deployments)].map(
+          ([alias, count]) => [{ alias }, count],
+        ),
     ),
     gauge(
       "hearth_gone_runners",

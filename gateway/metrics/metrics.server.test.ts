@@ -23,6 +23,8 @@ const MORE = `
   - model_name: backed
     provider_params: { model: openai/b, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0 }
     model_info: { id: backed-1 }
+  - model_name: slotted
+    provider_params: { model: openai/s, api_base: "http://127.0.0.1:9/v1", api_key: x, slots: 1 }
 proxy_settings: { cache: true, fallbacks: [{ backed: [mock] }] }
 router_settings: { allowed_fails: 0, cooldown_minimum_calls: 1 }
 general_settings: { metrics_key: the-key-of-prometheus, metrics_label_values: 3 }

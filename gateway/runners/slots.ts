@@ -12,10 +12,7 @@ export interface SlotsOptions {
 /** The queues of models at runners with `slots`. */
 export class Slots {
   readonly #options: SlotsOptions;
-  readonly #queues = new Map<
-    string,
-    { readonly alias: string; readonly queue: SlotQueue }
-  >();
+  readonly #queues = new Map<string, SlotQueue>();
 
   constructor(options: SlotsOptions) {
     this.#options = options;
@@ -32,13 +29,11 @@ export class Slots {
     // A runner that reports slots has one model, whatever name is called.
     const model = slots === "auto" && own !== null ? "" : deployment.model;
     const key = `${rootOf(deployment)}\0${model}`;
-    let known = this.#queues.get(key);
-    if (known === undefined) {
-      const { alias } = deployment;
-      known = { alias, queue: new SlotQueue(key, leases) };
-      this.#queues.set(key, known);
+    let queue = this.#queues.get(key);
+    if (queue === undefined) {
+      queue = new SlotQueue(key, leases);
+      this.#queues.set(key, queue);
     }
-    const { queue } = known;
     const limit = slots === "auto" ? (own ?? Infinity) : slots;
     if (queue.limit !== limit) {
       queue.limit = limit;
@@ -76,11 +71,19 @@ export class Slots {
       .map(({ deployment }) => deployment);
   }
 
-  /** Calls that wait, by the alias that was called first of those that share a queue. */
-  waiting(): ReadonlyMap<string, number> {
+  /** Calls that wait, by alias; a queue that several share counts for the first. */
+  waiting(
+    deployments: readonly PricedDeployment[],
+  ): ReadonlyMap<string, number> {
     const sums = new Map<string, number>();
-    for (const { alias, queue } of this.#queues.values()) {
-      sums.set(alias, (sums.get(alias) ?? 0) + queue.waiting);
+    const counted = new Set<SlotQueue>();
+    for (const deployment of deployments) {
+      const queue = this.of(deployment);
+      if (queue !== null && !counted.has(queue)) {
+        counted.add(queue);
+        const { alias } = deployment;
+        sums.set(alias, (sums.get(alias) ?? 0) + queue.waiting);
+      }
     }
     return sums;
   }

@@ -79,7 +79,7 @@ beforeAll(async () => {
   - { model_name: gpt, provider_params: { model: openai/gpt-4o, api_base: "${url}/v1", api_key: x } }
 guardrails:
   - { guardrail_name: mail, litellm_params: { guardrail: litellm_content_filter, mode: pre_call, blocked_words: [{ keyword: confidential, action: BLOCK }] } }
-router_settings: { num_retries: 0 }
+router_settings: { num_retries: 0, runner_probe_interval: never }
 `,
   });
   key = await gateway.createKey({ max_budget: 100 });
