@@ -103,6 +103,9 @@ async function load(
       AbortSignal.any([signal, left.signal]),
       true,
     );
+  } catch (error) {
+    left.signal.throwIfAborted();
+    throw error;
   } finally {
     client?.connection.off("close", onClose);
   }

@@ -109,6 +109,8 @@ export function moderationCall(
 const UNAVAILABLE: ReadonlySet<ErrorKind> = new Set([
   "upstream_error",
   "no_deployments_available",
+  "queue_full",
+  "queue_timeout",
   "invalid_request",
 ]);
 

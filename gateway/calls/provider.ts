@@ -48,7 +48,7 @@ export type Upstream = Answered & {
   readonly taken: Taken | null;
   /** Ms of waiting for slots, for providers (until a stream's first content) and between attempts. */
   readonly waitedMs: number;
-  /** Ms of waiting for slots of local runners; null: its deployment has none. */
+  /** Ms of waiting for the slot of its local runner; null: that has none. */
   readonly queuedMs: number | null;
   /** Stops the provider's work. */
   abort(): void;
@@ -125,7 +125,11 @@ async function chosenAt(
 ): Promise<Chosen | NoSlot | CallError> {
   try {
     const sent = sendTo(gateway, call, target);
-    const slot = await takeSlot(gateway, call, target.deployment, options);
+    const { deployment } = target;
+    const slot =
+      deployment.runner === null
+        ? null
+        : await takeSlot(gateway, call, deployment, deployment.runner, options);
     if (!(slot instanceof NoSlot)) {
       return { target, sent, slot };
     }
@@ -248,9 +252,8 @@ export async function callProvider(
   };
   let chosen: Chosen = first;
   let waitedMs = 0;
-  let queuedMs = 0;
   for (;;) {
-    queuedMs += chosen.slot?.queuedMs ?? 0;
+    waitedMs += chosen.slot?.queuedMs ?? 0;
     const startedAt = performance.now();
     const ended = await attemptHedged(gateway, call, chosen, options);
     waitedMs += performance.now() - startedAt;
@@ -263,8 +266,8 @@ export async function callProvider(
         attempts,
         taken: ended.target.taken,
         fallbacks: route.fallbacksTaken,
-        waitedMs: waitedMs + queuedMs,
-        queuedMs: ended.slot === null ? null : queuedMs,
+        waitedMs,
+        queuedMs: ended.slot?.queuedMs ?? null,
         abort: ended.abort,
       };
     }
@@ -274,11 +277,7 @@ export async function callProvider(
     traceCooldown(gateway, call, ended.target);
     if (next === null) {
       const { fallbacksTaken: fallbacks } = route;
-      throw await giveUp(gateway, ended, {
-        attempts,
-        fallbacks,
-        waitedMs: waitedMs + queuedMs,
-      });
+      throw await giveUp(gateway, ended, { attempts, fallbacks, waitedMs });
     }
     noteOwed(gateway, ended);
     chosen = next;

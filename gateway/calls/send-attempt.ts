@@ -7,7 +7,7 @@ import type { Target } from "../routing/route.ts";
 import { OUTRUN } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { withChatInstead } from "./chat-instead.ts";
-import { whenLoaded } from "./cold-load.ts";
+import { whenLoaded, type ColdLoadOptions } from "./cold-load.ts";
 import { headerCounter } from "./litellm-counts.ts";
 import { mockAnswer } from "./mock.ts";
 import { endWith, isLost } from "./race.ts";
@@ -54,17 +54,10 @@ export type AttemptPorts = Pick<
 /** Sends a call to one deployment. Throws {@link UpstreamFailure}. */
 export async function sendAttempt(
   gateway: AttemptPorts,
-  {
-    sent: { call, translation },
-    target,
-    attemptsBefore,
-    aborter,
-    client,
-    hedge,
-  }: AttemptOptions,
+  { sent, target, attemptsBefore, aborter, client, hedge }: AttemptOptions,
 ): Promise<Answered> {
+  const { call, translation } = sent;
   const { deployment } = target;
-  const { signal } = aborter;
   traceAttempt(call, target);
   const mocked = mockAnswer(call, target, attemptsBefore);
   if (mocked !== null) {
@@ -79,27 +72,10 @@ export async function sendAttempt(
   const races = [call.race, hedge];
   const leaveRaces = endWith(races, aborter);
   try {
-    const send = (
-      used: Translation,
-      firstByteMs: number | null,
-    ): Promise<Answered> =>
-      answerTo(
-        gateway,
-        call,
-        used,
-        { ...requestOf(gateway, call, deployment, used), signal, firstByteMs },
-        client?.connection ?? null,
-      );
-    const read = await whenLoaded(
-      gateway,
-      call,
-      deployment,
-      { client, signal },
-      (firstByteMs) =>
-        withChatInstead(gateway, call, deployment, translation, (used) =>
-          send(used, firstByteMs),
-        ),
-    );
+    const read = await sendLoaded(gateway, sent, deployment, {
+      client,
+      signal: aborter.signal,
+    });
     latencyMs = performance.now() - startedAt;
     return read;
   } catch (error) {
@@ -116,6 +92,27 @@ export async function sendAttempt(
     leaveRaces();
     observations.ended(deployment.id, latencyMs);
   }
+}
+
+/** Sends a call once its model is loaded, and where the deployment lacks its endpoint as chat. */
+function sendLoaded(
+  gateway: AttemptPorts,
+  { call, translation }: Sent,
+  deployment: PricedDeployment,
+  options: ColdLoadOptions,
+): Promise<Answered> {
+  const { client, signal } = options;
+  return whenLoaded(gateway, call, deployment, options, (firstByteMs) =>
+    withChatInstead(gateway, call, deployment, translation, (used) =>
+      answerTo(
+        gateway,
+        call,
+        used,
+        { ...requestOf(gateway, call, deployment, used), signal, firstByteMs },
+        client?.connection ?? null,
+      ),
+    ),
+  );
 }
 
 function requestOf(

@@ -22,7 +22,7 @@ import { endCall } from "./record.ts";
 import { endUnread } from "./send-attempt.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
-import { openStream, STREAM_TYPE } from "./waiting-client.ts";
+import { openStream, STREAM_TYPE } from "./stream-comments.ts";
 
 type UpstreamStream = ArrivingAnswer;
 

@@ -1,7 +1,7 @@
+import type { RunnerSettings } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, type ErrorKind } from "../http/errors.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { DEFAULT_RUNNER } from "../config/runner.ts";
 import {
   QueueFull,
   QueueTimeout,
@@ -43,34 +43,34 @@ export async function takeSlot(
   gateway: SlotPorts,
   call: Call,
   deployment: PricedDeployment,
+  settings: RunnerSettings,
   options: SlotOptions,
 ): Promise<Slot | null | NoSlot> {
-  // A caller's own address has no slots here.
-  if (deployment.runner === null || call.ownAccess) {
-    return null;
-  }
   const queue = gateway.runners.slots.of(deployment);
-  // Checks of health are no calls that anyone waits for.
-  if (queue === null || call.kind.callType === "health_check") {
+  if (queue === null || !countsForSlots(call)) {
     return null;
   }
   const slot =
     (await queue.claim()) ??
-    (await waitInLine(gateway, call, deployment, queue, options));
+    (await waitInLine(gateway, call, settings, queue, options));
   if (!(slot instanceof NoSlot)) {
     gateway.underWay.holds(call.id, slot);
   }
   return slot;
 }
 
+/** A check of health looks past the queue, and a caller's own address is another runner. */
+function countsForSlots({ kind, ownAccess }: Call): boolean {
+  return kind.callType !== "health_check" && !ownAccess;
+}
+
 async function waitInLine(
   gateway: SlotPorts,
   call: Call,
-  deployment: PricedDeployment,
+  { queueLimit, queueTimeoutMs }: RunnerSettings,
   queue: SlotQueue,
   { client, isFirst }: SlotOptions,
 ): Promise<Slot | NoSlot> {
-  const { queueLimit, queueTimeoutMs } = deployment.runner ?? DEFAULT_RUNNER;
   const alias = call.group.alias;
   if (queue.waiting >= queueLimit) {
     return queueFull(alias, queue.expectedWaitMs);
@@ -191,7 +191,12 @@ function queueTimeout(alias: string, maxMs: number, waitMs: number): NoSlot {
     new CallError(
       "queue_timeout",
       `${alias} had no free slot within ${maxMs / 1_000} s. Try again in ${secondsOf(waitMs)} s, or use another model.`,
-      { headers: { "retry-after": String(secondsOf(waitMs)) } },
+      {
+        headers: {
+          "retry-after": String(secondsOf(waitMs)),
+          "x-hearth-queue-ms": String(maxMs),
+        },
+      },
     ),
   );
 }

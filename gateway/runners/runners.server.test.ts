@@ -24,10 +24,11 @@ const ollama = new RunnerDouble("ollama", ["llama3.2:latest", "qwen3:8b"]);
 const lmStudio = new RunnerDouble("lm_studio", ["qwen2.5-7b"]);
 const llamaCpp = new RunnerDouble("llama_cpp", []);
 const vllm = new RunnerDouble("vllm", ["served"]);
-const doubles = [ollama, lmStudio, llamaCpp, vllm];
+const DOUBLES = [ollama, lmStudio, llamaCpp, vllm];
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let gateway: TestGateway;
+let isStopped = false;
 
 const yaml = () => `
 model_list:
@@ -51,8 +52,9 @@ model_list:
     provider_params: { model: openai/served, api_base: "${vllm.url}", local: true }
 router_settings:
   routing_strategy: cost-based-routing
-  runner_probe_interval: 1
+  runner_probe_interval: 1s
   fallbacks: [{ backed: [free] }]
+general_settings: { drain_timeout: 100ms }
 `;
 
 function priced(): string {
@@ -60,7 +62,7 @@ function priced(): string {
 }
 
 beforeAll(async () => {
-  await Promise.all(doubles.map((double) => double.start()));
+  await Promise.all(DOUBLES.map((double) => double.start()));
   database = await throwAwayDatabase();
   gateway = await startTestGateway({
     databaseUrl: database.url,
@@ -69,13 +71,15 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await gateway?.stop();
+  if (!isStopped) {
+    await gateway?.stop();
+  }
   await database?.drop();
-  await Promise.all(doubles.map((double) => double.stop()));
+  await Promise.all(DOUBLES.map((double) => double.stop()));
 });
 beforeEach(() => probed());
 afterEach(async () => {
-  for (const double of doubles) {
+  for (const double of DOUBLES) {
     double.continueAll();
     double.loadError = null;
     double.isLoading = false;
@@ -373,6 +377,7 @@ test("a call leaves the queue when its client does, its time is over or it waits
     ),
   ]);
   expect(Number(late.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(late.headers.get("x-hearth-queue-ms")).toBe("50");
   llamaCpp.continueAll();
   expect((await running)?.status).toBe(200);
   expect(llamaCpp.requests).toHaveLength(1);
@@ -448,4 +453,17 @@ test("a runner that is gone is left by its next probe, named to its callers, and
   expect(metrics.text).toContain("hearth_gone_runners 1");
   await llamaCpp.start();
   await expect.poll(async () => (await chat("line")).status).toBe(200);
+});
+
+test("a gateway that stops answers the calls that wait", async () => {
+  const [running] = await runningAt(llamaCpp, "line");
+  const waiting = chat("line");
+  await expect.poll(() => queued("line")).toBe(1);
+  isStopped = true;
+  await gateway.stop();
+  const answers = await Promise.all([running, waiting]);
+  expect(answers.map((answer) => answer?.status)).toEqual([503, 503]);
+  expect(answers[1]?.json["error"]?.["message"]).toBe(
+    "The gateway is stopping. Try again.",
+  );
 });

@@ -22,7 +22,7 @@ import { journalIntent } from "../../calls/record.ts";
 import { streamAnswer } from "../../calls/stream.ts";
 import { traceRejection } from "../../calls/trace.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
-import { failStream, WaitingClient } from "../../calls/waiting-client.ts";
+import { failStream, StreamComments } from "../../calls/stream-comments.ts";
 import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
 import { asCallError } from "../as-call-error.ts";
@@ -96,7 +96,7 @@ export async function carryOut(
     }
     return askOnce(gateway, call, admitted, reply, async () => {
       const guarded = await guardPrompt(gateway, call);
-      const client = new WaitingClient(gateway, guarded, admitted, reply);
+      const client = new StreamComments(gateway, guarded, admitted, reply);
       const route = await chooseDeployment(gateway, guarded, client);
       await journalIntent(gateway, guarded, route.target.deployment);
       const upstream = await callProvider(gateway, guarded, route, client);

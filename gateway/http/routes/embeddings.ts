@@ -18,7 +18,7 @@ import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { callProvider, chooseDeployment } from "../../calls/provider.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
-import { WaitingClient } from "../../calls/waiting-client.ts";
+import { StreamComments } from "../../calls/stream-comments.ts";
 import { whileAdmitted } from "../../calls/while-admitted.ts";
 import type { Gateway } from "../../gateway.ts";
 import { embeddingsAnswer } from "./call-answers.ts";
@@ -92,7 +92,7 @@ async function carryOutItems(
     }
     return askOnce(gateway, call, admitted, reply, async () => {
       const guarded = await guardPrompt(gateway, reduced);
-      const client = new WaitingClient(gateway, guarded, admitted, reply);
+      const client = new StreamComments(gateway, guarded, admitted, reply);
       const route = await chooseDeployment(gateway, guarded, client);
       await journalIntent(gateway, guarded, route.target.deployment);
       const upstream = await callProvider(gateway, guarded, route, client);
