@@ -105,10 +105,7 @@ export async function admitSecond(
   sent: Call,
   group: ModelGroup,
 ): Promise<boolean> {
-  const once = Math.max(
-    estimateOf(gateway, call, call.group),
-    estimateOf(gateway, sent.whole ?? sent, group),
-  );
+  const once = estimateAt(gateway, call, sent, group);
   if (once === 0) {
     return true;
   }
@@ -122,16 +119,19 @@ export async function admitSecond(
 
 /**
  * Releases the budgets that a call has reserved, while it waits before anything was sent; its requests, tokens and parallel
- * slots stay counted. Throws the rejection where a budget has been used up meanwhile.
+ * slots stay counted. Throws the rejection where a budget has been used up meanwhile. `sent` is the call as the deployments of
+ * `group` get it.
  */
 export async function releaseBudgets(
   gateway: AdmitPorts & Pick<Gateway, "tokens">,
   call: Call,
+  sent: Call,
+  group: ModelGroup,
 ): Promise<void> {
-  const admit = admitCallOf(gateway, call, false);
-  if (admit.estimate === 0) {
+  if (estimateAt(gateway, call, sent, group) === 0) {
     return;
   }
+  const admit = admitCallOf(gateway, call, false);
   const { callId, tokens, entities } = admit;
   await gateway.limits.settle({ callId, tokens, pending: [] });
   await admitted(gateway, {
@@ -150,11 +150,29 @@ export async function releaseBudgets(
 export async function reserveBudgets(
   gateway: AdmitPorts & Pick<Gateway, "tokens">,
   call: Call,
+  sent: Call,
+  group: ModelGroup,
 ): Promise<void> {
-  const admit = admitCallOf(gateway, call, false);
-  if (admit.estimate > 0) {
-    await admitted(gateway, admit);
+  const estimate = estimateAt(gateway, call, sent, group);
+  if (estimate > 0) {
+    await admitted(gateway, {
+      ...admitCallOf(gateway, call, false),
+      estimate,
+    });
   }
+}
+
+/** What a call may cost at the deployments of a fallback, at least what it may cost at its own. */
+function estimateAt(
+  gateway: Pick<Gateway, "tokens">,
+  call: Call,
+  sent: Call,
+  group: ModelGroup,
+): Nanos {
+  return Math.max(
+    estimateOf(gateway, call, call.group),
+    estimateOf(gateway, sent.whole ?? sent, group),
+  );
 }
 
 function admitCallOf(

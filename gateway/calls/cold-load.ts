@@ -52,7 +52,8 @@ export async function whenLoaded<T>(
   );
   try {
     await load(gateway, deployment, options);
-    return await send(coldLoadMs(deployment));
+    const isLoaded = runners.loadingOf(deployment) === "loaded";
+    return await send(isLoaded ? null : coldLoadMs(deployment));
   } finally {
     stopTelling?.();
   }

@@ -63,8 +63,9 @@ export interface ChosenRoute extends Chosen {
 }
 
 /**
- * Chooses the first deployment, and waits for a slot where it has them. Throws 429 when all deployments are cooling down or at their limit, and 400 naming what the
- * provider lacks when no deployment of the alias supports it: before the call is journaled, because no provider was called.
+ * Chooses the first deployment, and waits for a slot where it has them. Throws before the call is journaled, because no
+ * provider was called: 429 when all deployments are cooling down or at their limit, and 400 naming what the provider lacks
+ * when no deployment of the alias supports it.
  */
 export async function chooseDeployment(
   gateway: SlotPorts & Pick<Gateway, "catalog" | "metrics" | "router">,
@@ -125,11 +126,11 @@ async function chosenAt(
 ): Promise<Chosen | NoSlot | CallError> {
   try {
     const sent = sendTo(gateway, call, target);
-    const { deployment } = target;
+    const { runner } = target.deployment;
     const slot =
-      deployment.runner === null
+      runner === null
         ? null
-        : await takeSlot(gateway, call, deployment, deployment.runner, options);
+        : await takeSlot(gateway, call, { target, sent }, runner, options);
     if (!(slot instanceof NoSlot)) {
       return { target, sent, slot };
     }

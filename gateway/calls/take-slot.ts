@@ -1,7 +1,7 @@
 import type { RunnerSettings } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, type ErrorKind } from "../http/errors.ts";
-import type { PricedDeployment } from "../routing/catalog.ts";
+import type { Target } from "../routing/route.ts";
 import {
   QueueFull,
   QueueTimeout,
@@ -10,6 +10,7 @@ import {
 } from "../runners/slot-queue.ts";
 import { releaseBudgets, reserveBudgets } from "./admit.ts";
 import type { Call } from "./call.ts";
+import type { Sent } from "./send-attempt.ts";
 import type { WaitingClient } from "./waiting-client.ts";
 
 export type SlotPorts = Pick<
@@ -22,6 +23,12 @@ export interface SlotOptions {
   readonly client: WaitingClient | null;
   /** Nothing was sent for the call: while it waits, it reserves no budget. */
   readonly isFirst: boolean;
+}
+
+/** A deployment for a call, and the call as it is sent there. */
+interface Waiting {
+  readonly target: Target;
+  readonly sent: Sent;
 }
 
 /** Why a call has no slot: its deployment is left for another, or this is the answer. */
@@ -42,17 +49,24 @@ const TELL_AFTER_MS = 15_000;
 export async function takeSlot(
   gateway: SlotPorts,
   call: Call,
-  deployment: PricedDeployment,
+  { target, sent }: Waiting,
   settings: RunnerSettings,
   options: SlotOptions,
 ): Promise<Slot | null | NoSlot> {
-  const queue = gateway.runners.slots.of(deployment);
+  const queue = gateway.runners.slots.of(target.deployment);
   if (queue === null || !countsForSlots(call)) {
     return null;
   }
   const slot =
     (await queue.claim()) ??
-    (await waitInLine(gateway, call, settings, queue, options));
+    (await waitInLine(
+      gateway,
+      call,
+      { target, sent },
+      settings,
+      queue,
+      options,
+    ));
   if (!(slot instanceof NoSlot)) {
     gateway.underWay.holds(call.id, slot);
   }
@@ -67,6 +81,7 @@ function countsForSlots({ kind, ownAccess }: Call): boolean {
 async function waitInLine(
   gateway: SlotPorts,
   call: Call,
+  { target, sent }: Waiting,
   { queueLimit, queueTimeoutMs }: RunnerSettings,
   queue: SlotQueue,
   { client, isFirst }: SlotOptions,
@@ -76,7 +91,7 @@ async function waitInLine(
     return queueFull(alias, queue.expectedWaitMs);
   }
   if (isFirst) {
-    await releaseBudgets(gateway, call);
+    await releaseBudgets(gateway, call, sent.call, target.group);
   }
   const end = new Ending(gateway, call, client);
   let ahead = () => 0;
@@ -109,7 +124,7 @@ async function waitInLine(
   }
   if (isFirst) {
     try {
-      await reserveBudgets(gateway, call);
+      await reserveBudgets(gateway, call, sent.call, target.group);
     } catch (error) {
       if (!(slot instanceof NoSlot)) {
         slot.release();

@@ -46,6 +46,8 @@ model_list:
     provider_params: { model: openai/gguf, api_base: "${llamaCpp.url}", local: true, slots: auto, queue_timeout: 50ms, max_retries: 0 }
   - model_name: free
     provider_params: { model: openai/served, api_base: "${vllm.url}", local: true, ${priced()} }
+  - model_name: away
+    provider_params: { model: openai/a, api_base: "http://127.0.0.1:9/v1", local: true }
   - model_name: either
     provider_params: { model: openai/gguf, api_base: "${llamaCpp.url}", local: true, slots: auto }
   - model_name: either
@@ -53,7 +55,7 @@ model_list:
 router_settings:
   routing_strategy: cost-based-routing
   runner_probe_interval: 1s
-  fallbacks: [{ backed: [free] }]
+  fallbacks: [{ backed: [free], away: [line] }]
 general_settings: { drain_timeout: 100ms }
 `;
 
@@ -195,6 +197,7 @@ test("each kind of runner is recognised from its answers and shown with what it 
     ["line", runner("llama_cpp", "loaded", 1)],
     ["hasty", runner("llama_cpp", "loaded", 1)],
     ["free", runner("vllm", "loaded")],
+    ["away", expect.objectContaining({ kind: null, reachable: false })],
     ["either", runner("llama_cpp", "loaded", 1)],
     ["either", runner("vllm", "loaded")],
   ]);
@@ -412,6 +415,22 @@ test("a call that waits reserves no budget and is in no journal; afterwards it c
   expect(limits.counts().expiredLeases).toBe(0);
 });
 
+test("a call that waits at a fallback reserves what that costs only when its turn comes", async () => {
+  const [running] = await runningAt(llamaCpp, "line");
+  const key = await gateway.createKey({ max_budget: 3 * COST });
+  // A free alias, whose runner is gone.
+  const waiting = chat("away", { max_tokens: 1_000 }, key);
+  await expect.poll(() => queued("line")).toBe(1);
+  expect((await chat("free", {}, key)).status).toBe(200);
+  llamaCpp.continueOne();
+  await running;
+  await expect.poll(() => llamaCpp.held).toBe(1);
+  const held = await chat("free", {}, key);
+  expect(held.json["error"]?.["type"]).toBe("budget_held");
+  llamaCpp.continueAll();
+  expect((await waiting).status).toBe(200);
+});
+
 test("a call whose budget is used up while it waits is rejected, and its slot goes to the next", async () => {
   const [running] = await runningAt(llamaCpp, "line");
   const key = await gateway.createKey({ max_budget: COST });
@@ -450,7 +469,7 @@ test("a runner that is gone is left by its next probe, named to its callers, and
     ),
   ]);
   const metrics = await gateway.request("GET", "/metrics");
-  expect(metrics.text).toContain("hearth_gone_runners 1");
+  expect(metrics.text).toContain("hearth_gone_runners 2");
   await llamaCpp.start();
   await expect.poll(async () => (await chat("line")).status).toBe(200);
 });

@@ -80,7 +80,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
     expect(await other.leases.take("k", 1)).toBeNull();
     const [key = ""] = await redis.client.keys("hearth:slots:*");
     expect(await redis.client.pttl(key)).toBeGreaterThan(0);
-    const [lease = ""] = await redis.client.zrange(key, 0, -1);
+    const [lease = ""] = await redis.client.zrange(key, "0", "-1");
     await redis.client.zadd(key, String(Date.now() - 1), lease);
     expect(await other.leases.take("k", 1)).not.toBeNull();
   });
