@@ -96,7 +96,7 @@ async function waitInLine(
   const end = new Ending(gateway, call, client);
   let ahead = () => 0;
   const stopTelling = client?.tell(
-    () => `waiting for ${alias}, ${ahead()} calls ahead`,
+    () => `waiting for ${alias}, calls ahead: ${ahead()}`,
     TELL_AFTER_MS,
   );
   const maxWaitMs = queueTimeoutMs ?? gateway.config.timeouts.firstByteMs;
