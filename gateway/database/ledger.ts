@@ -18,7 +18,8 @@ const COLUMNS = `request_id text, started_at timestamptz, ended_at timestamptz, 
   day date, call_type text, status text, payer text, api_key text, user_id text, user_pays boolean, team_id text,
   organization_id text, end_user text, tags text[], model_group text, model_id text, model text, provider text, spend numeric, saved numeric,
   unpriced boolean, prompt_tokens bigint, completion_tokens bigint, cached_tokens bigint, cache_write_tokens bigint,
-  cache_hit boolean, cache_key text, response_id text, session_id text, requester_ip text, metadata jsonb`;
+  cache_hit boolean, cache_key text, response_id text, session_id text, requester_ip text, metadata jsonb,
+  cost_lines json, waited_ms integer`;
 const NAMES = COLUMNS.split(",")
   .map((column) => column.trim().split(" ")[0])
   .join(", ");

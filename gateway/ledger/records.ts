@@ -1,3 +1,4 @@
+import type { CostLine } from "../pricing/prices.ts";
 import type { Payers } from "./payers.ts";
 
 /** A call before it is sent: its first line in the journal. Times in ms since 1970, money in dollars. */
@@ -42,6 +43,10 @@ export interface Outcome {
   readonly cacheKey: string | null;
   readonly responseId: string | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** What `spend` is the sum of; missing where nothing was spent, and in journals of older versions. */
+  readonly costLines?: readonly CostLine[];
+  /** Ms of waiting for providers; missing where no provider was reached. */
+  readonly waitedMs?: number;
   /** Counters of this instance that hold the spend as pending until the row is in the ledger: entity → window. */
   readonly charged: Readonly<Record<string, string>>;
 }

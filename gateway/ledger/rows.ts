@@ -1,5 +1,6 @@
 import { dayOf, LIFETIME, windowAt, type Window } from "./windows.ts";
 import { entitiesOf } from "./payers.ts";
+import type { CostLine } from "../pricing/prices.ts";
 import type { Intent, Outcome } from "./records.ts";
 
 /** One row of `spend_log`, with its columns' names; times as ISO text. */
@@ -37,6 +38,10 @@ export interface SpendRow {
   readonly session_id: string | null;
   readonly requester_ip: string | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** What `spend` is the sum of; missing or null where that is not recorded. */
+  readonly cost_lines?: readonly CostLine[] | null;
+  /** Ms of waiting for providers. */
+  readonly waited_ms?: number | null;
 }
 
 /** The ledger's row of a call. One that was recovered without an outcome was interrupted: it pays its counted input. */
@@ -84,6 +89,8 @@ export function spendRow(
     session_id: intent.sessionId,
     requester_ip: intent.requesterIp,
     metadata: outcome?.metadata ?? null,
+    cost_lines: outcome?.costLines ?? null,
+    waited_ms: outcome?.waitedMs ?? null,
   };
 }
 

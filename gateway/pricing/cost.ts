@@ -9,9 +9,22 @@ import {
 } from "./price-card.ts";
 import type { Usage } from "../tokens/reported-usage.ts";
 
+/**
+ * One line of a bill, as the ledger stores it: what was used, how much of it, its price, and the factor of the service tier
+ * where that is not 1. Prices in dollars: per million of what ends in `tokens`, each for everything else.
+ */
+export type CostLine = readonly [
+  part: string,
+  used: number,
+  price: number,
+  factor?: number,
+];
+
 export interface Bill {
-  /** Dollars, unrounded. */
+  /** Dollars, to 15 digits. */
   readonly cost: number;
+  /** What it is the sum of. */
+  readonly lines: readonly CostLine[];
   /** What was used and has no price (`input_tokens`, `web_searches`, …), or not its own (`service_tier=priority`). */
   readonly unpriced: readonly string[];
 }
@@ -37,7 +50,14 @@ export function billOf(
     .filter(({ used, price }) => price === null && used > 0)
     .map(({ name }) => name);
   return {
-    cost: tokenCost + rates.perRequest + sumOf(pieces),
+    cost: inDecimal(tokenCost + rates.perRequest + sumOf(pieces)),
+    lines: [
+      ...pricedLines(tokens, factor),
+      ...(rates.perRequest > 0
+        ? [["request", 1, rates.perRequest] as const]
+        : []),
+      ...pricedLines(pieces, 1).filter(([, , price]) => price > 0),
+    ],
     // The tiers of a free model are free.
     unpriced: [...new Set([...missing, ...(tokenCost > 0 ? unknown : [])])],
   };
@@ -47,13 +67,33 @@ function sumOf(lines: readonly Line[]): number {
   return lines.reduce((sum, { used, price }) => sum + used * (price ?? 0), 0);
 }
 
+/** Doubles are exact to 15 decimal digits: without those beyond, a cost is the sum of its lines in the ledger as well. */
+export function inDecimal(dollars: number): number {
+  return Number(dollars.toPrecision(15));
+}
+
+function pricedLines(
+  lines: readonly Line[],
+  factor: number,
+): readonly CostLine[] {
+  return lines.flatMap(({ part, used, price }): readonly CostLine[] => {
+    if (used === 0 || price === null) {
+      return [];
+    }
+    return [factor === 1 ? [part, used, price] : [part, used, price, factor]];
+  });
+}
+
 /** The dollars of {@link billOf}. */
 export function costOf(card: PriceCard, usage: Usage, at?: number): number {
   return billOf(card, usage, at).cost;
 }
 
 interface Line {
+  /** As callers get it if it has no price. */
   readonly name: string;
+  /** As the bill shows it. */
+  readonly part: string;
   readonly used: number;
   readonly price: number | null;
 }
@@ -85,32 +125,37 @@ function tokenLines(rates: Rates, usage: Usage): readonly Line[] {
   const read = or(rates.cachedInput, base);
   const write = or(rates.cacheWrite, base);
   const text = or(rates.output, null);
-  const inLine = (used: number, price: number | null): Line => ({
+  const inLine = (part: string, used: number, price: number | null): Line => ({
     name: "input_tokens",
+    part,
     used,
     price,
   });
-  const outLine = (used: number, price: number | null): Line => ({
+  const outLine = (part: string, used: number, price: number | null): Line => ({
     name: "output_tokens",
+    part,
     used,
     price,
   });
+  const cachedAudio = or(rates.cachedAudio, read);
+  const cachedImage = or(rates.cachedImage, read);
+  const hour = or(rates.cacheWrite1h, write);
   return [
-    inLine(input.rest, base),
-    inLine(cached.rest, read),
-    inLine(cached.audio, or(rates.cachedAudio, read)),
-    inLine(cached.image, or(rates.cachedImage, read)),
-    inLine(written.rest, write),
-    inLine(written.hour, or(rates.cacheWrite1h, write)),
-    inLine(input.audio, or(rates.audioInput, base)),
-    inLine(input.image, or(rates.imageInput, base)),
-    inLine(input.video, or(rates.videoInput, base)),
-    outLine(output.rest, text),
-    outLine(output.audio, or(rates.audioOutput, text)),
-    outLine(output.image, or(rates.imageOutput, text)),
-    outLine(output.video, or(rates.videoOutput, text)),
-    outLine(output.citation, or(rates.citation, text)),
-    outLine(output.reasoning, or(rates.reasoning, text)),
+    inLine("input_tokens", input.rest, base),
+    inLine("cached_input_tokens", cached.rest, read),
+    inLine("cached_audio_tokens", cached.audio, cachedAudio),
+    inLine("cached_image_tokens", cached.image, cachedImage),
+    inLine("cache_write_tokens", written.rest, write),
+    inLine("cache_write_1h_tokens", written.hour, hour),
+    inLine("audio_input_tokens", input.audio, or(rates.audioInput, base)),
+    inLine("image_input_tokens", input.image, or(rates.imageInput, base)),
+    inLine("video_input_tokens", input.video, or(rates.videoInput, base)),
+    outLine("output_tokens", output.rest, text),
+    outLine("audio_output_tokens", output.audio, or(rates.audioOutput, text)),
+    outLine("image_output_tokens", output.image, or(rates.imageOutput, text)),
+    outLine("video_output_tokens", output.video, or(rates.videoOutput, text)),
+    outLine("citation_tokens", output.citation, or(rates.citation, text)),
+    outLine("reasoning_tokens", output.reasoning, or(rates.reasoning, text)),
   ];
 }
 
@@ -145,12 +190,14 @@ const PIECES = Object.keys(PIECE_NAMES) as readonly Piece[];
 function pieceLines(rates: Rates, usage: Usage): readonly Line[] {
   const images = {
     name: "images",
+    part: "images",
     used: usage.images ?? 0,
     // Images whose tokens are reported are paid by their tokens.
     price: rates.perImage ?? (usage.outputTokens > 0 ? 0 : null),
   };
   const pieces = PIECES.map((piece) => ({
     name: PIECE_NAMES[piece],
+    part: PIECE_NAMES[piece],
     used: usage[piece] ?? 0,
     price: rates.perPiece?.[piece] ?? null,
   }));

@@ -19,7 +19,14 @@ export type { PriceCard } from "./price-card.ts";
 export { readPricesFile, type FilePrices } from "./price-file.ts";
 
 export { measuredUsage, type Measure } from "./measure.ts";
-export { billOf, costOf, mostExpensive, type Bill } from "./cost.ts";
+export {
+  billOf,
+  costOf,
+  inDecimal,
+  mostExpensive,
+  type Bill,
+  type CostLine,
+} from "./cost.ts";
 export {
   inputOnly,
   MAX_TOKENS,
