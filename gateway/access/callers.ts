@@ -22,6 +22,8 @@ export interface KeyCaller {
   readonly tags: readonly string[];
   /** Guardrails that check its calls, besides its team's. */
   readonly guardrails: readonly string[];
+  /** Its prompts and answers are stored, also where `store_prompts_in_spend_logs` is off. */
+  readonly storePrompts: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly allowedRoutes: readonly string[];
   readonly keyType: string;
@@ -228,6 +230,7 @@ interface KeyRow {
   readonly aliases: Record<string, string>;
   readonly tags: string[];
   readonly guardrails: string[];
+  readonly store_prompts: boolean;
   readonly metadata: Record<string, unknown>;
   readonly allowed_routes: string[];
   readonly key_type: string;
@@ -281,6 +284,7 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     aliases: new Map(Object.entries(row.aliases)),
     tags: [...row.tags, ...namesIn(row.metadata["tags"])],
     guardrails: [...row.guardrails, ...namesIn(row.metadata["guardrails"])],
+    storePrompts: row.store_prompts,
     metadata: row.metadata,
     allowedRoutes: row.allowed_routes,
     keyType: row.key_type,

@@ -45,6 +45,7 @@ import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
 import { metadataOf, withMetadata } from "./metadata.ts";
 import { raceOf } from "./race.ts";
 import { startTrace } from "./start-trace.ts";
+import { storedHeadersOf } from "./stored-headers.ts";
 
 /** The ledger's names of the kinds of calls, equal to LiteLLM's. */
 export type CallType =
@@ -141,6 +142,8 @@ export interface Call {
   /** The client's header; null: none was sent. */
   readonly userAgent: string | null;
   readonly requesterIp: string;
+  /** Headers that are stored with its prompt and answer; null: none of these is stored. */
+  readonly storedHeaders: Readonly<Record<string, string>> | null;
   /** Set once, at the start; null: the call is not traced. */
   trace: CallTrace | null;
   /** null: no guardrail checks it. */
@@ -203,6 +206,7 @@ export async function startCall(
     whole: null,
     ...sender,
     sessionId: sessionIdOf(received, request) ?? person.session,
+    storedHeaders: storedHeadersOf(gateway.config, caller, options, headers),
     trace: null,
     guards,
   };

@@ -3,6 +3,7 @@ import type { Outcome } from "../ledger/records.ts";
 import { recordOf, textOf } from "../providers/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
+import { isUnlogged } from "./options.ts";
 import { webhookPayload, type FailureFacts } from "./webhook-payload.ts";
 
 /** What of a call's end is not in its outcome. */
@@ -26,7 +27,7 @@ export function reportFinished(
     return;
   }
   const failure = failureOf(outcome);
-  const mayShow = !isUnlogged(config, call);
+  const mayShow = !isUnlogged(config, call.options);
   if (call.trace !== null) {
     endTrace(call, outcome, failure, {
       body: (call.whole ?? call).body,
@@ -45,14 +46,6 @@ export function reportFinished(
       ),
     );
   }
-}
-
-/** Whether the caller keeps its prompt and answer out of every log. */
-export function isUnlogged(
-  { general }: Pick<Gateway["config"], "general">,
-  { options }: Pick<Call, "options">,
-): boolean {
-  return options.unlogged && general.unloggedCalls;
 }
 
 function endTrace(

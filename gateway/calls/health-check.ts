@@ -46,6 +46,7 @@ const CHECK = {
   ownAccess: false,
   race: null,
   userAgent: null,
+  storedHeaders: null,
   forwarded: {},
   cacheKey: null,
   itemKeys: null,

@@ -98,6 +98,7 @@ export function moderationCall(
     whole: null,
     sessionId,
     userAgent: null,
+    storedHeaders: null,
     requesterIp,
     trace: null,
     guards: null,

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Caller } from "../access/callers.ts";
+import type { GatewayConfig } from "../config/types.ts";
 import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 import { isRecord, listOf } from "../providers/json.ts";
@@ -39,6 +40,14 @@ export type MockFailure =
 export interface MockOptions {
   readonly response: string | null;
   readonly failure: MockFailure | null;
+}
+
+/** Whether the caller keeps its prompt and answer out of every log. */
+export function isUnlogged(
+  { general }: Pick<GatewayConfig, "general">,
+  { unlogged }: Pick<CallOptions, "unlogged">,
+): boolean {
+  return unlogged && general.unloggedCalls;
 }
 
 const MAX_RETRIES = 10;

@@ -1,10 +1,14 @@
 import type { Logger } from "pino";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { query, type Pool } from "../database/pool.ts";
+import { maskKeys } from "./mask-keys.ts";
 
 /** A request and its answer, as JSON texts. */
 export interface StoredPrompt {
   readonly requestId: string;
   readonly startedAt: number;
+  /** Of the request. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly request: string;
   readonly response: string | null;
 }
@@ -14,11 +18,13 @@ const FLUSH_AFTER_MS = 500;
 const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
 const MAX_TEXT_CHARACTERS = 1024 * 1024;
 
-/** Writes prompts and answers to the database in batches; calls never wait for it. When too much waits, new ones are dropped. */
+/** Writes prompts and answers, without API keys, to the database in batches; calls never wait for it. When too much waits, new ones are dropped. */
 export class PromptLog {
   readonly #pool: Pool;
   readonly #log: Logger;
   #waiting: StoredPrompt[] = [];
+  /** Of the waiting ones, those whose keys are masked: a failed batch is not masked again. */
+  readonly #masked = new WeakSet<StoredPrompt>();
   #characters = 0;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -71,14 +77,37 @@ export class PromptLog {
     if (batch.length === 0) {
       return;
     }
+    const characters = batch.reduce((sum, prompt) => sum + sizeOf(prompt), 0);
+    const masked: StoredPrompt[] = [];
+    for (const prompt of batch) {
+      masked.push(await this.#withoutKeys(prompt));
+      // Long texts take milliseconds each, in which calls would wait.
+      await nextTurn();
+    }
     try {
-      await insertPrompts(this.#pool, batch);
+      await insertPrompts(this.#pool, masked);
     } catch (error) {
-      this.#waiting = [...batch, ...this.#waiting];
+      this.#waiting = [...masked, ...this.#waiting];
+      this.#characters +=
+        masked.reduce((sum, prompt) => sum + sizeOf(prompt), 0) - characters;
       this.#schedule();
       throw error;
     }
-    this.#characters -= batch.reduce((sum, prompt) => sum + sizeOf(prompt), 0);
+    this.#characters -= characters;
+  }
+
+  async #withoutKeys(prompt: StoredPrompt): Promise<StoredPrompt> {
+    if (this.#masked.has(prompt)) {
+      return prompt;
+    }
+    const { request, response } = prompt;
+    const masked = {
+      ...prompt,
+      request: await maskKeys(request),
+      response: response === null ? null : await maskKeys(response),
+    };
+    this.#masked.add(masked);
+    return masked;
   }
 }
 
@@ -88,11 +117,12 @@ async function insertPrompts(
 ): Promise<void> {
   await query(
     pool,
-    `INSERT INTO prompts (request_id, started_at, request, response)
-       SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING`,
+    `INSERT INTO prompts (request_id, started_at, headers, request, response)
+       SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::jsonb[], $4::text[], $5::text[]) ON CONFLICT DO NOTHING`,
     [
       prompts.map(({ requestId }) => requestId),
       prompts.map(({ startedAt }) => new Date(startedAt).toISOString()),
+      prompts.map(({ headers }) => storable(JSON.stringify(headers))),
       prompts.map(({ request }) => request),
       prompts.map(({ response }) => response),
     ],

@@ -49,6 +49,8 @@ const KEY_FIELDS = {
   }),
   tags: settable("list", names),
   guardrails: settable("list", names),
+  /** Also where `store_prompts_in_spend_logs` is off. */
+  store_prompts: settable("flag", flag),
   aliases: settable("json", texts, { output: z.record(out.text, out.text) }),
   permissions: settable("json", object),
   allowed_routes: settable("list", z.array(name)),
