@@ -3,6 +3,10 @@ export interface Attempt {
   readonly model_id: string;
   readonly status: number;
   readonly error: string;
+  /** How long it took; missing where another attempt ran at the same time. */
+  readonly ms?: number;
+  /** When the cooldown of the deployment ends that this failure started, or met; ms since the epoch. */
+  readonly cooling_until?: number;
 }
 
 /** The status of an attempt that was cancelled because another one answered first. */

@@ -93,6 +93,7 @@ export async function chooseDeployment(
   if (!("deployment" in first)) {
     throw noDeployments(gateway, call, first);
   }
+  notePassedOver(gateway, call);
   traceCooling(gateway, call);
   let target = first;
   for (;;) {
@@ -142,6 +143,25 @@ async function chosenAt(
       return error;
     }
     throw error;
+  }
+}
+
+/** Notes the deployments that the choice passes over, for the call's row; none are cooling down as a rule. */
+function notePassedOver(
+  { router, underWay }: Pick<Gateway, "router" | "underWay">,
+  { id: callId, group }: Call,
+): void {
+  if (!router.cooldowns.any()) {
+    return;
+  }
+  const cooling = group.deployments.filter(
+    (one) => router.cooldowns.cooling(cooldownId(group, one)) !== null,
+  );
+  if (cooling.length > 0) {
+    underWay.passedOver(
+      callId,
+      cooling.map(({ id }) => id),
+    );
   }
 }
 
@@ -273,7 +293,9 @@ export async function callProvider(
       };
     }
     recordFailed(gateway, call, ended, attempts);
+    const lastedMs = Math.round(performance.now() - startedAt);
     const next = await nextTarget(gateway, call, route, ended, client);
+    describeLast(gateway, attempts, ended.target, lastedMs);
     countLeft(gateway, call, ended.target, next?.target ?? null, attempts);
     traceCooldown(gateway, call, ended.target);
     if (next === null) {
@@ -339,6 +361,24 @@ function recordFailed(
   }
   countFailure(gateway, call, target.deployment, status);
   giveBack(gateway, target);
+}
+
+/** Adds to the last failed attempt what is known once the route has gone on. */
+function describeLast(
+  { router }: Pick<Gateway, "router">,
+  attempts: Attempt[],
+  { group, deployment }: Target,
+  ms: number,
+): void {
+  const last = attempts.pop();
+  if (last !== undefined) {
+    const cooling = router.cooldowns.cooling(cooldownId(group, deployment));
+    attempts.push({
+      ...last,
+      ms,
+      ...(cooling === null ? {} : { cooling_until: cooling.until }),
+    });
+  }
 }
 
 /** Replaces the estimated tokens in a deployment's usage of the minute by the real ones. */

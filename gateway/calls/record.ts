@@ -2,13 +2,20 @@ import type { LimitedEntity } from "../limits/limits.ts";
 import { limitedEntities } from "../ledger/payers.ts";
 import { cacheSavings } from "../pricing/cache-savings.ts";
 import { nanosFromCost } from "../pricing/money.ts";
-import { billOf, costOf, type Bill, type Usage } from "../pricing/prices.ts";
+import {
+  billOf,
+  costOf,
+  inDecimal,
+  type Bill,
+  type CostLine,
+  type Usage,
+} from "../pricing/prices.ts";
 import type { Intent, Outcome } from "../ledger/records.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
-import { isUnlogged, reportFinished } from "./finished.ts";
+import { reportFinished } from "./finished.ts";
 
 /** How a call ended. */
 export interface Ending {
@@ -83,25 +90,34 @@ export function costAt(
   return priceCard === null ? 0 : costOf(priceCard, usage);
 }
 
-const NOTHING_TO_PAY: Bill = { cost: 0, unpriced: [] };
+const NOTHING_TO_PAY: Bill = { cost: 0, lines: [], unpriced: [] };
 
-/** The row's metadata, with marks for what is not billed exactly. */
+/** What a call's spend is the sum of. */
+function costLinesOf({ lines }: Bill, estimated: number): readonly CostLine[] {
+  return estimated === 0
+    ? lines
+    : [...lines, ["failed_attempts", 1, estimated]];
+}
+
+/** The row's metadata, with marks for what is not billed exactly, and the deployments that were cooling down. */
 function metadataOf(
   { metadata, estimated, usage }: Ending,
   { cost, unpriced }: Bill,
   estimatedCost: number,
+  passedOver: readonly string[],
 ): Ending["metadata"] {
   const isEstimated =
     estimated === true ||
     estimatedCost > 0 ||
     (usage?.estimated === true && cost > 0);
-  if (unpriced.length === 0 && !isEstimated) {
+  if (unpriced.length === 0 && !isEstimated && passedOver.length === 0) {
     return metadata;
   }
   return {
     ...metadata,
     ...(unpriced.length === 0 ? {} : { unpriced_parts: unpriced }),
     ...(isEstimated ? { estimated: true } : {}),
+    ...(passedOver.length === 0 ? {} : { passed_over: passedOver }),
   };
 }
 
@@ -128,7 +144,7 @@ export async function journalOutcome(
       ? NOTHING_TO_PAY
       : billOf(deployment.priceCard, usage);
   const estimated = gateway.underWay.estimatedCost(call.id);
-  const spend = bill.cost + estimated;
+  const spend = inDecimal(bill.cost + estimated);
   const counted = usage ?? cached?.usage ?? null;
   const outcome: Outcome = {
     id: call.id,
@@ -156,7 +172,16 @@ export async function journalOutcome(
     cacheHit: cached !== null,
     cacheKey: call.cacheKey,
     responseId: ending.responseId?.slice(0, MAX_ID_CHARACTERS) ?? null,
-    metadata: metadataOf(ending, bill, estimated),
+    metadata: metadataOf(
+      ending,
+      bill,
+      estimated,
+      gateway.underWay.deploymentsPassedOver(call.id),
+    ),
+    ...(spend === 0 ? {} : { costLines: costLinesOf(bill, estimated) }),
+    ...(ending.waitedMs === null
+      ? {}
+      : { waitedMs: Math.round(ending.waitedMs) }),
     // Until the database is ready, drained calls count as those of a previous process, which are pending nowhere.
     charged:
       spend === 0 || !gateway.database.ready()
@@ -257,19 +282,20 @@ function failureStatusOf({ status, metadata }: Outcome): number | null {
   return Number(error?.error_code ?? 500);
 }
 
-/** Stores request and answer if `store_prompts` is on; `response` gives JSON and is called only then. */
+/** Stores request and answer if that is on for the call; `response` gives JSON and is called only then. */
 function storePrompt(
-  { config, prompts }: Pick<Gateway, "config" | "prompts">,
+  { prompts }: Pick<Gateway, "prompts">,
   call: Call,
   response: () => string | null,
 ): void {
-  if (!config.general.storePrompts || isUnlogged(config, call)) {
+  if (call.storedHeaders === null) {
     return;
   }
   const { messages, input, prompt, query } = (call.whole ?? call).body;
   prompts.record({
     requestId: call.id,
     startedAt: call.startedAt,
+    headers: call.storedHeaders,
     request: JSON.stringify(messages ?? input ?? prompt ?? query ?? null),
     response: response(),
   });

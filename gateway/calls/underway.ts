@@ -9,6 +9,7 @@ export class CallsUnderWay {
   readonly #progress = new Map<string, Progress>();
   readonly #answering = new Map<string, PricedDeployment>();
   readonly #estimatedCosts = new Map<string, number>();
+  readonly #passedOver = new Map<string, readonly string[]>();
   readonly #aborts = new Map<string, () => void>();
   /** Slots of local runners. */
   readonly #slots = new Map<string, readonly Slot[]>();
@@ -50,6 +51,15 @@ export class CallsUnderWay {
     return this.#estimatedCosts.get(callId) ?? 0;
   }
 
+  /** These deployments of the call's model were cooling down when its first one was chosen. */
+  passedOver(callId: string, deploymentIds: readonly string[]): void {
+    this.#passedOver.set(callId, deploymentIds);
+  }
+
+  deploymentsPassedOver(callId: string): readonly string[] {
+    return this.#passedOver.get(callId) ?? [];
+  }
+
   /** The outcome of the call is in the journal. */
   recorded(callId: string): void {
     this.#progress.set(callId, "recorded");
@@ -68,6 +78,7 @@ export class CallsUnderWay {
     this.#progress.delete(callId);
     this.#answering.delete(callId);
     this.#estimatedCosts.delete(callId);
+    this.#passedOver.delete(callId);
     this.#aborts.delete(callId);
   }
 

@@ -88,6 +88,11 @@ export class Cooldowns {
     }
   }
 
+  /** Whether a deployment may be cooling down. */
+  any(): boolean {
+    return this.#coolingDown.size > 0;
+  }
+
   cooling(id: string): Cooling | null {
     const found = this.#coolingDown.get(id);
     if (found === undefined) {
