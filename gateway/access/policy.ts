@@ -261,6 +261,9 @@ const POLICY = {
 
   "GET /spend/logs": READ_TEAM_KEYS,
   "GET /spend/logs/v2": READ_TEAM_KEYS,
+  "GET /spend/calls": READ_TEAM_KEYS,
+  "GET /spend/calls/:request_id": READ_TEAM_KEYS,
+  "GET /spend/calls/:request_id/prompt": READ_TEAM_KEYS,
   "GET /spend/keys": READ_ALL,
   "GET /spend/users": READ_ALL,
   "GET /spend/tags": READ_ALL,
@@ -308,6 +311,9 @@ const PERMITTED_WITH: ReadonlyMap<string, string> = new Map([
   ["/v2/key/info", "/key/info"],
   ["/key/usage", "/key/info"],
   ["/spend/logs/v2", "/spend/logs"],
+  ["/spend/calls", "/spend/logs"],
+  ["/spend/calls/:request_id", "/spend/logs"],
+  ["/spend/calls/:request_id/prompt", "/spend/logs"],
   ["/team/daily/activity/aggregated", "/team/daily/activity"],
   ["/team/key/bulk_update", "/key/update"],
 ]);

@@ -4,6 +4,7 @@ import {
   type AdminFixture,
 } from "../../test/servers/admin.ts";
 import { ADMIN_ROUTES } from "../admin/routes.ts";
+import { query } from "../database/pool.ts";
 import { hashKey } from "./keys.ts";
 import { ruleOf, type RouteName } from "./policy.ts";
 import { ROLES, type Role } from "./roles.ts";
@@ -60,7 +61,13 @@ beforeAll(async () => {
     team_id: `${MARK}-team`,
     organization_id: `${MARK}-org`,
     model_group: MARK,
+    request_id: `${MARK}-call`,
   });
+  await query(
+    fixture.pool,
+    "INSERT INTO prompts (request_id, started_at, request) VALUES ($1, now(), '\"secret\"')",
+    [`${MARK}-call`],
+  );
   for (const role of Object.keys(ROLES)) {
     const made = await fixture.post("/user/new", {
       user_id: role,
@@ -105,6 +112,8 @@ const STRANGE: Partial<Record<RouteName, () => Params>> = {
   "POST /key/:key/regenerate": () => ({}),
   "POST /key/:key/reset_spend": () => ({ reset_to: 0 }),
   "POST /user/new": () => ({ organizations: [`${MARK}-org`] }),
+  "GET /spend/calls/:request_id": () => ({}),
+  "GET /spend/calls/:request_id/prompt": () => ({}),
   "GET /user/info": () => ({ ...user }),
   "GET /v2/user/info": () => ({ ...user }),
   "POST /user/update": () => ({ ...user, user_alias: "x" }),
@@ -191,6 +200,13 @@ const LISTS: Partial<Record<RouteName, () => readonly Params[]>> = {
       end_date: "2100-01-01",
       ...params,
     })),
+  "GET /spend/calls": () => [
+    {},
+    { user: MARK },
+    { key: strangeKey },
+    { key: MARK },
+    { team: MARK, min_spend: "0.2" },
+  ],
   "GET /refusals": () => [{}, { api_key: strangeKey }],
   "GET /model/info": () => [{}, { model_id: strangeModel }],
   "GET /v2/model/info": () => [{}, { modelId: strangeModel }],
@@ -221,7 +237,8 @@ async function ask(name: RouteName, who: string, given: Params) {
     .replace(":key", strangeKey)
     .replace(":model_id", strangeModel)
     .replace(":team_id", team.team_id)
-    .replace(":user_id", MARK);
+    .replace(":user_id", MARK)
+    .replace(":request_id", `${MARK}-call`);
   if (method !== "GET") {
     return fixture.request(method, path, given, keys.get(who));
   }

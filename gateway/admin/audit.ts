@@ -1,5 +1,6 @@
 import {
   DatabaseUnavailable,
+  query,
   type Client,
   type Pool,
 } from "../database/pool.ts";
@@ -15,7 +16,8 @@ export type AuditAction =
   | "rotated"
   | "spend_set"
   | "reloaded"
-  | "flushed";
+  | "flushed"
+  | "viewed";
 
 /** Adds an entry to the audit log, in the transaction of the change. */
 export async function audit(
@@ -35,6 +37,23 @@ export async function audit(
     before,
     after,
   });
+}
+
+/** Adds entries about objects that were shown, in one statement. */
+export async function auditViews(
+  client: Client | Pool,
+  actor: string,
+  objectType: string,
+  objectIds: readonly string[],
+): Promise<void> {
+  if (objectIds.length > 0) {
+    await query(
+      client,
+      `INSERT INTO audit_log (actor, action, object_type, object_id)
+         SELECT $1, 'viewed', $2, id FROM unnest($3::text[]) AS id`,
+      [actor, objectType, objectIds],
+    );
+  }
 }
 
 /** Adds an entry about a change outside the database. The change is already done, so it is logged while the database is unavailable. */

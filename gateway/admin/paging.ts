@@ -14,12 +14,14 @@ export interface Conditions {
   bind(value: unknown): string;
   /** `WHERE …`, or nothing. */
   where(): string;
+  /** Whether a row meets all of them. */
+  all(): string;
   readonly values: readonly unknown[];
 }
 
-export function conditions(): Conditions {
+/** `values`: those that other parts of the same statement bind. */
+export function conditions(values: unknown[] = []): Conditions {
   const texts: string[] = [];
-  const values: unknown[] = [];
   const bind = (value: unknown) => `$${values.push(value)}`;
   return {
     bind,
@@ -30,6 +32,10 @@ export function conditions(): Conditions {
       );
     },
     where: () => (texts.length === 0 ? "" : `WHERE ${texts.join(" AND ")}`),
+    all: () =>
+      texts.length === 0
+        ? "true"
+        : texts.map((one) => `(${one})`).join(" AND "),
   };
 }
 

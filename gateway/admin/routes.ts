@@ -19,6 +19,7 @@ import { ACTIVITY } from "./spend/activity.ts";
 import { CHECKS } from "./spend/check.ts";
 import { GLOBAL_ACTIVITY } from "./spend/global-activity.ts";
 import { GLOBAL_SPEND } from "./spend/global-spend.ts";
+import { CALLS } from "./spend/calls.ts";
 import { LOGS } from "./spend/logs.ts";
 import { OWN_USAGE } from "./spend/own-usage.ts";
 import { REFUSALS } from "./spend/refusals.ts";
@@ -54,6 +55,7 @@ export const ADMIN_ROUTES: readonly Route[] = [
   ...CREDENTIALS,
   ...ACCESS_GROUPS,
   ...MODEL_ACCESS_GROUPS,
+  ...CALLS,
   ...LOGS,
   ...REFUSALS,
   ...OWN_USAGE,

@@ -3,8 +3,10 @@ import type { Attempt } from "../../calls/attempt.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Admin } from "../admin-route.ts";
+import { auditViews } from "../audit.ts";
 import type { Conditions } from "../paging.ts";
 import { KEY_NOW, RENAMED } from "./former-keys.ts";
+import { withTexts } from "./prompt-views.ts";
 
 /** Which rows of the ledger are read, and in which order. The texts come from code, never from input. */
 export interface LogSelection {
@@ -24,7 +26,7 @@ export function readLog(
   return readRows(admin, selection, "", "");
 }
 
-/** The same with the prompts and answers that are stored. */
+/** The same with the prompts and answers that are stored; the audit log records the views. */
 export async function readLogWithPrompts(
   admin: Admin,
   selection: LogSelection,
@@ -35,11 +37,31 @@ export async function readLogWithPrompts(
     ", p.request AS messages, p.response",
     "LEFT JOIN prompts p ON p.request_id = l.request_id",
   );
-  return rows.map((row) => ({
-    ...row,
-    messages: parsed(row["messages"]),
-    response: parsed(row["response"]),
-  }));
+  await auditViews(
+    admin.pool,
+    admin.actor.name,
+    "prompt",
+    rows.flatMap(({ messages, request_id: id }) =>
+      messages === null ? [] : [String(id)],
+    ),
+  );
+  return rows.map(withTexts);
+}
+
+/** The one row that the filter leaves, with what the page of a call shows besides; null: there is none. */
+export async function readCall(
+  admin: Admin,
+  filter: Conditions,
+): Promise<Row | null> {
+  const [row = null] = await readRows(
+    admin,
+    { filter, order: "l.started_at DESC", limit: 1, offset: 0 },
+    `, l.waited_ms, trim_scale(l.spend)::text AS exact_spend, EXISTS (SELECT FROM prompts p WHERE p.request_id = l.request_id) AS prompt_is_stored,
+      (SELECT coalesce(u.user_alias, u.user_email) FROM users u WHERE u.user_id = l.user_id) AS user_alias,
+      (SELECT t.team_alias FROM teams t WHERE t.team_id = l.team_id) AS team_alias`,
+    "",
+  );
+  return row;
 }
 
 async function readRows(
@@ -105,16 +127,4 @@ function withoutAddresses({ gateway }: Admin, metadata: Metadata): Metadata {
           })),
         }),
   };
-}
-
-/** Parsed JSON, or the text where it was cut because of its length. */
-function parsed(text: unknown): unknown {
-  if (typeof text !== "string") {
-    return null;
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -181,6 +181,7 @@ test("calls answer as documented, and spend with them", async () => {
     key_alias: "spending",
     soft_budget: 0.0000001,
     tags: ["blue"],
+    store_prompts: true,
   });
   const prompt = [{ role: "user", content: "hello" }];
   await post("/v1/chat/completions", { model: "mock", messages: prompt }, key);
@@ -223,7 +224,15 @@ test("calls answer as documented, and spend with them", async () => {
   }
   await testbed.gateway.running.gateway.ledger.flush();
   await testbed.gateway.running.gateway.refusals.flush();
+  await testbed.gateway.running.gateway.prompts.flush();
 
+  const { data } = await get("/spend/calls?with_names=true&tag=blue");
+  for (const { request_id: id } of data as unknown as readonly Json[]) {
+    await get(`/spend/calls/${String(id)}`);
+  }
+  await get(
+    `/spend/calls/${String((data as unknown as readonly Json[]).at(-1)?.["request_id"])}/prompt`,
+  );
   await get("/me/usage", key);
   await get("/me/usage");
   await get("/refusals");

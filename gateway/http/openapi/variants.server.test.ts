@@ -95,6 +95,7 @@ async function createCalls(): Promise<typeof there> {
     end_user: "anna",
     end_user_id: "anna",
     end_user_ids: "anna",
+    error: "no",
     error_code: "400",
     error_message: "no",
     entity: `key:${String(made["token"])}`,
@@ -117,6 +118,7 @@ async function createCalls(): Promise<typeof there> {
     organization_alias: "The Org",
     organization_id: "o1",
     organization_ids: "o1",
+    provider: "openai",
     request_id: called.headers.get("x-hearth-call-id"),
     response_id: responseId,
     role: "internal_user",
@@ -132,6 +134,7 @@ async function createCalls(): Promise<typeof there> {
     team_id: "t1",
     team_ids: "t1",
     type: "invalid_request_error",
+    user: "anna",
     user_email: "anna",
     user_id: "anna",
     user_ids: "anna",
@@ -146,8 +149,8 @@ const REQUIRED_TOGETHER: Readonly<Record<string, readonly string[]>> = {
   "/spend/logs/ui": ["request_id", "page_size"],
 };
 
-/** Values that only an answer before has: admin/spend/log-pages.server.test.ts, responses/stored.server.test.ts. */
-const FROM_ANSWERS = new Set(["cursor", "after"]);
+/** Values that only an answer before has: admin/spend/calls.server.test.ts, admin/spend/log-pages.server.test.ts, responses/stored.server.test.ts. */
+const FROM_ANSWERS = new Set(["cursor", "after", "older", "newer"]);
 
 /** All values of a choice and a flag, the bounds of a number, or an existing value. */
 function valuesOf({ name, schema }: Parameter): readonly unknown[] {
