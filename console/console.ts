@@ -17,6 +17,7 @@ import { registerReportRoutes } from "./http/report-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
 import { registerAlertsPage } from "./pages/alerts/alerts-page.ts";
 import { registerBackupsPage } from "./pages/backups/backups-page.ts";
+import { registerCallPage } from "./pages/calls/call-page.ts";
 import { registerCallsPage } from "./pages/calls/calls-page.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
@@ -135,6 +136,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
   registerNounPages(api, gateway);
   registerSpendPage(api, { env, timeZone });
   registerCallsPage(api, gateway);
+  registerCallPage(api, gateway);
   const { vaults } = supervision;
   registerSearchPage(api, {
     api: gateway.api,

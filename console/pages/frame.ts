@@ -35,6 +35,7 @@ export const FURTHER_PAGE_LINKS: readonly (PageLink & {
   /** Path of the page in the navigation. */
   readonly under: string;
 })[] = [
+  { path: "/spend/calls", name: "Calls", key: "c", under: "/spend" },
   { path: "/users", name: "Users", key: "u", under: "/keys" },
   { path: "/teams", name: "Teams", key: "t", under: "/keys" },
 ];

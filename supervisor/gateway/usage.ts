@@ -84,7 +84,7 @@ const call = z.looseObject({
 export const calls = z.array(call);
 
 /** A call in a page of the ledger. */
-const loggedCall = call.extend({
+export const loggedCall = call.extend({
   request_id: z.string(),
   /** From the request to the end of the answer. */
   request_duration_ms: z.number(),

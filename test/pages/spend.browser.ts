@@ -227,11 +227,12 @@ test("by keyboard alone: choose days, sort and filter rows, compare keys", async
   await page.getByRole("heading", { name: /7 days since/ }).waitFor();
   await page.getByRole("link", { name: "Key", exact: true }).press("Enter");
   await page.getByRole("heading", { name: "By key" }).waitFor();
-  await page.getByRole("link", { name: "Calls" }).press("Enter");
+  const calls = page.locator("thead").getByRole("link", { name: "Calls" });
+  await calls.press("Enter");
   await page
     .locator('th[aria-sort="descending"]', { hasText: "Calls" })
     .waitFor();
-  await page.getByRole("link", { name: "Calls" }).press("Enter");
+  await calls.press("Enter");
   await page
     .locator('th[aria-sort="ascending"]', { hasText: "Calls" })
     .waitFor();

@@ -2,15 +2,18 @@ import type { Look } from "../../../core/shapes.ts";
 import {
   grouped,
   latency,
-  moment,
+  momentWithSeconds,
   money,
   readable,
 } from "../../../core/words.ts";
 import type { Call } from "../../../supervisor/gateway/usage.ts";
+import { callHref } from "./call-choice.ts";
 
 /** A call as templates/calls-table.eta shows it. */
 export interface CallRow {
   readonly at: string;
+  /** Its page. */
+  readonly href: string;
   readonly model: string;
   readonly look: Look;
   readonly word: string;
@@ -24,11 +27,12 @@ export interface CallRow {
 export function viewCall(call: Call, timeZone: string): CallRow {
   const isCall = call.payer === null;
   return {
-    at: moment(Date.parse(call.endTime), timeZone),
+    at: momentWithSeconds(Date.parse(call.endTime), timeZone),
+    href: callHref(call.request_id),
     model: isCall
-      ? (call.model_group ?? "unknown")
+      ? readable(call.model_group ?? "unknown")
       : "manual correction or import",
-    error: readable(call.metadata.error_information?.error_message ?? ""),
+    error: shortened(call.metadata.error_information?.error_message ?? ""),
     latency: isCall ? latency(call.request_duration_ms) : "",
     tokens: grouped(call.total_tokens),
     spend: money(call.spend),
@@ -36,7 +40,21 @@ export function viewCall(call: Call, timeZone: string): CallRow {
   };
 }
 
-function resultOf({ status, cache_hit: hit }: Call): {
+/** Of an error; all of it is on the call's page. */
+const MAX_CHARACTERS = 160;
+
+function shortened(error: string): string {
+  const text = readable(error);
+  return text.length <= MAX_CHARACTERS
+    ? text
+    : `${text.slice(0, MAX_CHARACTERS)}…`;
+}
+
+/** What became of a call. */
+export function resultOf({
+  status,
+  cache_hit: hit,
+}: Pick<Call, "status" | "cache_hit">): {
   readonly look: Look;
   readonly word: string;
 } {

@@ -1,177 +1,203 @@
-import { z } from "zod";
 import type { Look } from "../../../core/shapes.ts";
-import { grouped, readable } from "../../../core/words.ts";
-import type { Call, CallPage } from "../../../supervisor/gateway/usage.ts";
-import { withQuery } from "../nouns/noun-address.ts";
+import { grouped, moment, readable } from "../../../core/words.ts";
+import type { Call } from "../../../supervisor/gateway/usage.ts";
+import type { CallList } from "../../../supervisor/gateway/calls.ts";
+import { withTyped, type Field } from "../field.ts";
 import { KEYS_PATH } from "../nouns/noun-context.ts";
+import {
+  callsHref,
+  FILTERS,
+  STATUSES,
+  type CallChoice,
+  type Filter,
+} from "./call-choice.ts";
 import { viewCall } from "./call-rows.ts";
 
-export const CALLS_PATH = "/spend/calls";
-
-export const STATUSES = ["failure", "interrupted", "success"] as const;
-
-/** Whose calls a page lists; empty texts select all. Days in the operator's time zone. */
-export interface CallChoice {
-  readonly status: "" | (typeof STATUSES)[number];
-  /** A hash. */
-  readonly key: string;
-  readonly user: string;
-  readonly team: string;
-  readonly model: string;
-  readonly from: string;
-  readonly until: string;
-  /** The page starts after this call, the last one of the page before: a call id. */
-  readonly older: string;
-  /** Instead, it ends before this one. */
-  readonly newer: string;
-}
-
-const text = z.string().max(300).catch("");
-const day = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\d$/)
-  .catch("");
-const querySchema = z.object({
-  status: z.enum(["", ...STATUSES]).catch(""),
-  key: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/)
-    .catch(""),
-  user: text,
-  team: text,
-  model: text,
-  from: day,
-  until: day,
-  older: text,
-  newer: text,
-});
-
-/** Invalid parameters take their defaults. */
-export function readCallChoice(query: unknown): CallChoice {
-  return querySchema.parse(query);
-}
-
-/** The address of the calls of a choice. */
-export function callsHref(choice: Partial<CallChoice>): string {
-  return withQuery(
-    CALLS_PATH,
-    Object.fromEntries(
-      Object.entries(choice).filter(([, value]) => value !== ""),
-    ),
-  );
-}
-
-export const CALLS_ON_PAGE = 50;
-/** The ledger is asked for a period: before the first call, and after the last. */
-export const EVER = { from: "2000-01-01", until: "2100-01-01" } as const;
-
-/**
- * The gateway's query of a choice. Pages continue from a call instead of skipping those before, which would take longer from
- * page to page; newer calls come oldest first.
- */
-export function ledgerQuery(choice: CallChoice): string {
-  const { status, key, user, team, model, from, until, older, newer } = choice;
-  const named = {
-    status_filter: status,
-    api_key: key,
-    user_id: user,
-    team_id: team,
-    model_group: model,
-    cursor: older || newer,
-    sort_order: older === "" && newer !== "" ? "asc" : "",
-  };
-  return withQuery("/spend/logs/v2", {
-    ...Object.fromEntries(
-      Object.entries(named).filter(([, value]) => value !== ""),
-    ),
-    start_date: from || EVER.from,
-    end_date: until || EVER.until,
-    page_size: String(CALLS_ON_PAGE),
-  });
-}
-
-const CALLS: Readonly<Record<CallChoice["status"], string>> = {
+const CALLS: Readonly<Record<string, string>> = {
   "": "call",
   success: "answered call",
   failure: "failed call",
   interrupted: "interrupted call",
 };
 
-/** A page of calls, newest first. `names` are those of the key, user and team of the choice. */
+/** Names of what the choice has by id, where they are known. */
+export type ChosenNames = Readonly<Partial<Record<Filter, string>>>;
+
+/** A page of calls, newest first. */
 export function viewCalls(
   choice: CallChoice,
-  page: CallPage,
-  names: readonly string[],
+  page: CallList,
+  names: ChosenNames,
   timeZone: string,
 ) {
-  const { total, total_is_capped: isCapped } = page;
+  const { data, older, newer, searched_back_to: searched } = page;
   const hrefOf = (changed: Partial<CallChoice>) =>
     callsHref({ ...choice, older: "", newer: "", ...changed });
-  const { calls, hasNewer, hasOlder } = inOrder(choice, page);
   return {
-    ...headingOf(choice, total, isCapped),
-    subline: [
-      ...names,
-      ...(choice.model === "" ? [] : [`model ${readable(choice.model)}`]),
-      periodWords(choice),
-    ].join(" · "),
-    statuses: (["", ...STATUSES] as const).map((status) => ({
-      name: status === "" ? "all" : CALLS[status].replace(" call", ""),
-      href: hrefOf({ status }),
-      current: status === choice.status,
-    })),
-    calls: calls.map((call) => ({
+    ...headingOf(choice, page, timeZone),
+    ...viewControls(choice, names, page),
+    calls: data.map((call) => ({
       ...viewCall(call, timeZone),
       key: keyOf(call),
     })),
-    newer: hasNewer ? hrefOf({ newer: calls[0]?.request_id ?? "" }) : null,
-    older: hasOlder ? hrefOf({ older: calls.at(-1)?.request_id ?? "" }) : null,
+    isEmpty: data.length === 0,
+    isFiltered: isFiltered(choice),
+    searched:
+      searched === null
+        ? null
+        : `Searched back to ${moment(Date.parse(searched), timeZone)}. A search reads only part of the ledger at a time, so that every page is quick.`,
+    newer: newer === null ? null : hrefOf({ newer }),
+    older: older === null ? null : hrefOf({ older }),
+    olderLabel: searched === null ? "Older calls" : "Search further back",
   };
 }
 
-/** The calls of a page, newest first, and whether there are others before and after them. */
-function inOrder(
-  { older, newer }: CallChoice,
-  { data, next_cursor: next }: CallPage,
+/** What is shown above the calls, also without any. `mistakes`: what is wrong, by filter. */
+export function viewControls(
+  choice: CallChoice,
+  names: ChosenNames,
+  { models, providers }: Pick<CallList, "models" | "providers">,
+  mistakes: Readonly<Record<string, string>> = {},
 ) {
-  return older === "" && newer !== ""
-    ? { calls: data.toReversed(), hasNewer: next !== null, hasOlder: true }
-    : { calls: data, hasNewer: older !== "", hasOlder: next !== null };
+  const hrefOf = (changed: Partial<CallChoice>) =>
+    callsHref({ ...choice, older: "", newer: "", ...changed });
+  return {
+    status: choice.status,
+    statuses: ["", ...STATUSES].map((status) => ({
+      name: status === "" ? "all" : (CALLS[status]?.replace(" call", "") ?? ""),
+      href: hrefOf({ status }),
+      current: status === choice.status,
+    })),
+    statusMistake: mistakes["status"] ?? null,
+    fields: withTyped(fieldsOf(models, providers), { ...choice }, mistakes),
+    isOpen: Object.keys(mistakes).length > 0,
+    chosen: FILTERS.flatMap((filter) =>
+      choice[filter] === ""
+        ? []
+        : [
+            {
+              words: wordsOf(filter, names[filter] ?? choice[filter]),
+              without: hrefOf({ [filter]: "" }),
+            },
+          ],
+    ),
+    clear: callsHref({ status: choice.status }),
+  };
+}
+
+function fieldsOf(
+  models: readonly string[],
+  providers: readonly string[],
+): readonly Field[] {
+  const text = { kind: "text" } as const;
+  return [
+    { name: "key", label: "Key", note: "Name.", ...text },
+    { name: "user", label: "User", note: "Name, ID or email.", ...text },
+    { name: "team", label: "Team", note: "Name or ID.", ...text },
+    { name: "model", label: "Model", ...text, among: models },
+    { name: "provider", label: "Provider", ...text, among: providers },
+    { name: "tag", label: "Tag", ...text },
+    {
+      name: "cost",
+      label: "Cost at least",
+      note: "In dollars, such as 0.05.",
+      ...text,
+    },
+    {
+      name: "latency",
+      label: "Latency at least",
+      note: "In seconds, such as 2.5.",
+      ...text,
+    },
+    { name: "error", label: "Error contains", ...text },
+    { name: "from", label: "From", kind: "day" },
+    { name: "until", label: "To", kind: "day" },
+  ];
+}
+
+/** The label of a filter in an error, and in words. */
+export const FILTER_LABELS: Readonly<Record<Filter | "status", string>> = {
+  status: "Status",
+  ...(Object.fromEntries(
+    fieldsOf([], []).map(({ name, label }) => [name, label]),
+  ) as Record<Filter, string>),
+};
+
+function wordsOf(filter: Filter, value: string): string {
+  const shown = readable(value);
+  switch (filter) {
+    case "cost":
+      return `at least $ ${shown}`;
+    case "latency":
+      return `at least ${shown} s`;
+    case "error":
+      return `error contains “${shown}”`;
+    case "until":
+      return `to ${shown}`;
+    case "key":
+    case "user":
+    case "team":
+    case "model":
+    case "provider":
+    case "tag":
+    case "from":
+      return `${filter} ${shown}`;
+  }
+}
+
+function isFiltered(choice: CallChoice): boolean {
+  return (
+    choice.status !== "" || FILTERS.some((filter) => choice[filter] !== "")
+  );
 }
 
 function headingOf(
-  { status }: CallChoice,
-  total: number,
-  isCapped: boolean,
+  choice: CallChoice,
+  page: CallList,
+  timeZone: string,
 ): { readonly title: string; readonly look: Look } {
-  const calls = CALLS[status];
-  if (total === 0) {
-    return { title: `No ${calls}s.`, look: "none" };
+  const { status } = choice;
+  const calls = CALLS[status] ?? "call";
+  const shown = page.data.length;
+  const look: Look =
+    shown === 0
+      ? "none"
+      : status === "" || status === "success"
+        ? "ok"
+        : "warn";
+  if (choice.older !== "" || choice.newer !== "") {
+    return {
+      title: shown === 0 ? `No ${calls}s on this page.` : `Earlier ${calls}s.`,
+      look,
+    };
+  }
+  const { total, total_is_capped: isCapped, searched_back_to: searched } = page;
+  if (total !== null) {
+    return {
+      title: `${isCapped ? "More than " : ""}${counted(total, calls)}.`,
+      look,
+    };
   }
   return {
-    title: `${isCapped ? "More than " : ""}${grouped(total)} ${calls}${total === 1 ? "" : "s"}.`,
-    look: status === "" || status === "success" ? "ok" : "warn",
+    title:
+      searched === null
+        ? `More than ${counted(shown, calls)}.`
+        : `${counted(shown, calls)} since ${moment(Date.parse(searched), timeZone)}.`,
+    look,
   };
 }
 
-function periodWords({ from, until }: CallChoice): string {
-  if (from === "" && until === "") {
-    return "all time";
-  }
-  if (from === until) {
-    return from;
-  }
-  return [
-    ...(from === "" ? [] : [`from ${from}`]),
-    ...(until === "" ? [] : [`to ${until}`]),
-  ].join(" ");
+function counted(count: number, calls: string): string {
+  const number = count === 0 ? "No" : grouped(count);
+  return `${number} ${calls}${count === 1 ? "" : "s"}`;
 }
 
-function keyOf({ api_key: token, metadata }: Call) {
+function keyOf({ api_key: token, metadata, payer }: Call) {
   const alias = metadata.user_api_key_alias;
   const isKey = token !== null && /^[0-9a-f]{64}$/.test(token);
+  const unnamed = payer === null ? "master key" : "";
   return {
-    name: readable(alias ?? (isKey ? `${token.slice(0, 8)}…` : "master key")),
+    name: readable(alias ?? (isKey ? `${token.slice(0, 8)}…` : unnamed)),
     href: isKey && alias !== null ? `${KEYS_PATH}/${token}` : null,
   };
 }

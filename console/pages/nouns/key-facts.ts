@@ -8,7 +8,6 @@ import {
   type KeyUsage,
   type Refusals,
 } from "../../../supervisor/gateway/usage.ts";
-import { EVER } from "../calls/calls-view.ts";
 
 /** The use of a key, as the gateway answers it. */
 export interface KeyUse {
@@ -28,6 +27,8 @@ export interface KeyFacts extends KeyUse {
   readonly now: number;
 }
 
+/** The ledger is asked for a period: before the first call, and after the last. */
+const EVER = { from: "2000-01-01", until: "2100-01-01" } as const;
 /** Enough for a 95th percentile. */
 const READ_CALLS = 100;
 /** Enough to find the latest message of each reason. */

@@ -57,6 +57,17 @@ export const KEY_FIELDS: readonly NounField[] = [
     choices: lifetimesOf,
     body: (duration) => (duration === "never" ? null : duration),
   },
+  {
+    name: "store_prompts",
+    label: "Prompts and answers",
+    note: "Stored ones have no API keys, and the audit log records each view.",
+    type: "choice",
+    choices: () => [
+      ["false", "As configured; not stored by default"],
+      ["true", "Store those of this key"],
+    ],
+    body: (typed) => typed === "true",
+  },
   ...LIMIT_FIELDS,
 ];
 

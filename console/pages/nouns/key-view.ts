@@ -3,11 +3,12 @@ import { MASTER_USER, ownerNames } from "../../../supervisor/gateway/owners.ts";
 import type { KeyUsage, Refusals } from "../../../supervisor/gateway/usage.ts";
 import { drawColumns } from "../../../core/charts.ts";
 import { latencyOf, viewCall } from "../calls/call-rows.ts";
-import { callsHref } from "../calls/calls-view.ts";
+import { callsHref, type CallChoice } from "../calls/call-choice.ts";
 import { isNearlyUsed, viewBudget } from "./budget.ts";
 import type { Look } from "../../../core/shapes.ts";
 import {
   ago,
+  dayIn,
   grouped,
   moment,
   money,
@@ -38,10 +39,10 @@ export function viewKey(facts: KeyFacts) {
       pending: status === "pending",
     })),
     shownModels: SHOWN_MODELS,
-    ...viewSpend(usage),
+    ...viewSpend(facts),
     figures: viewFigures(facts),
     refused: refusalsSentence(refusals),
-    refusals: viewRefusals(refusals, timeZone),
+    refusals: viewRefusals(facts),
     calls: facts.calls
       .slice(0, SHOWN_CALLS)
       .map((call) => viewCall(call, timeZone)),
@@ -56,7 +57,15 @@ function viewFigures({ key, usage, refusals, calls }: KeyFacts) {
   const [all, failed] = [sum("api_requests"), sum("failed_requests")];
   const latency = latencyOf(calls);
   return [
-    { name: "Calls", value: grouped(all), note: "last 30 days", href: null },
+    {
+      name: "Calls",
+      value: grouped(all),
+      note: "last 30 days",
+      href:
+        all === 0
+          ? null
+          : callsHref({ key: key.token, from: usage.start_date }),
+    },
     {
       name: "Failed",
       value: grouped(failed),
@@ -92,10 +101,17 @@ function viewFigures({ key, usage, refusals, calls }: KeyFacts) {
 }
 
 /** A row for each reason, with its latest rejection, the most frequent first. */
-function viewRefusals({ counts, refusals }: Refusals, timeZone: string) {
+function viewRefusals({
+  key,
+  refusals: { counts, refusals },
+  timeZone,
+}: KeyFacts) {
   return counts.map(({ type, count, last_at }) => {
     const latest = refusals.find((each) => each.type === type);
+    const day = dayIn(timeZone, Date.parse(last_at));
     return {
+      // Rejected calls are not in the ledger: those of the key around them are.
+      calls: callsHref({ key: key.token, from: day, until: day }),
       why: type.replaceAll("_", " "),
       count: grouped(count),
       at: moment(Date.parse(last_at), timeZone),
@@ -182,14 +198,32 @@ function viewLimits({ key, usage }: KeyFacts) {
   }));
 }
 
-function viewSpend(usage: KeyUsage) {
+function viewSpend({ key, usage }: KeyFacts) {
+  const of = (choice: Partial<CallChoice>) =>
+    callsHref({ key: key.token, ...choice });
   return {
     chart: drawSpend(usage),
     days: usage.by_day
       .filter(({ spend }) => spend > 0)
-      .map(({ date, spend }) => ({ day: date, spend: money(spend) })),
+      .map(({ date, spend }) => ({
+        day: date,
+        spend: money(spend),
+        href: of({ from: date, until: date }),
+      })),
     byModel: usage.by_model.map((each) => ({
-      model: each.model === "" ? "unknown" : each.model,
+      model: each.model === "" ? "unknown" : readable(each.model),
+      href:
+        each.model === ""
+          ? null
+          : of({ model: each.model, from: usage.start_date }),
+      failedHref:
+        each.model === ""
+          ? null
+          : of({
+              model: each.model,
+              status: "failure",
+              from: usage.start_date,
+            }),
       calls: grouped(each.api_requests),
       failed: each.failed_requests === 0 ? "" : grouped(each.failed_requests),
       tokens: grouped(each.total_tokens),

@@ -40,6 +40,16 @@ function start() {
   };
 }
 
+test("stored prompts are not remembered: each view is recorded", async () => {
+  const { api, gateway } = start();
+  const path = "/spend/calls/call-1/prompt";
+  expect(await api.ask("GET", path)).toBe(1);
+  gateway.error = silent();
+  await expect(recall(() => api.ask("GET", path))).rejects.toThrow(
+    "was not opened before",
+  );
+});
+
 const silent = () => new Unanswered("http://gateway", "no answer in time");
 
 test("what is known is shown with its age and a link; what is not known is an error", async () => {

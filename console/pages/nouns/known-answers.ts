@@ -34,6 +34,9 @@ interface Recollection {
 /** Lists of 25 rows, one for each address that was opened lately. */
 const MAX_KNOWN = 50;
 
+/** Stored prompts: the gateway records each view, so each one asks it. */
+const SHOWN_ONCE = /^\/spend\/calls\/[^/]+\/prompt$/;
+
 const recollections = new AsyncLocalStorage<Recollection>();
 
 /** Runs `act` with the gateway's latest answers instead of new ones; an {@link Unanswered} if one of them is missing. */
@@ -60,7 +63,7 @@ export function rememberAnswers(options: KnownAnswersOptions): AdminApi {
         const asked = isSilent && method === "GET" ? hasty : api;
         const answer = await asked.ask(method, path, body);
         isSilent = false;
-        if (method === "GET") {
+        if (method === "GET" && !SHOWN_ONCE.test(path)) {
           known.delete(path);
           known.set(path, { at: now(), answer });
           dropOldest(known);

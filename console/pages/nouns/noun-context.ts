@@ -89,12 +89,13 @@ export function openNounContext(
   };
 }
 
-/** Answers with the page of `act`, or with an error page where the gateway rejects the request or is unavailable. */
+/** Answers with the page of `act`, or with an error page where the gateway rejects the request or is unavailable (`away`). */
 export async function showingFailures(
   request: FastifyRequest,
   reply: FastifyReply,
   back: string,
   act: () => Promise<FastifyReply>,
+  away = { title: "Keys are unavailable.", current: KEYS_PATH },
 ): Promise<FastifyReply> {
   try {
     return await act();
@@ -120,12 +121,7 @@ export async function showingFailures(
     return showPage(
       request,
       reply,
-      {
-        title: "Keys are unavailable.",
-        look: "warn",
-        current: KEYS_PATH,
-        status: 502,
-      },
+      { ...away, look: "warn", status: 502 },
       "message",
       {
         sentences: error.sentences,

@@ -8,6 +8,7 @@ import {
 } from "../../../supervisor/gateway/rows.ts";
 import { redirectWithMessage } from "../../http/show-page.ts";
 import { grouped } from "../../../core/words.ts";
+import { callsHref } from "../calls/call-choice.ts";
 import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
 import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
 import { gatewayQuery } from "./list-view.ts";
@@ -170,6 +171,7 @@ async function viewTeam(context: NounContext, team: Team, query: unknown) {
       : spendHeading(title, budget, row),
     look: stateOfBudget(row).look,
     id,
+    calls: callsHref({ team: id }),
     budget,
     limits: limitFigures(row),
     keys: await readOwnedKeys(context, "team", id),

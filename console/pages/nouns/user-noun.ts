@@ -12,6 +12,7 @@ import {
 } from "../../../supervisor/gateway/rows.ts";
 import { redirectWithMessage } from "../../http/show-page.ts";
 import { grouped, readable } from "../../../core/words.ts";
+import { callsHref } from "../calls/call-choice.ts";
 import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
 import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
 import { gatewayQuery } from "./list-view.ts";
@@ -175,6 +176,7 @@ async function viewUser(
   return {
     title: spendHeading(title, budget, row),
     isMaster: id === MASTER_USER,
+    calls: callsHref({ user: id }),
     look: stateOfBudget(row).look,
     budget,
     keys: await readOwnedKeys(context, "user", id),

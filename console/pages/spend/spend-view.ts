@@ -30,7 +30,7 @@ import type { Sums } from "../../../supervisor/reports/sums.ts";
 import { drawColumns, drawLines } from "../../../core/charts.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped, moment, money } from "../../../core/words.ts";
-import { allFailedCalls, failedCallsOf } from "./failed-calls.ts";
+import { callsBehind, callsOfRow } from "./calls-behind.ts";
 import {
   DIMENSIONS,
   fieldsOf,
@@ -141,10 +141,7 @@ export function viewSpend(facts: SpendFacts) {
     figures: figuresOf({ totals, previous, forecast, change, period }).map(
       (figure) => ({
         ...figure,
-        href:
-          figure.name === "Failed"
-            ? allFailedCalls(period, totals.failed)
-            : null,
+        href: hrefOfFigure(figure.name, facts),
       }),
     ),
     charts: empty
@@ -163,6 +160,23 @@ export function viewSpend(facts: SpendFacts) {
       at: moment(Date.parse(at), timeZone),
     })),
   };
+}
+
+/** The figures above the charts that calls are behind. */
+const FIGURES = {
+  Spend: "spend",
+  Calls: "requests",
+  Failed: "failed",
+} as const;
+
+function hrefOfFigure(
+  name: string,
+  { period, totals }: Pick<SpendFacts, "period" | "totals">,
+): string | null {
+  const column = Object.hasOwn(FIGURES, name)
+    ? FIGURES[name as keyof typeof FIGURES]
+    : null;
+  return column === null ? null : callsBehind(column, period, totals[column]);
 }
 
 /** A line for each selected row. */
@@ -232,10 +246,7 @@ function viewTable({ choice, rows, totals, period }: SpendFacts) {
     total: columns.map(({ key, write }) => ({
       text: write(total[key]),
       // Of all rows, so not of a filtered table.
-      href:
-        key === "failed" && choice.find === ""
-          ? allFailedCalls(period, total.failed)
-          : null,
+      href: choice.find === "" ? callsBehind(key, period, total[key]) : null,
     })),
     range:
       found.length === 0
@@ -267,7 +278,7 @@ function viewRow(
     picked: pick.includes(row.id),
     cells: columns.map(({ key, write }) => ({
       text: write(row[key]),
-      href: key === "failed" ? failedCallsOf(by, row, period) : null,
+      href: callsOfRow(by, row.id, key, row[key], period),
     })),
   };
 }

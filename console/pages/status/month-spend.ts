@@ -23,6 +23,8 @@ export interface MonthSpend {
   /** The most expensive pairs of alias and key. */
   readonly payers: readonly {
     readonly model: string;
+    /** Its hash; empty for the master key. */
+    readonly token: string;
     readonly key: string;
     readonly spend: number;
     /** Of the key's budget that is used, 0 to 1 and over; null when it has none. */
@@ -103,7 +105,7 @@ const BY_DAY = `
     GROUP BY 1, 2 ORDER BY 1, 2`;
 
 const BY_PAYER = `
-  SELECT d.model, coalesce(n.name, 'no key') AS key, d.spend::float8 AS spend, (k.spend / nullif(k.max_budget, 0))::float8 AS used
+  SELECT d.model, d.api_key AS token, coalesce(n.name, 'no key') AS key, d.spend::float8 AS spend, (k.spend / nullif(k.max_budget, 0))::float8 AS used
     FROM (SELECT api_key, coalesce(nullif(model_group, ''), model) AS model, sum(spend) AS spend
             FROM report_daily_payer_spend WHERE day >= date_trunc('month', $1::date) AND day <= $1::date
             GROUP BY 1, 2 ORDER BY 3 DESC, 2, 1 LIMIT 6) d

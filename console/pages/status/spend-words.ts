@@ -1,4 +1,5 @@
 import { moment, money, percent, grouped } from "../../../core/words.ts";
+import { callsHref } from "../calls/call-choice.ts";
 import { drawDays } from "./day-chart.ts";
 import type { MonthSpend, SpendView } from "./month-spend.ts";
 
@@ -43,6 +44,7 @@ function viewMonth(month: MonthSpend, at: number, timeZone: string) {
     .split("-")
     .map(Number);
   const days = new Date(Date.UTC(year, monthNumber, 0)).getUTCDate();
+  const from = `${year}-${String(monthNumber).padStart(2, "0")}-01`;
   const before = new Intl.DateTimeFormat("en-GB", {
     month: "long",
     timeZone: "UTC",
@@ -54,25 +56,32 @@ function viewMonth(month: MonthSpend, at: number, timeZone: string) {
         name: "Spend",
         value: money(month.spend),
         note: comparison(month, before),
+        href: callsHref({ from }),
       },
       {
         name: "Forecast",
         value: money((month.spend / day) * days),
         note: `at the current rate, for ${days} days`,
+        href: null,
       },
       {
         name: "Calls",
         value: grouped(month.calls),
         note: `${grouped(month.failed)} failed · ${percent(share(month.failed, month.calls))}`,
+        href: callsHref(
+          month.failed === 0 ? { from } : { status: "failure", from },
+        ),
       },
       {
         name: "Answered from cache",
         value: percent(share(month.cached, month.calls)),
         note: `about ${money(month.saved)} saved by caches`,
+        href: null,
       },
     ],
     chart: drawDays(month.days),
-    payers: month.payers.map(({ model, key, spend, used }) => ({
+    payers: month.payers.map(({ model, token, key, spend, used }) => ({
+      href: callsHref({ key: token, model, from }),
       model,
       key,
       spend: money(spend),
