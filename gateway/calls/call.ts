@@ -210,7 +210,16 @@ export async function startCall(
     trace: null,
     guards,
   };
-  call.trace = startTrace(gateway, call, headers);
+  return begun(gateway, request, call);
+}
+
+/** Starts the trace of a call and makes it known to what answers errors. */
+function begun(
+  gateway: Pick<Gateway, "traces">,
+  request: FastifyRequest,
+  call: Call,
+): Call {
+  call.trace = startTrace(gateway, call, request.headers);
   request.call = call;
   return call;
 }

@@ -1,35 +1,20 @@
 import type { LimitedEntity } from "../limits/limits.ts";
 import { limitedEntities } from "../ledger/payers.ts";
-import { cacheSavings } from "../pricing/cache-savings.ts";
 import { nanosFromCost } from "../pricing/money.ts";
-import {
-  billOf,
-  costOf,
-  inDecimal,
-  type Bill,
-  type CostLine,
-  type Usage,
-} from "../pricing/prices.ts";
+import { costOf, type Usage } from "../pricing/prices.ts";
 import type { Intent, Outcome } from "../ledger/records.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
+import { chargeOf, type Chargeable } from "./charge.ts";
 import { reportFinished } from "./finished.ts";
 
 /** How a call ended. */
-export interface Ending {
+export interface Ending extends Chargeable {
   readonly status: "success" | "failure";
-  /** null: answered from the cache, or no provider was reached. */
-  readonly deployment: PricedDeployment | null;
-  /** null: nothing is billed. */
-  readonly usage: Usage | null;
   readonly firstTokenAt: number | null;
   readonly responseId: string | null;
-  readonly cached: { readonly saved: number; readonly usage: Usage } | null;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** Whether `usage` is what the provider may charge, without a report from it. */
-  readonly estimated?: boolean;
   /** Ms of waiting for others; null: unknown. */
   readonly waitedMs: number | null;
   /** The answer as JSON, for those who store or export it; without it, or null, there is none to show. */
@@ -90,46 +75,8 @@ export function costAt(
   return priceCard === null ? 0 : costOf(priceCard, usage);
 }
 
-const NOTHING_TO_PAY: Bill = { cost: 0, lines: [], unpriced: [] };
-
-/** What a call's spend is the sum of. */
-function costLinesOf({ lines }: Bill, estimated: number): readonly CostLine[] {
-  return estimated === 0
-    ? lines
-    : [...lines, ["failed_attempts", 1, estimated]];
-}
-
-/** The row's metadata, with marks for what is not billed exactly, and the deployments that were cooling down. */
-function metadataOf(
-  { metadata, estimated, usage }: Ending,
-  { cost, unpriced }: Bill,
-  estimatedCost: number,
-  passedOver: readonly string[],
-): Ending["metadata"] {
-  const isEstimated =
-    estimated === true ||
-    estimatedCost > 0 ||
-    (usage?.estimated === true && cost > 0);
-  if (unpriced.length === 0 && !isEstimated && passedOver.length === 0) {
-    return metadata;
-  }
-  return {
-    ...metadata,
-    ...(unpriced.length === 0 ? {} : { unpriced_parts: unpriced }),
-    ...(isEstimated ? { estimated: true } : {}),
-    ...(passedOver.length === 0 ? {} : { passed_over: passedOver }),
-  };
-}
-
 /** Of a provider's id of its answer, which is indexed in the ledger. */
 const MAX_ID_CHARACTERS = 256;
-
-/** Dollars that the provider charges less for a prompt that it remembers. */
-function savedByPrompts({ deployment, usage }: Ending): number {
-  return deployment?.priceCard == null || usage === null
-    ? 0
-    : cacheSavings(deployment.priceCard, usage);
-}
 
 /** Writes the outcome to the journal, before the last byte is sent to the client. */
 export async function journalOutcome(
@@ -138,13 +85,13 @@ export async function journalOutcome(
   ending: Ending,
 ): Promise<Outcome> {
   const { deployment, usage, cached } = ending;
+  const { underWay } = gateway;
   const endedAt = Date.now();
-  const bill =
-    deployment?.priceCard == null || usage === null
-      ? NOTHING_TO_PAY
-      : billOf(deployment.priceCard, usage);
-  const estimated = gateway.underWay.estimatedCost(call.id);
-  const spend = inDecimal(bill.cost + estimated);
+  const charge = chargeOf(
+    ending,
+    underWay.estimatedCost(call.id),
+    underWay.deploymentsPassedOver(call.id),
+  );
   const counted = usage ?? cached?.usage ?? null;
   const outcome: Outcome = {
     id: call.id,
@@ -158,13 +105,7 @@ export async function journalOutcome(
           model: deployment.model,
           provider: deployment.providerName,
         }),
-    spend,
-    saved: cached?.saved ?? savedByPrompts(ending),
-    unpriced:
-      deployment !== null &&
-      usage !== null &&
-      (deployment.priceCard === null ||
-        (bill.cost === 0 && bill.unpriced.length > 0)),
+    ...charge,
     promptTokens: counted?.inputTokens ?? 0,
     completionTokens: counted?.outputTokens ?? 0,
     cachedTokens: counted?.cachedInputTokens ?? 0,
@@ -172,23 +113,16 @@ export async function journalOutcome(
     cacheHit: cached !== null,
     cacheKey: call.cacheKey,
     responseId: ending.responseId?.slice(0, MAX_ID_CHARACTERS) ?? null,
-    metadata: metadataOf(
-      ending,
-      bill,
-      estimated,
-      gateway.underWay.deploymentsPassedOver(call.id),
-    ),
-    ...(spend === 0 ? {} : { costLines: costLinesOf(bill, estimated) }),
     ...(ending.waitedMs === null
       ? {}
       : { waitedMs: Math.round(ending.waitedMs) }),
     // Until the database is ready, drained calls count as those of a previous process, which are pending nowhere.
     charged:
-      spend === 0 || !gateway.database.ready()
+      charge.spend === 0 || !gateway.database.ready()
         ? NO_PAYER
         : chargedWindows(gateway, call, endedAt),
   };
-  gateway.underWay.recorded(call.id);
+  underWay.recorded(call.id);
   const written = gateway.journal.outcome(outcome);
   if (written !== undefined) {
     await written;

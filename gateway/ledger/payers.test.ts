@@ -23,6 +23,7 @@ function keyWith(own: Partial<KeyCaller>): KeyCaller {
     aliases: new Map(),
     tags: [],
     guardrails: [],
+    storePrompts: false,
     metadata: {},
     allowedRoutes: [],
     keyType: "default",

@@ -95,7 +95,7 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
     `/spend?by=key&pick=${token}`,
     "/spend?by=user&period=last-month",
     "/spend?by=day&find=nov",
-    "/spend/calls?status=failure",
+    ...callPages(token),
     `/keys/${token}`,
     "/search?q=bench-7",
     "/users",
@@ -122,6 +122,34 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
       headers: { authorization: `Bearer ${key}` },
     },
   ];
+}
+
+/** The calls of each filter, of rare and of frequent combinations, and the page of one call. */
+function callPages(token: string): readonly string[] {
+  return [
+    "",
+    "?status=failure",
+    "?status=interrupted",
+    `?key=${token}`,
+    "?key=bench-7",
+    "?user=user-7",
+    "?team=team-7",
+    "?model=model-3",
+    "?provider=provider-1",
+    "?cost=0.009",
+    "?cost=0.2",
+    "?latency=0.9",
+    "?latency=60",
+    "?tag=tag-4",
+    "?error=overloaded",
+    `?key=${token}&status=failure&model=model-7`,
+    "?user=user-7&tag=tag-4&cost=0.0099",
+    "?team=team-7&status=failure&provider=provider-2",
+    "?model=model-3&provider=provider-2",
+    "?tag=tag-4&model=model-1&cost=0.0099&latency=0.5",
+    "?model=model-3&from=2026-01-01&cost=0.00999999",
+    "/call-00000000abcd",
+  ].map((rest) => `/spend/calls${rest}`);
 }
 
 /** Requests a page repeatedly, each time after its server's /healthz; null if the page does not exist. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startMockProvider, type MockProvider } from "../servers/provider.ts";
-import { checkEveryScreen } from "./every-screen.ts";
+import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import { openPage } from "./browser.ts";
 import {
   desk,
@@ -183,6 +183,10 @@ test("filters are combined in the form, kept in the address, removed one by one,
     'Key "ofice" is unknown (did you mean "office"?).',
   );
   expect(await page.locator("#f-key").inputValue()).toBe("ofice");
+  await page.setViewportSize({ width: 360, height: 900 });
+  await takePicture(page, "calls-mistake-phone");
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await takePicture(page, "calls-mistake-desk");
   await page.goto(`${testbed.address}/spend/calls?key=sk-verysecret`);
   expect(await mainText(page)).toContain("not a secret");
   expect(await page.content()).not.toContain("verysecret");
