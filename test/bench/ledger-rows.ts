@@ -92,6 +92,7 @@ function payers(keys: number): string {
         FROM (SELECT n, n % ${teams * USERS_PER_TEAM} + 1 AS u FROM generate_series(1, ${keys}) n) numbered;`;
 }
 
+/** In the order of their time, as drains insert them. */
 function ledgerRows(
   rows: number,
   keys: number,
@@ -115,7 +116,8 @@ function ledgerRows(
           SELECT g, to_timestamp(${from / 1_000} + g * ${step}) AS at, 1 + (random() * ${keys - 1})::integer AS number
             FROM generate_series(1, ${rows}) g) numbered) calls
         JOIN (SELECT *, row_number() OVER (ORDER BY token) AS number FROM keys) k USING (number)
-        JOIN teams t ON t.team_id = k.team_id`;
+        JOIN teams t ON t.team_id = k.team_id
+        ORDER BY g`;
 }
 
 const TOTALS = `

@@ -183,23 +183,7 @@ test("a number of failed calls leads to these calls", async () => {
   await rows.first().getByRole("link", { name: "editor" }).click();
   expect(await page.textContent("h1")).toContain("editor");
 
-  await page.goto(`${testbed.address}/spend/calls`);
-  const newest = await rows.allInnerTexts();
-  await page.getByRole("link", { name: "Older calls" }).click();
-  const older = await rows.allInnerTexts();
-  expect(older).toHaveLength(newest.length);
-  await page.getByRole("link", { name: "Older calls" }).click();
-  const middle = page.url();
-  await page.getByRole("link", { name: "Newer calls" }).click();
-  expect(await rows.allInnerTexts()).toEqual(older);
-  await page.getByRole("link", { name: "Newer calls" }).click();
-  expect(await rows.allInnerTexts()).toEqual(newest);
-  expect(await page.getByRole("link", { name: "Newer calls" }).count()).toBe(0);
   await page.context().close();
-  await checkEveryScreen(browser, middle, {
-    name: "calls",
-    heading: /^\d+ calls\.$/,
-  });
 });
 
 test("a new call is shown at once next to cached days", async () => {

@@ -220,8 +220,14 @@ function promptOf(call: CallInFull) {
   return {
     href: call.prompt_is_stored ? callHref(id, "/prompt") : null,
     isCall: call.payer === null,
+    reason:
+      call.status === "success"
+        ? "Not stored."
+        : "Not stored, because no answer arrived.",
     edit:
-      isKey && call.metadata.user_api_key_alias !== null
+      call.status === "success" &&
+      isKey &&
+      call.metadata.user_api_key_alias !== null
         ? `${KEYS_PATH}/${token}/edit`
         : null,
   };
