@@ -18,7 +18,7 @@ const call: Call = {
 
 test("a call shows its result, latency and error", () => {
   expect(viewCall(call, "UTC")).toEqual({
-    at: "21 Nov, 10:00:00",
+    at: "21 Nov, 10:00",
     href: "/spend/calls/call-1",
     model: "mock",
     look: "ok",

@@ -2,7 +2,7 @@ import type { Look } from "../../../core/shapes.ts";
 import {
   grouped,
   latency,
-  momentWithSeconds,
+  moment,
   money,
   readable,
 } from "../../../core/words.ts";
@@ -24,10 +24,11 @@ export interface CallRow {
   readonly spend: string;
 }
 
-export function viewCall(call: Call, timeZone: string): CallRow {
+/** `at`: how its time is written. */
+export function viewCall(call: Call, timeZone: string, at = moment): CallRow {
   const isCall = call.payer === null;
   return {
-    at: momentWithSeconds(Date.parse(call.endTime), timeZone),
+    at: at(Date.parse(call.endTime), timeZone),
     href: callHref(call.request_id),
     model: isCall
       ? readable(call.model_group ?? "unknown")

@@ -1,5 +1,10 @@
 import type { Look } from "../../../core/shapes.ts";
-import { grouped, moment, readable } from "../../../core/words.ts";
+import {
+  grouped,
+  moment,
+  momentWithSeconds,
+  readable,
+} from "../../../core/words.ts";
 import type { Call } from "../../../supervisor/gateway/usage.ts";
 import type { CallList } from "../../../supervisor/gateway/calls.ts";
 import { withTyped, type Field } from "../field.ts";
@@ -37,7 +42,7 @@ export function viewCalls(
     ...headingOf(choice, page, timeZone),
     ...viewControls(choice, names, page),
     calls: data.map((call) => ({
-      ...viewCall(call, timeZone),
+      ...viewCall(call, timeZone, momentWithSeconds),
       key: keyOf(call),
     })),
     isEmpty: data.length === 0,
