@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Attention, Subject } from "../../supervisor/status.ts";
-import { callsOf, countByPage, pageOf } from "./attention.ts";
+import { countByPage, pageOf } from "./attention.ts";
 
 const about = (topic: Subject["topic"], id: string | null = null) =>
   ({ about: { topic, id } }) as Attention;
@@ -20,16 +20,6 @@ test.each([
   [about("supervisor"), "/"],
 ])("the page of %j is %s", (found, page) => {
   expect(pageOf(found)).toBe(page);
-});
-
-test.each([
-  [about("key", "0a1b"), "/spend/calls?key=0a1b"],
-  [about("user", "anna@home"), "/spend/calls?user=anna%40home"],
-  [about("team", "kitchen"), "/spend/calls?team=kitchen"],
-  [about("team"), null],
-  [about("service", "gateway"), null],
-])("the calls of %j are %s", (found, calls) => {
-  expect(callsOf(found)).toBe(calls);
 });
 
 test("the navigation counts findings at the page where they belong; services are on the status page", () => {

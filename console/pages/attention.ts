@@ -3,7 +3,6 @@ import {
   type Attention,
   type Status,
 } from "../../supervisor/status.ts";
-import { callsHref } from "./calls/call-choice.ts";
 import { FURTHER_PAGE_LINKS, PAGE_LINKS } from "./frame.ts";
 import { TEAM_ADDRESS } from "./nouns/team-address.ts";
 import { USER_ADDRESS } from "./nouns/user-address.ts";
@@ -32,24 +31,6 @@ export function pageOf({
     case "organization":
     case "supervisor":
       return "/";
-  }
-}
-
-/** The calls of the key, user or team that a finding is about; null where it is about none of them. */
-export function callsOf({
-  about: { topic, id },
-}: Pick<Attention, "about">): string | null {
-  switch (topic) {
-    case "key":
-    case "user":
-    case "team":
-      return id === null ? null : callsHref({ [topic]: id });
-    case "organization":
-    case "service":
-    case "vault":
-    case "job":
-    case "supervisor":
-      return null;
   }
 }
 

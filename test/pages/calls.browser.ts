@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startMockProvider, type MockProvider } from "../servers/provider.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
-import { openPage } from "./browser.ts";
+import { DESK, openPage } from "./browser.ts";
 import {
-  desk,
   mainText,
   PATIENT,
   startGatewayTestbed,
@@ -239,7 +238,7 @@ test("a call's page adds its cost up to the ledger's, and leads to its prompt, w
 });
 
 test("a fallback and an answer from the cache are named, and so is an unknown call", async () => {
-  const { page } = await openPage(testbed.browser, desk);
+  const { page } = await openPage(testbed.browser, DESK);
   await page.goto(`${testbed.address}/spend/calls/${ids["fallback"]}`);
   expect(await mainText(page)).toMatch(/Retry[^]*500[^]*Fallback[^]*sonnet:/);
   await page.goto(`${testbed.address}/spend/calls/${ids["cached"]}`);

@@ -7,8 +7,9 @@ import type { SinkConfig } from "../../../supervisor/alerts/config.ts";
 import type { SinkState } from "../../../supervisor/alerts/dispatcher.ts";
 import type { Silence } from "../../../supervisor/alerts/silence.ts";
 import { subjectOf } from "../../../supervisor/status.ts";
-import { callsOf, pageOf } from "../attention.ts";
+import { pageOf } from "../attention.ts";
 import { silenceField } from "../silence-field.ts";
+import { callsOfAlarm } from "./alarm-calls.ts";
 import { CHANNEL_SETUPS, viewSetup } from "./channel-setup.ts";
 import type { Place } from "./config-place.ts";
 
@@ -52,7 +53,7 @@ export function viewAlerts(facts: AlertsFacts) {
     alarms: alarms.map((alarm) => ({
       subject: alarm.subject,
       href: hrefOf(alarm),
-      calls: callsOf({ about: subjectOf(alarm) }),
+      calls: callsOfAlarm(alarm.fingerprint),
       text: alarm.text,
       warned: alarm.level === "warning",
       output: alarm.output ?? null,
