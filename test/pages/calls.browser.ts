@@ -206,7 +206,15 @@ test("a list continues in both directions, and a new call appears by itself", as
   expect(await rows.allInnerTexts()).toEqual(newest);
   expect(await page.getByRole("link", { name: "Newer calls" }).count()).toBe(0);
   await testbed.fixture.spend({ request_id: "new-one", model_group: "fresh" });
-  await expect.poll(() => rows.first().innerText(), PATIENT).toContain("fresh");
+  await expect
+    .poll(async () => {
+      // Returning to the tab refreshes it, too.
+      await page.evaluate(
+        'document.dispatchEvent(new Event("visibilitychange"))',
+      );
+      return rows.first().innerText();
+    }, PATIENT)
+    .toContain("fresh");
   await page.context().close();
 });
 
