@@ -16,6 +16,12 @@ export const callList = z.looseObject({
   /** Of recent calls. */
   models: z.array(z.string()),
   providers: z.array(z.string()),
+  /** Of what was asked for by hash and id. */
+  names: z.looseObject({
+    key: z.string().nullable(),
+    user: z.string().nullable(),
+    team: z.string().nullable(),
+  }),
 });
 
 export type CallList = z.infer<typeof callList>;

@@ -1,16 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
-import { teamName, userName } from "../../../supervisor/gateway/owners.ts";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
-import { callList } from "../../../supervisor/gateway/calls.ts";
-import {
-  teamInfo,
-  usedKeyRow,
-  userInfo,
-} from "../../../supervisor/gateway/rows.ts";
+import { callList, type CallList } from "../../../supervisor/gateway/calls.ts";
 import { showPage } from "../../http/show-page.ts";
-import { keyTitle } from "../nouns/key-list.ts";
-import { withQuery } from "../nouns/noun-address.ts";
 import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
 import {
   CALLS_AWAY,
@@ -67,7 +58,6 @@ async function showCalls(
       latency: "Latency at least must be a number of seconds such as 2.5.",
     });
   }
-  const namesKnown = namesOf(context, choice);
   let page;
   try {
     page = callList.parse(await context.api.ask("GET", query));
@@ -82,7 +72,7 @@ async function showCalls(
   if (choice.newer !== "" && page.newer === null) {
     return reply.redirect(callsHref({ ...choice, older: "", newer: "" }), 303);
   }
-  const view = viewCalls(choice, page, await namesKnown, context.timeZone);
+  const view = viewCalls(choice, page, namesOf(choice, page), context.timeZone);
   return showPage(
     request,
     reply,
@@ -132,37 +122,15 @@ function showMistake(
   );
 }
 
-/** Key, user and team of the choice by name; those that were deleted keep what was typed. */
-async function namesOf(
-  { api }: NounContext,
-  { key, user, team }: CallChoice,
-): Promise<ChosenNames> {
-  const ask = async (
-    id: string,
-    path: string,
-    nameIn: (answer: unknown) => string,
-  ) => {
-    if (id === "") {
-      return {};
-    }
-    const answer = await api.ask("GET", path).catch(() => null);
-    return answer === null ? {} : { name: nameIn(answer) };
-  };
+/** Key, user and team of the choice by name; those without a name, or deleted, keep what was typed. */
+function namesOf(
+  { key }: CallChoice,
+  { names }: Pick<CallList, "names">,
+): ChosenNames {
   const isHash = /^[0-9a-f]{64}$/.test(key);
-  const [ofKey, ofUser, ofTeam] = await Promise.all([
-    ask(isHash ? key : "", withQuery("/key/info", { key }), (answer) =>
-      keyTitle(z.object({ info: usedKeyRow }).parse(answer).info),
-    ),
-    ask(user, withQuery("/user/info", { user_id: user }), (answer) =>
-      userName(userInfo.parse(answer).user_info),
-    ),
-    ask(team, withQuery("/team/info", { team_id: team }), (answer) =>
-      teamName(teamInfo.parse(answer).team_info),
-    ),
-  ]);
   return {
-    ...(isHash ? { key: ofKey.name ?? `${key.slice(0, 8)}…` } : {}),
-    ...(ofUser.name === undefined ? {} : { user: ofUser.name }),
-    ...(ofTeam.name === undefined ? {} : { team: ofTeam.name }),
+    ...(isHash ? { key: names.key ?? `${key.slice(0, 8)}…` } : {}),
+    ...(names.user === null ? {} : { user: names.user }),
+    ...(names.team === null ? {} : { team: names.team }),
   };
 }

@@ -43,6 +43,7 @@ const page: CallList = {
   total_is_capped: false,
   models: ["mock"],
   providers: ["openai"],
+  names: { key: null, user: null, team: null },
 };
 
 test("an address names the calls, and the gateway gets its own parameters", () => {

@@ -139,6 +139,32 @@ async function isUsed(
   return rows.length > 0;
 }
 
+/** The names of a key, user and team that a search gives by hash and id; null: it names none so, or it has no name. */
+export async function chosenNames(
+  { pool }: Pick<Admin, "pool">,
+  { key, user, team }: Readonly<Partial<Record<NameParam, string | undefined>>>,
+): Promise<{
+  readonly key: string | null;
+  readonly user: string | null;
+  readonly team: string | null;
+}> {
+  const [row] =
+    (key ?? user ?? team) === undefined
+      ? []
+      : await query<{
+          key: string | null;
+          user: string | null;
+          team: string | null;
+        }>(
+          pool,
+          `SELECT (SELECT key_alias FROM keys WHERE token = $1) AS key,
+              (SELECT coalesce(user_alias, user_email) FROM users WHERE user_id = $2) AS "user",
+              (SELECT team_alias FROM teams WHERE team_id = $3) AS team`,
+          [key ?? null, user ?? null, team ?? null],
+        );
+  return row ?? { key: null, user: null, team: null };
+}
+
 const NAMES_OF_DAYS = 30;
 const MAX_SHOWN = 200;
 

@@ -153,6 +153,17 @@ test("pages continue in both directions, each call once", async () => {
   }
 });
 
+test("names of recent calls, and of what is selected, are added for a form", async () => {
+  const path = `/spend/calls?${DAY}&key=${hashKey(anna)}&team=t1`;
+  expect(await fixture.get(`${path}&with_names=true`)).toMatchObject({
+    names: { key: "anna-laptop", user: null, team: "Home" },
+  });
+  expect(await fixture.get(path)).toMatchObject({
+    models: [],
+    names: { key: null, user: null, team: null },
+  });
+});
+
 test("a search that stops early says where it continues, whatever leads it", async () => {
   const { pool } = fixture.running.gateway;
   const key = hashKey(anna);

@@ -12,7 +12,7 @@ import {
   restrictionsOf,
   type Restrictions,
 } from "./call-filters.ts";
-import { recentNames, rejectUnused } from "./call-names.ts";
+import { chosenNames, recentNames, rejectUnused } from "./call-names.ts";
 import { CALL_PAGES } from "./call-page.ts";
 import { searchCalls, type Found, type Position } from "./call-search.ts";
 import { spendLogRow } from "./log-answer.ts";
@@ -32,7 +32,8 @@ const input = z.object({
   }),
   page_size: queryNumber(1, MAX_SIZE, 50),
   with_names: queryFlag.default(false).meta({
-    description: "Add the models and providers of recent calls.",
+    description:
+      "Add the models and providers of recent calls, and the names of what is selected by hash and id.",
   }),
 });
 
@@ -62,6 +63,7 @@ const calls = adminRoute(
       total_is_capped: z.boolean(),
       models: out.texts,
       providers: out.texts,
+      names: z.object({ key: place, user: place, team: place }),
     }),
   },
   async (admin, asked) => {
@@ -73,12 +75,12 @@ const calls = adminRoute(
     const from = placeOf("older", older) ?? placeOf("newer", newer);
     const order = newer === undefined ? "desc" : "asc";
     const search = { ...restrictions, order, from, size } as const;
-    const [found, counted, names] = await Promise.all([
+    const isNamed = asked.with_names && admin.reachesAll;
+    const [found, counted, recent, names] = await Promise.all([
       searchCalls(admin, search),
       from === null ? countOf(admin, restrictions) : null,
-      asked.with_names && admin.reachesAll
-        ? recentNames(admin)
-        : { models: [], providers: [] },
+      isNamed ? recentNames(admin) : { models: [], providers: [] },
+      chosenNames(admin, isNamed ? asked : {}),
     ]);
     if (found.calls.length === 0 && found.next === null && from === null) {
       await rejectUnused(admin, asked);
@@ -89,7 +91,8 @@ const calls = adminRoute(
       data: admin.reachesAll ? rows : rows.filter(has(error)),
       ...placesOf(found, from, order),
       ...totalOf(found, from, counted),
-      ...names,
+      ...recent,
+      names,
     };
   },
 );
