@@ -5,14 +5,17 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { AddressInfo } from "node:net";
+import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
+import { createGatewayProcess } from "../../test/servers/gateway-process.ts";
 import {
+  MASTER_KEY,
   startTestGateway,
   type TestAnswer,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import { query } from "../database/pool.ts";
+import { createPool, query } from "../database/pool.ts";
 
 const INPUT_TOKENS = 10;
 const OUTPUT_TOKENS = 4;
@@ -92,6 +95,7 @@ const provider = createServer((question, response) => {
 });
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let gateway: TestGateway;
+let yaml: string;
 
 beforeAll(async () => {
   database = await throwAwayDatabase();
@@ -107,13 +111,14 @@ beforeAll(async () => {
     `  - { model_name: ${alias}, provider_params: { model: openai/m, api_base: "http://127.0.0.1:${port}/${name}", api_key: x, input_cost_per_token: ${price}, output_cost_per_token: ${price}${hedge} } }\n`;
   const SOON = ", hedge_after: 50ms";
   const LATER = ", hedge_after: 60s";
+  yaml = `model_list:
+${deployment("pair", "first", SOON, PRICE * 0.999)}${deployment("pair", "second", "")}${deployment("single", "second", SOON)}${deployment("later", "first", LATER, PRICE * 0.999)}${deployment("later", "second", "")}${deployment("patient", "first", "", PRICE * 0.999)}${deployment("patient", "second", "")}
+router_settings: { routing_strategy: cost-based-routing, num_retries: 0, allowed_fails: 1000 }
+`;
   gateway = await startTestGateway({
     databaseUrl: database.url,
     providerUrl: "",
-    yaml: `model_list:
-${deployment("pair", "first", SOON, PRICE * 0.999)}${deployment("pair", "second", "")}${deployment("single", "second", SOON)}${deployment("later", "first", LATER, PRICE * 0.999)}${deployment("later", "second", "")}${deployment("patient", "first", "", PRICE * 0.999)}${deployment("patient", "second", "")}
-router_settings: { routing_strategy: cost-based-routing, num_retries: 0, allowed_fails: 1000 }
-`,
+    yaml,
   });
 });
 
@@ -277,3 +282,56 @@ test("a client that leaves while both are slow ends both", async () => {
   expect(rows).toHaveLength(1);
   expect(rows[0]?.spend).toBeGreaterThan(0);
 });
+
+test("kill -9 while two deployments are asked: the prompts of both are billed, once", async () => {
+  second = "wait";
+  const own = await throwAwayDatabase();
+  const killed = await createGatewayProcess({ databaseUrl: own.url, yaml });
+  const pool = createPool(own.url, 1, pino({ level: "silent" }));
+  try {
+    await killed.start();
+    const ask = (model: string) =>
+      fetch(`${killed.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${MASTER_KEY}`,
+          "content-type": "application/json",
+        },
+        body: JSON.stringify({
+          model,
+          messages: [{ role: "user", content: "hello" }],
+        }),
+      }).catch(() => null);
+    const asking = [ask("patient"), ask("pair")];
+    await vi.waitFor(() =>
+      expect(called.toSorted()).toEqual(["first", "first", "second"]),
+    );
+    await killed.kill();
+    await Promise.all(asking);
+    await killed.start();
+    const rows = await vi.waitFor(async () => {
+      const found = await query<InterruptedRow>(
+        pool,
+        `SELECT model_group, prompt_tokens::float8 AS input, spend::float8 AS spend
+         FROM spend_log WHERE status = 'interrupted'`,
+      );
+      expect(found).toHaveLength(2);
+      return Object.fromEntries(found.map((row) => [row.model_group, row]));
+    });
+    const { pair, patient } = rows;
+    const input = Number(pair?.input);
+    expect(patient?.spend).toBeCloseTo(input * PRICE * 0.999, 12);
+    expect(pair?.spend).toBeCloseTo(input * PRICE * 1.999, 12);
+    expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
+  } finally {
+    await pool.end();
+    await killed.remove();
+    await own.drop();
+  }
+});
+
+interface InterruptedRow {
+  readonly model_group: string;
+  readonly input: number;
+  readonly spend: number;
+}

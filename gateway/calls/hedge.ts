@@ -6,6 +6,7 @@ import type { Slot } from "../runners/slot-queue.ts";
 import { admitSecond } from "./admit.ts";
 import { OUTRUN } from "./attempt.ts";
 import type { Call } from "./call.ts";
+import { journalSecond, type JournaledAttempt } from "./record.ts";
 import {
   endUnread,
   sendAttempt,
@@ -31,7 +32,7 @@ export interface Failed extends Chosen {
 export type Ended =
   (Chosen & { readonly answer: Answered; abort(): void }) | Failed;
 
-type Ports = AttemptPorts & Pick<Gateway, "limits" | "tokens">;
+type Ports = AttemptPorts & Pick<Gateway, "journal" | "limits" | "tokens">;
 
 export interface HedgeOptions {
   readonly route: Route;
@@ -140,38 +141,45 @@ async function within(
   }
 }
 
-/** A second deployment; null: there is none, the payers' budgets do not allow it, or the first attempt has ended meanwhile. */
+/**
+ * A second deployment, named in the journal; null: there is none, the payers' budgets or the journal do not allow it, or the first
+ * attempt has ended meanwhile.
+ */
 async function chooseOther(
   gateway: Ports,
   call: Call,
-  { target, sent }: Chosen,
+  chosen: Chosen,
   first: Running,
   { route, sendTo, giveBack }: HedgeOptions,
 ): Promise<Chosen | null> {
   let isLate = false;
   const choosing = (async () => {
-    const other = await route.beside(target);
-    if (other === null) {
+    const { target, sent } = chosen;
+    const otherTarget = await route.beside(target);
+    if (otherTarget === null) {
       return null;
     }
     let slot: Slot | null = null;
     try {
-      const otherSent = sendTo(other);
-      const queue = gateway.runners.slots.of(other.deployment);
+      const queue = gateway.runners.slots.of(otherTarget.deployment);
       slot = queue === null ? null : await queue.claim();
+      const other = { target: otherTarget, sent: sendTo(otherTarget), slot };
       if (
         !isLate &&
         (queue === null || slot !== null) &&
         (await admitSecond(gateway, call, sent.call, target.group)) &&
         !isLate
       ) {
-        return { target: other, sent: otherSent, slot };
+        await journalSecond(gateway, call, attempt(chosen), attempt(other));
+        if (!isLate) {
+          return other;
+        }
       }
     } catch {
-      // A deployment that does not support the call, or limits that cannot be checked: the first attempt continues alone.
+      // A deployment that does not support the call, limits that cannot be checked, a full journal: the first attempt continues alone.
     }
     slot?.release();
-    giveBack(other);
+    giveBack(otherTarget);
     return null;
   })();
   const ended = first.ended.then(async (early) => {
@@ -180,6 +188,10 @@ async function chooseOther(
     return "failure" in early ? choosing.then(() => null) : null;
   });
   return Promise.race([ended, choosing]);
+}
+
+function attempt({ target, sent }: Chosen): JournaledAttempt {
+  return { call: sent.call, deployment: target.deployment };
 }
 
 async function firstAnswer(

@@ -42,7 +42,43 @@ export async function journalIntent(
   call: Call,
   deployment: PricedDeployment | null,
 ): Promise<void> {
-  const intent: Intent = {
+  const cost = deployment === null ? 0 : inputCost(call, deployment);
+  const written = gateway.journal.intent(intentOf(call, deployment, cost));
+  gateway.underWay.journaled(call.id);
+  if (written !== undefined) {
+    await written;
+  }
+}
+
+/** A call as one deployment gets it. */
+export interface JournaledAttempt {
+  readonly call: Call;
+  readonly deployment: PricedDeployment;
+}
+
+/**
+ * Adds to the intent of a call that a second attempt leaves beside the first one: if the process dies, the inputs of both are billed,
+ * and of earlier attempts what they cost. Throws `journal_full`.
+ */
+export async function journalSecond(
+  gateway: Pick<Gateway, "journal" | "underWay">,
+  call: Call,
+  first: JournaledAttempt,
+  second: JournaledAttempt,
+): Promise<void> {
+  const cost =
+    gateway.underWay.estimatedCost(call.id) +
+    inputCost(first.call, first.deployment) +
+    inputCost(second.call, second.deployment);
+  await gateway.journal.amend(intentOf(call, first.deployment, cost));
+}
+
+function intentOf(
+  call: Call,
+  deployment: PricedDeployment | null,
+  cost: number,
+): Intent {
+  return {
     ...call.payers,
     id: call.id,
     startedAt: call.startedAt,
@@ -51,15 +87,10 @@ export async function journalIntent(
     model: deployment?.model ?? null,
     provider: deployment?.providerName ?? null,
     inputTokens: call.inputTokens,
-    inputCost: deployment === null ? 0 : inputCost(call, deployment),
+    inputCost: cost,
     sessionId: call.sessionId,
     requesterIp: call.requesterIp,
   };
-  const written = gateway.journal.intent(intent);
-  gateway.underWay.journaled(call.id);
-  if (written !== undefined) {
-    await written;
-  }
 }
 
 /** Dollars for the counted input of a call at a deployment. */

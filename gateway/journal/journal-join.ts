@@ -141,7 +141,7 @@ export class JournalJoin<Intent extends Started, Outcome extends Recorded> {
   }
 
   #takeIntent(intent: Intent, segment: number): void {
-    // Present when the intent was written again to release an old segment.
+    // Present when the intent was amended, or written again to release an old segment.
     const earlier = this.#open.get(intent.id);
     if (earlier !== undefined) {
       this.#count(earlier.segment, -1);

@@ -13,6 +13,7 @@ import { JournalFull } from "./journal.ts";
 
 type Step =
   | { readonly kind: "intent"; readonly length: number }
+  | { readonly kind: "amend"; readonly which: number; readonly length: number }
   | {
       readonly kind: "outcome";
       readonly which: number;
@@ -36,6 +37,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant("outcome" as const),
       which: fc.nat(),
       length: fc.nat(300),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("amend" as const),
+      which: fc.nat(),
+      length: fc.nat(600),
     }),
   },
   {
@@ -74,7 +83,8 @@ async function live(
   directories: string[],
 ): Promise<void> {
   const options = { ...OPTIONS, linesInMemory };
-  const started = new Set<string>();
+  /** The length of each call's latest payer. */
+  const started = new Map<string, number>();
   const ended = new Map<string, number>();
   const ledger = new Map<string, TestRow>();
   let open: string[] = [];
@@ -109,12 +119,29 @@ async function live(
             startedAt: index,
             payer: "p".repeat(next.length),
           });
-          started.add(id);
+          started.set(id, next.length);
           open.push(id);
         } catch (error) {
           expect(error).toBeInstanceOf(JournalFull);
         }
         return;
+      case "amend": {
+        const id = open[next.which % Math.max(1, open.length)];
+        if (id === undefined) {
+          return;
+        }
+        try {
+          journal.amend({
+            id,
+            startedAt: index,
+            payer: "p".repeat(next.length),
+          });
+          started.set(id, next.length);
+        } catch (error) {
+          expect(error).toBeInstanceOf(JournalFull);
+        }
+        return;
+      }
       case "outcome": {
         const [id] = open.splice(next.which % Math.max(1, open.length), 1);
         if (id === undefined) {
@@ -167,9 +194,10 @@ async function live(
   } finally {
     await journal.close();
   }
-  expect([...ledger.keys()].sort()).toEqual([...started].sort());
-  for (const [id, { outcome }] of ledger) {
+  expect([...ledger.keys()].sort()).toEqual([...started.keys()].sort());
+  for (const [id, { intent, outcome }] of ledger) {
     expect(outcome?.cost).toBe(ended.get(id));
+    expect(intent.payer).toHaveLength(started.get(id) ?? -1);
   }
 }
 

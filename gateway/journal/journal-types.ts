@@ -112,6 +112,11 @@ export interface Journal<Intent extends Started, Outcome extends Recorded> {
    */
   intent(record: Intent): Promise<void> | undefined;
   /**
+   * Replaces the open intent of a call, before more is sent for it than the intent says. Throws or rejects as `intent` does; the call
+   * then goes on with the intent that it has.
+   */
+  amend(record: Intent): Promise<void> | undefined;
+  /**
    * Records how the call ended, once for each intent. Never throws for lack of room: where the disk fails, the line is
    * kept in memory and tried again (and a promise, with `sync: "always"`, rejects with `JournalFull`).
    */

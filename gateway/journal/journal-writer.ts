@@ -63,12 +63,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     if (this.#open.has(record.id)) {
       throw new Error(`Call ${record.id} already has an open intent.`);
     }
-    const written = jsonWithin(record, this.#freeText, this.#intentBytes);
-    if (written === null) {
-      throw new Error(
-        `The intent of call ${record.id} is longer than ${this.#intentBytes} bytes even with its free text shortened.`,
-      );
-    }
+    const written = this.#intentJson(record);
     if (!this.#opened) {
       this.#writeOpened();
     }
@@ -78,6 +73,19 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       this.#refusing = false;
       this.#log.info(this.#situation(), "The journal has room again.");
     }
+    this.#segments.keepSpare(this.#open.size);
+  }
+
+  /** Writes an open intent again: readers take the latest line of a call. */
+  amend(record: Intent): void {
+    if (this.#problem !== null) {
+      throw new JournalFull(this.#problem);
+    }
+    if (!this.#open.has(record.id) || this.#refused.has(record.id)) {
+      throw new Error(`Call ${record.id} has no open intent to amend.`);
+    }
+    this.#writeIntent(this.#intentJson(record), this.#open.size);
+    this.#open.set(record.id, this.#segments.active().number);
     this.#segments.keepSpare(this.#open.size);
   }
 
@@ -188,6 +196,16 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
         { cause: error },
       );
     }
+  }
+
+  #intentJson(record: Intent): Written<Intent> {
+    const written = jsonWithin(record, this.#freeText, this.#intentBytes);
+    if (written === null) {
+      throw new Error(
+        `The intent of call ${record.id} is longer than ${this.#intentBytes} bytes even with its free text shortened.`,
+      );
+    }
+    return written;
   }
 
   #writeIntent(

@@ -195,6 +195,42 @@ test("an open call carried out of a deleted segment is interrupted once", async 
   ]);
 });
 
+test("an amended intent replaces the first one, for its outcome and after a kill", async () => {
+  for (const id of ["ended", "open"]) {
+    journal.intent({ id, startedAt: 1, payer: "one" });
+  }
+  // The second line is in another segment, and the reader is between the two.
+  for (let at = 0; at < 20; at++) {
+    call(`filler-${at}`, 900);
+  }
+  expect(await readAll(journal)).toHaveLength(20);
+  for (const id of ["ended", "open"]) {
+    journal.amend({ id, startedAt: 1, payer: "two" });
+  }
+  journal.outcome({ id: "ended", cost: 2 });
+  expect(journal.state()).toMatchObject({ openIntents: 1 });
+  const ended = {
+    intent: { id: "ended", startedAt: 1, payer: "two" },
+    outcome: { id: "ended", cost: 2 },
+  };
+  expect(await readAll(journal)).toEqual([ended]);
+  const killed = await copyAsKilled(directory);
+  const replayed = await openTestJournal(killed);
+  expect((await readAll(replayed)).slice(20)).toMatchObject([
+    ended,
+    { intent: { id: "open", payer: "two" }, outcome: null },
+  ]);
+  await replayed.close();
+  await fs.rm(killed, { recursive: true });
+});
+
+test("only an open intent can be amended", () => {
+  call("ended");
+  expect(() => journal.amend({ id: "ended", startedAt: 1 })).toThrow(
+    "Call ended has no open intent to amend.",
+  );
+});
+
 test("after a restart everything not deleted is delivered again, the same each time", async () => {
   for (let at = 0; at < 50; at++) {
     call(`call-${at}`, 900);

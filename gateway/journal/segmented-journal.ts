@@ -76,10 +76,14 @@ export class SegmentedJournal<
   }
 
   intent(record: Intent): Promise<void> | undefined {
-    if (this.#closed) {
-      throw new JournalFull("The journal is closed.");
-    }
+    this.#requireOpen();
     this.#writer.intent(record);
+    return this.#alwaysSync ? this.#flushed() : undefined;
+  }
+
+  amend(record: Intent): Promise<void> | undefined {
+    this.#requireOpen();
+    this.#writer.amend(record);
     return this.#alwaysSync ? this.#flushed() : undefined;
   }
 
@@ -169,6 +173,12 @@ export class SegmentedJournal<
   /** A line or a file was written. */
   touch(): void {
     this.#syncer.touch();
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) {
+      throw new JournalFull("The journal is closed.");
+    }
   }
 
   async #flush(): Promise<void> {

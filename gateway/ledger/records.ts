@@ -11,8 +11,9 @@ export interface Intent extends Omit<Payers, "userPays"> {
   readonly modelId: string | null;
   readonly model: string | null;
   readonly provider: string | null;
-  /** Counted input tokens and their cost: billed when the call is interrupted. */
+  /** Counted input tokens. */
   readonly inputTokens: number;
+  /** Their cost, at each deployment that the call was sent to: billed when the call is interrupted. */
   readonly inputCost: number;
   readonly sessionId: string | null;
   readonly requesterIp: string | null;
