@@ -23,8 +23,8 @@ const PRICE = 0.001;
 const ANSWERED = (INPUT_TOKENS + OUTPUT_TOKENS) * PRICE;
 const USAGE = { prompt_tokens: INPUT_TOKENS, completion_tokens: OUTPUT_TOKENS };
 
-/** What a deployment does with its next calls; `wait` never answers. */
-type Behaviour = "answer" | "wait" | "open" | "fail";
+/** What a deployment does with its next calls; `wait` never answers, `late` once the other one was called. */
+type Behaviour = "answer" | "wait" | "late" | "open" | "fail";
 
 /** The first deployment is the cheaper one. */
 let first: Behaviour = "wait";
@@ -61,6 +61,9 @@ async function serve(
     case "fail":
       response.writeHead(500).end('{"error":{"message":"broken"}}');
       return;
+    case "late":
+      await vi.waitFor(() => expect(called.at(-1)).not.toBe(name));
+      return sendWhole(response, name);
     case "answer":
       return isStream ? sendStream(response, name) : sendWhole(response, name);
   }
@@ -121,6 +124,18 @@ router_settings: { routing_strategy: cost-based-routing, num_retries: 0, allowed
     yaml,
   });
 });
+
+/** Calls of the alias `pair` that went to both, by the deployment that answered. */
+async function hedges(): Promise<Readonly<Record<string, number>>> {
+  const { text } = await gateway.request("GET", "/metrics");
+  return Object.fromEntries(
+    [
+      ...text.matchAll(
+        /^hearth_hedges_total\{alias="pair",answered="(\w+)"\} (\d+)$/gm,
+      ),
+    ].map(([, answered = "", count]) => [answered, Number(count)]),
+  );
+}
 
 beforeEach(() => {
   called.length = 0;
@@ -195,6 +210,21 @@ test("a deployment that answers in time is the only one called", async () => {
   const answer = await gateway.chat(key, "hello", { model: "later" });
   expect(answer.text).toContain("first");
   expect(called).toEqual(["first"]);
+});
+
+test("calls to two deployments are counted by the one that answered", async () => {
+  const key = await gateway.createKey({ max_budget: 10 });
+  const before = await hedges();
+  await gateway.chat(key, "one", { model: "pair" });
+  second = "fail";
+  await gateway.chat(key, "two", { model: "pair", timeout: 0.4 });
+  first = "late";
+  await gateway.chat(key, "three", { model: "pair" });
+  const counted = await hedges();
+  const since = (answered: string) =>
+    (counted[answered] ?? 0) - (before[answered] ?? 0);
+  expect(["second", "neither", "first"].map(since)).toEqual([1, 1, 1]);
+  expect(counted["second"]).toBeGreaterThan(0);
 });
 
 test("a failure of one leaves the call to the other", async () => {

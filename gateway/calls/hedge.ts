@@ -85,7 +85,16 @@ export async function attemptHedged(
     second.abort();
   });
   try {
-    return await firstAnswer(gateway, race, [first, second], options);
+    const ended = await firstAnswer(gateway, race, [first, second], options);
+    gateway.metrics.hedged(
+      call.group.configured,
+      "failure" in ended
+        ? "neither"
+        : ended.target === other.target
+          ? "second"
+          : "first",
+    );
+    return ended;
   } finally {
     race.abort();
   }

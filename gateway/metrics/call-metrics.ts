@@ -58,6 +58,8 @@ export interface CallMetrics {
   /** An attempt that failed: provider and status. */
   providerFailed(provider: string, status: number): void;
   retried(alias: string, retries: number, fallbacks: number): void;
+  /** A second deployment was called beside a slow first one; `answered`: which of the two answered. */
+  hedged(alias: string, answered: "first" | "second" | "neither"): void;
   refused(type: string): void;
   cooledDown(modelId: string): void;
   /** A call rejected because each deployment of its alias was cooling down (`cooldown`) or at its limit (`limit`). */
@@ -72,6 +74,7 @@ export interface CallMetrics {
   readonly genAi: GenAiMetrics;
   readonly retries: Counts;
   readonly fallbacks: Counts;
+  readonly hedges: Counts;
   readonly providerFailures: Counts;
   readonly refusals: Counts;
   readonly cooldowns: Counts;
@@ -113,6 +116,7 @@ export function createCallMetrics(
   const genAi = new GenAiMetrics();
   const retries = new Map<string, number>();
   const fallbacks = new Map<string, number>();
+  const hedges = new Map<string, number>();
   const providerFailures = new Map<string, number>();
   const refusals = new Map<string, number>();
   const cooldowns = new Map<string, number>();
@@ -140,6 +144,7 @@ export function createCallMetrics(
       count(retries, alias(name), again);
       count(fallbacks, alias(name), fellBack);
     },
+    hedged: (name, answered) => count(hedges, `${alias(name)}|${answered}`, 1),
     refused: (type) => count(refusals, type, 1),
     cooledDown: (modelId) => count(cooldowns, modelId, 1),
     unavailable: (name, reason) =>
@@ -153,6 +158,7 @@ export function createCallMetrics(
     genAi,
     retries,
     fallbacks,
+    hedges,
     providerFailures,
     refusals,
     cooldowns,

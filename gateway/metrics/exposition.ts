@@ -147,6 +147,11 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
       counted(metrics.fallbacks, "alias"),
     ),
     counter(
+      "hearth_hedges_total",
+      "Calls sent to a second deployment because the first one was slow, by the one that answered: first, second or neither.",
+      counted(metrics.hedges, "alias", "answered"),
+    ),
+    counter(
       "hearth_provider_failures_total",
       "Attempts that failed, by status.",
       counted(metrics.providerFailures, "provider", "status"),

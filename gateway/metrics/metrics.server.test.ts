@@ -25,6 +25,10 @@ const MORE = `
     model_info: { id: backed-1 }
   - model_name: slotted
     provider_params: { model: openai/s, api_base: "http://127.0.0.1:9/v1", api_key: x, slots: 1 }
+  - model_name: slow
+    provider_params: { model: openai/s, api_base: URL, api_key: x, hedge_after: 10ms }
+  - model_name: slow
+    provider_params: { model: openai/s, api_base: URL, api_key: x, hedge_after: 10ms }
 proxy_settings: { cache: true, fallbacks: [{ backed: [mock] }] }
 router_settings: { allowed_fails: 0, cooldown_minimum_calls: 1 }
 general_settings: { metrics_key: the-key-of-prometheus, metrics_label_values: 3 }
@@ -34,7 +38,9 @@ guardrails:
 `;
 
 beforeAll(async () => {
-  testbed = await startTestbed((url) => modelYaml(url, MORE));
+  testbed = await startTestbed((url) =>
+    modelYaml(url, MORE.replaceAll("URL", url)),
+  );
 });
 
 afterAll(() => testbed?.stop());
@@ -302,6 +308,9 @@ test("every metric that the example dashboard and the alert rules name exists, w
     guardrails: ["no-secrets"],
   });
   expect(checked.status).toBe(200);
+  await testbed.gateway.chat(MASTER_KEY, '[mock]{"delayMs":200}', {
+    model: "slow",
+  });
   const text = await collected();
   const known = new Map(
     [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [
