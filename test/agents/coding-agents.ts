@@ -1,5 +1,5 @@
 import { writeFileSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type {
   ModelReply,
   ModelRequest,
@@ -18,10 +18,13 @@ export const GREETING = "Hello from the model\n";
 export interface AgentOptions {
   readonly key: string;
   readonly alias: string;
-  /** Reports an error at once: by default the program retries as documented. */
-  readonly withoutRetries?: true;
   /** Instead of a WebSocket: Codex changes to HTTP by itself before it reports some errors, after a while. */
-  readonly overHttp?: true;
+  readonly overHttp?: boolean;
+  /** Reports an error at once: by default the program retries as documented. OpenCode cannot be told to. */
+  readonly withoutRetries?: boolean;
+  readonly until?: string;
+  /** In a terminal, as someone uses it who does not script it. Only OpenCode. */
+  readonly terminal?: boolean;
 }
 
 /** Runs a coding agent by the commands of docs/clients.md. */
@@ -29,7 +32,7 @@ export async function runAgent(
   testbed: AgentTestbed,
   place: Place,
   agent: CodingAgent,
-  { key, alias, withoutRetries, overHttp }: AgentOptions,
+  { key, alias, withoutRetries, overHttp, until, terminal }: AgentOptions,
 ): Promise<ProgramRun> {
   const [commands = ""] = commandsOf(PAGE, agent);
   switch (agent) {
@@ -62,13 +65,27 @@ export async function runAgent(
       return runCommands(
         testbed,
         place,
-        commands.replaceAll("claude-sonnet", alias),
-        { key, files: { ".config/opencode/opencode.json": config } },
+        (terminal ? inTerminal(commands) : commands).replaceAll(
+          "claude-sonnet",
+          alias,
+        ),
+        {
+          key,
+          files: { ".config/opencode/opencode.json": config },
+          ...(until === undefined ? {} : { until }),
+          ...(terminal === undefined ? {} : { terminal }),
+        },
       );
     }
     default:
       return agent satisfies never;
   }
+}
+
+function inTerminal(commands: string): string {
+  return commands
+    .replace("opencode run", "opencode")
+    .replace('"Write', '--prompt "Write');
 }
 
 /** OpenCode's first start installs its plugins from npm, which no test may reach: as if an earlier start had. */
@@ -90,11 +107,43 @@ export function writesFile({
     if (toolResults.length > 0) {
       return said("The greeting is written.");
     }
-    const call = editCall(toolNames, join(work, "hello.txt"));
-    return call === null
-      ? said("A greeting")
-      : { thinking: null, text: ["I write the file."], calls: [call] };
+    return edit(toolNames, join(work, "hello.txt"), GREETING, 1);
   };
+}
+
+/** A session of many turns, each with one more file: `file-1.txt` to `file-COUNT.txt`. */
+export function writesFiles(
+  { work }: Place,
+  count: number,
+): (request: ModelRequest, body: string) => Scripted {
+  return ({ toolNames }, body) => {
+    // By the conversation, so that a repeated request gets the same answer.
+    const written = Math.max(
+      0,
+      ...[...body.matchAll(/"call_(\d+)"/g)].map(([, turn]) => Number(turn)),
+    );
+    const next = written + 1;
+    return written === count
+      ? said(`All ${count} files are written.`)
+      : edit(toolNames, join(work, `file-${next}.txt`), textOf(next), next);
+  };
+}
+
+/** What the model writes into a file of a long session. */
+export function textOf(file: number): string {
+  return `${`This is line ${file} of the story. `.repeat(20).trim()}\n`;
+}
+
+function edit(
+  toolNames: readonly string[],
+  path: string,
+  content: string,
+  turn: number,
+): Scripted {
+  const call = editCall(toolNames, path, content, turn);
+  return call === null
+    ? said("A greeting")
+    : { thinking: null, text: ["I write the file."], calls: [call] };
 }
 
 export function said(text: string): Scripted {
@@ -105,13 +154,16 @@ export function said(text: string): Scripted {
 function editCall(
   toolNames: readonly string[],
   path: string,
+  content: string,
+  turn: number,
 ): ModelReply["calls"][number] | null {
+  const file = basename(path);
   const calls: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    Write: { file_path: path, content: GREETING },
-    exec_command: { cmd: `printf '${GREETING.trim()}\\n' > hello.txt` },
-    write: { filePath: path, content: GREETING },
+    Write: { file_path: path, content },
+    exec_command: { cmd: `printf '${content.trim()}\\n' > ${file}` },
+    write: { filePath: path, content },
     apply_patch: {
-      patchText: `*** Begin Patch\n*** Add File: hello.txt\n+${GREETING.trim()}\n*** End Patch`,
+      patchText: `*** Begin Patch\n*** Add File: ${file}\n+${content.trim()}\n*** End Patch`,
     },
   };
   const name = Object.keys(calls).find((known) => toolNames.includes(known));
@@ -120,7 +172,7 @@ function editCall(
   }
   const json = JSON.stringify(calls[name]);
   return {
-    id: "call_1",
+    id: `call_${turn}`,
     name,
     argumentPieces: [json.slice(0, 9), json.slice(9)],
   };

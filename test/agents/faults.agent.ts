@@ -1,113 +1,218 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from "vitest";
 import {
   CODING_AGENTS,
   runAgent,
+  said,
   writesFile,
-  type AgentOptions,
   type CodingAgent,
 } from "./coding-agents.ts";
-import { createPlace, type ProgramRun } from "./program.ts";
+import {
+  callsTool,
+  LIBRARY_NAMES,
+  runAider,
+  runLibrary,
+  runLlm,
+} from "./libraries.ts";
+import { createPlace, type Place, type ProgramRun } from "./program.ts";
 import type { Script } from "./scripted-provider.ts";
 import { startAgentTestbed, type AgentTestbed } from "./testbed.ts";
 
 let testbed: AgentTestbed;
+/** Where every program meets the same cooldown: the provider's 429 of the first one outlasts all of them. */
+const COOLING = "gpt-oss";
+const COOLDOWN_S = 3_600;
 
 beforeAll(async () => {
   testbed = await startAgentTestbed();
 });
 afterAll(() => testbed?.stop());
 
-/** Runs an agent without retries of its own, by default in a turn that writes a file. */
-async function runFaulty(
-  agent: CodingAgent,
-  key: string,
-  script?: Script,
-  { alias = "claude-sonnet", ...how }: Partial<AgentOptions> = {},
-): Promise<ProgramRun> {
-  const place = createPlace();
-  try {
-    testbed.provider.follow(script ?? writesFile(place));
-    return await runAgent(testbed, place, agent, {
-      key,
-      alias,
-      withoutRetries: true,
-      ...how,
-    });
-  } finally {
-    place.remove();
-  }
+type Fault = "budget" | "rate limit" | "cooldown" | "outage";
+
+interface FaultCase {
+  readonly fault: Fault;
+  readonly alias: string;
+  readonly keyFields?: Readonly<Record<string, unknown>>;
+  /** Instead of answers. */
+  readonly script?: Script;
+  /** Brings the fault about, before the program starts; returns what ends it. Without it the program's own calls do. */
+  prepare?(key: string): Promise<() => Promise<unknown>>;
+  /** What the user sees: the gateway's sentence. */
+  readonly sentence: string;
+  /** Calls of the program that reach the provider. */
+  readonly reaches: boolean;
 }
 
-describe.each(CODING_AGENTS)("%s", (agent) => {
-  test("says that the budget is exhausted, and the provider gets no further call", async () => {
-    const key = await testbed.createKey({ max_budget: 0.000_01 });
-    const run = await runFaulty(agent, key);
-    expect(run.output).toContain("Budget has been exceeded!");
-    const after = testbed.provider.calls.length;
-    const again = await runFaulty(agent, key);
-    expect(again.output).toContain("Budget has been exceeded!");
-    expect(after).toBeGreaterThan(0);
-    expect(testbed.provider.calls).toEqual([]);
-  });
-
-  test("says that the provider is down, in the provider's words", async () => {
-    const key = await testbed.createKey();
-    const run = await runFaulty(agent, key, () => ({
+const FAULTS: readonly FaultCase[] = [
+  {
+    fault: "budget",
+    alias: "claude-sonnet",
+    keyFields: { max_budget: 0.000_01 },
+    // The first call of the session exceeds it.
+    sentence: "Budget has been exceeded! Current cost: ",
+    reaches: true,
+  },
+  {
+    fault: "rate limit",
+    alias: "claude-sonnet",
+    keyFields: { max_budget: 10, max_parallel_requests: 1 },
+    /** Another call of the key is under way all the time. */
+    async prepare(key) {
+      const held = Promise.withResolvers<void>();
+      testbed.provider.follow(() => ({
+        thinking: null,
+        text: ["Hello."],
+        calls: [],
+        afterFirstEvent: () => held.promise,
+      }));
+      // Has no headers yet: the gateway waits for the first content.
+      const answering = ask(key, "claude-sonnet");
+      await expect.poll(() => testbed.provider.calls.length).toBe(1);
+      return async () => {
+        held.resolve();
+        return (await answering).text();
+      };
+    },
+    sentence: "Rate limit reached for this key: 1 parallel request.",
+    reaches: false,
+  },
+  {
+    fault: "cooldown",
+    alias: COOLING,
+    script: () => ({
+      status: 429,
+      message: "Too many requests.",
+      retryAfter: COOLDOWN_S,
+    }),
+    async prepare(key) {
+      await ask(key, COOLING).then((answer) => answer.text());
+      return () => Promise.resolve();
+    },
+    sentence: `No deployment of ${COOLING} is available (`,
+    reaches: false,
+  },
+  {
+    fault: "outage",
+    alias: "claude-sonnet",
+    script: () => ({
       status: 503,
       message: "The model is down for maintenance.",
-    }));
-    expect(run.output).toContain(
-      "claude-sonnet: The model is down for maintenance.",
-    );
-    await testbed.expectExactLedger(key);
+    }),
+    sentence: "claude-sonnet: The model is down for maintenance.",
+    reaches: true,
+  },
+];
+
+/** A streamed call beside those of the program. */
+function ask(key: string, model: string): Promise<Response> {
+  return fetch(`${testbed.gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      model,
+      stream: true,
+      messages: [{ role: "user", content: "Hello" }],
+    }),
   });
-});
+}
+
+interface Run {
+  readonly key: string;
+  readonly alias: string;
+  /** For programs that retry for minutes and show meanwhile why. */
+  readonly until: string;
+}
+
+interface Program {
+  readonly name: string;
+  script(place: Place): Script;
+  run(place: Place, fault: Fault, run: Run): Promise<ProgramRun>;
+  /** What it shows instead of the gateway's sentence. */
+  readonly instead?: Partial<Readonly<Record<Fault, string>>>;
+  /** It exits with 0 after an error, too. */
+  readonly exitsWith0?: true;
+}
 
 /** Codex shows no more of a 429 than its status. */
 const CODEX_429 = "exceeded retry limit, last status: 429 Too Many Requests";
-/** Each has an alias to itself, which cools down. OpenCode waits instead, and cannot be told not to. */
-const NOT_WAITING = [
+
+const PROGRAMS: readonly Program[] = [
+  ...CODING_AGENTS.map((agent) => ({
+    name: agent,
+    script: writesFile,
+    run: (place: Place, fault: Fault, { until, ...options }: Run) =>
+      runAgent(testbed, place, agent, {
+        ...options,
+        withoutRetries: true,
+        overHttp: fault === "rate limit" || fault === "cooldown",
+        ...(waits(agent, fault) ? { until, terminal: true } : {}),
+      }),
+    ...(agent === "codex"
+      ? { instead: { "rate limit": CODEX_429, cooldown: CODEX_429 } }
+      : {}),
+  })),
+  ...LIBRARY_NAMES.map((library) => ({
+    name: library,
+    script: () => callsTool,
+    run: (place: Place, _: Fault, options: Run) =>
+      runLibrary(testbed, place, library, options),
+  })),
   {
-    agent: "claude-code",
-    alias: "qwen-coder",
-    limited: "Rate limit reached for this key",
-    busy: "qwen-coder: Too many requests.",
-    cooling: "No deployment of qwen-coder is available",
+    name: "llm",
+    script: () => callsTool,
+    run: (place, _, options) => runLlm(testbed, place, options),
   },
   {
-    agent: "codex",
-    alias: "gpt-oss",
-    limited: CODEX_429,
-    busy: CODEX_429,
-    cooling: CODEX_429,
+    name: "aider",
+    script: () => () => said("I wait for more."),
+    async run(place, fault, options) {
+      // A session of one call: the second one meets what the first has used up.
+      if (fault === "budget") {
+        await runAider(testbed, place, options);
+      }
+      return runAider(testbed, place, options);
+    },
+    exitsWith0: true,
   },
-] as const;
+];
 
-describe.each(NOT_WAITING)("$agent, without waiting,", (expected) => {
-  const { agent, alias } = expected;
-  const overHttp = true;
+/** OpenCode retries five times before its command shows an error: after `retry-after` (here 1 s for a rate limit), or 2 to 30 s. */
+function waits(agent: CodingAgent, fault: Fault): boolean {
+  return agent === "opencode" && (fault === "cooldown" || fault === "outage");
+}
 
-  test("says that its rate limit is reached", async () => {
-    const key = await testbed.createKey({ rpm_limit: 1 });
-    const run = await runFaulty(agent, key, undefined, { overHttp });
-    expect(run.output).toContain(expected.limited);
-    expect(run.exitCode).toBe(1);
-    expect(testbed.provider.calls).toHaveLength(1);
+let place: Place;
+beforeEach(() => {
+  place = createPlace();
+  return () => place.remove();
+});
+
+describe.each(PROGRAMS)("$name", ({ run, script, instead, exitsWith0 }) => {
+  test.each(FAULTS)("shows one sentence about: $fault", async (faultCase) => {
+    const { fault, alias, keyFields, prepare, sentence, reaches } = faultCase;
+    const key = await testbed.createKey(keyFields);
+    testbed.provider.follow(faultCase.script ?? script(place));
+    const end = await prepare?.(key);
+    const before = testbed.provider.calls.length;
+    const shown = instead?.[fault] ?? sentence;
+    const ran = await run(place, fault, { key, alias, until: shown });
+    await end?.();
+    expect(ran.output).toContain(shown);
+    if (exitsWith0 !== true) {
+      expect(ran.exitCode).not.toBe(0);
+    }
+    expect(testbed.provider.calls.length > before).toBe(reaches);
     await testbed.expectExactLedger(key);
-  });
-
-  test("says that an alias is cooling down after the provider's 429, and the provider is not asked again", async () => {
-    const key = await testbed.createKey();
-    const busy: Script = () => ({
-      status: 429,
-      message: "Too many requests.",
-      retryAfter: 60,
-    });
-    const first = await runFaulty(agent, key, busy, { alias, overHttp });
-    expect(first.output).toContain(expected.busy);
-    const second = await runFaulty(agent, key, busy, { alias, overHttp });
-    expect(second.output).toContain(expected.cooling);
-    expect(second.exitCode).toBe(1);
-    expect(testbed.provider.calls).toEqual([]);
+    expect(testbed.outside.attempts).toEqual([]);
   });
 });

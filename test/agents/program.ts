@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { startProcess } from "../../core/execute.ts";
+import { inProject } from "../../infra/project-files.ts";
 import { programEnv } from "../servers/program-env.ts";
 import type { AgentTestbed } from "./testbed.ts";
 
@@ -23,11 +24,15 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Whose `node_modules` the working directory has. */
   readonly modules?: string;
+  /** Ends the program once it has shown this, instead of waiting while it retries for minutes. */
+  readonly until?: string;
+  /** In a terminal, where programs show more than their output to a file has. */
+  readonly terminal?: boolean;
 }
 
 export interface ProgramRun {
   readonly exitCode: number | undefined;
-  /** What the user sees: standard output, then standard error, without colours. */
+  /** What the user sees, without colours. */
   readonly output: string;
 }
 
@@ -52,6 +57,7 @@ export function createPlace(): Place {
   };
 }
 
+const IN_TERMINAL = ["python3", inProject("test/agents/terminal.py")];
 /** A program that retries for ever is ended, and its test fails. */
 const MAX_RUN_MS = 150_000;
 
@@ -60,7 +66,7 @@ export async function runCommands(
   testbed: AgentTestbed,
   { home, work }: Place,
   commands: string,
-  { key, files = {}, env = {}, modules }: ProgramOptions,
+  { key, files = {}, env = {}, modules, until, terminal }: ProgramOptions,
 ): Promise<ProgramRun> {
   const here = (text: string) =>
     text.replaceAll("http://127.0.0.1:4000", testbed.gateway.url);
@@ -72,10 +78,23 @@ export async function runCommands(
     symlinkSync(modules, join(work, "node_modules"));
   }
   const { PATH, ...rest } = programEnv();
-  const { pid, ended } = startProcess("sh", ["-c", here(commands)], {
+  let shown = "";
+  const show = (text: string) => {
+    shown += text;
+    if (
+      until !== undefined &&
+      stripVTControlCharacters(shown).includes(until)
+    ) {
+      endGroup(pid, terminal ? "SIGTERM" : "SIGKILL");
+    }
+  };
+  const shell = ["sh", "-c", here(commands)];
+  const [file = "", ...args] = terminal ? [...IN_TERMINAL, ...shell] : shell;
+  const { pid, ended } = startProcess(file, args, {
     cwd: work,
     detached: true,
-    stdout: "capture",
+    stdout: show,
+    stderr: show,
     env: {
       ...rest,
       PATH: [
@@ -88,7 +107,9 @@ export async function runCommands(
       HOME: home,
       // Codex refuses to run from a home below the temporary directory.
       TMPDIR: join(dirname(home), "tmp"),
-      TERM: "dumb",
+      TERM: terminal ? "xterm-256color" : "dumb",
+      // No sentence is broken into lines.
+      COLUMNS: "200",
       HEARTH_KEY: key,
       ...testbed.outside.env,
       ...env,
@@ -99,24 +120,27 @@ export async function runCommands(
     hung = true;
     endGroup(pid);
   }, MAX_RUN_MS);
-  const { exitCode, stdout, stderr } = await ended;
+  const { exitCode } = await ended;
   clearTimeout(timer);
   // What the program left running.
   endGroup(pid);
-  const output = stripVTControlCharacters(`${stdout}\n${stderr}`);
+  const output = stripVTControlCharacters(shown);
   if (hung) {
     throw new Error(`the program did not end: ${output.slice(-2_000)}`);
   }
   return { exitCode, output };
 }
 
-/** Kills the program and everything that it started. */
-function endGroup(pid: number | undefined): void {
+/** Ends the program and everything that it started. */
+function endGroup(
+  pid: number | undefined,
+  signal: NodeJS.Signals = "SIGKILL",
+): void {
   if (pid === undefined) {
     return;
   }
   try {
-    process.kill(-pid, "SIGKILL");
+    process.kill(-pid, signal);
   } catch {
     // All of it has ended.
   }

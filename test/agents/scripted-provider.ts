@@ -36,7 +36,8 @@ export interface ScriptedError {
   readonly retryAfter?: number;
 }
 
-export type Script = (request: ModelRequest) => Scripted;
+/** `body`: the request as JSON. */
+export type Script = (request: ModelRequest, body: string) => Scripted;
 
 /** One call as the provider bills it. */
 export interface ProviderCall {
@@ -45,6 +46,8 @@ export interface ProviderCall {
   /** `/openai/v1/responses`, `/anthropic/v1/messages`, `/local/v1/chat/completions`, … */
   readonly path: string;
   readonly model: string;
+  /** Whether the request has tools: one without is for a title and the like. */
+  readonly hasTools: boolean;
   /** null: it failed, and costs nothing. */
   readonly usage: MockUsage | null;
   /** Whether all of the answer was sent. */
@@ -60,13 +63,29 @@ export interface ScriptedProvider {
 }
 
 /**
- * One server that is OpenAI under `/openai`, Anthropic under `/anthropic`, and a local runner without `/responses` under `/local`. Its
- * answers follow a script, and the tokens of each call differ, so that no two calls have the same price.
+ * One server that is OpenAI under `/openai`, Anthropic under `/anthropic`, and a local runner without `/responses` under `/local`; the
+ * same again under `/2`, as other deployments. Its answers follow a script. It counts the tokens of prompts by their length, and
+ * those that a deployment remembers from an earlier prompt as cached.
  */
 export async function startScriptedProvider(): Promise<ScriptedProvider> {
   let calls: ProviderCall[] = [];
   let script: Script = () => ({ thinking: null, text: ["Hello."], calls: [] });
   let served = 0;
+  /** Earlier prompts by path. */
+  const remembered = new Map<string, string[]>();
+
+  function usageOf(path: string, body: Json): MockUsage {
+    const prompt = promptOf(body);
+    const known = remembered.get(path) ?? [];
+    const cached = Math.max(0, ...known.map((each) => common(each, prompt)));
+    remembered.set(path, [...known, prompt]);
+    return {
+      inputTokens: tokensOf(prompt.length),
+      cachedTokens: tokensOf(cached),
+      // No two calls have the same price.
+      outputTokens: 50 + ++served,
+    };
+  }
 
   async function serve(
     request: IncomingMessage,
@@ -77,8 +96,9 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     if (request.method !== "POST" || format === null) {
       return void response.writeHead(404).end("404 page not found");
     }
-    const body = JSON.parse(await readAll(request)) as Json;
-    const refusal = url.pathname.startsWith("/local/")
+    const text = await readAll(request);
+    const body = JSON.parse(text) as Json;
+    const refusal = url.pathname.includes("/local/")
       ? null
       : format.refuse(request.headers, url);
     if (refusal !== null) {
@@ -86,15 +106,17 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     }
     const mistake =
       mistakeOfModel(url.pathname, body) ?? format.mistakeIn(body);
+    const asked = format.parse(body);
     const scripted: Scripted =
       mistake === null
-        ? script(format.parse(body))
+        ? script(asked, text)
         : { status: 400, message: mistake };
     const call: ProviderCall = {
       id: String(request.headers["x-request-id"]),
       path: url.pathname,
       model: String(body["model"]),
-      usage: "status" in scripted ? null : usageOf(++served),
+      hasTools: asked.toolNames.length > 0,
+      usage: "status" in scripted ? null : usageOf(url.pathname, body),
       finished: false,
     };
     calls.push(call);
@@ -141,7 +163,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
 }
 
 function formatOf(path: string): ProviderFormat | null {
-  switch (path) {
+  switch (path.replace(/^\/2\//, "/")) {
     case "/openai/v1/responses":
       return openaiResponses;
     case "/openai/v1/chat/completions":
@@ -157,7 +179,7 @@ function formatOf(path: string): ProviderFormat | null {
 /** What the models behind the aliases reject, in their servers' words. */
 function mistakeOfModel(path: string, body: Json): string | null {
   const later = listOf(body["messages"]).slice(1);
-  if (path.startsWith("/local/")) {
+  if (path.includes("/local/")) {
     return later.some(({ role }) => role === "system" || role === "developer")
       ? "System message must be at the beginning."
       : null;
@@ -176,12 +198,30 @@ function mistakeOfModel(path: string, body: Json): string | null {
     : "This model does not support the effort parameter.";
 }
 
-function usageOf(served: number): MockUsage {
-  return {
-    inputTokens: 5_000 + 111 * served,
-    cachedTokens: 1_000 + 7 * served,
-    outputTokens: 50 + served,
-  };
+/** What a provider reads in its order: tools, instructions, conversation; without marks that say what to remember. */
+function promptOf({
+  tools,
+  system,
+  instructions,
+  messages,
+  input,
+}: Json): string {
+  return JSON.stringify(
+    [tools, system, instructions, messages, input],
+    (name, value: unknown) => (name === "cache_control" ? undefined : value),
+  );
+}
+
+function common(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) {
+    at++;
+  }
+  return at;
+}
+
+function tokensOf(characters: number): number {
+  return Math.floor(characters / 4);
 }
 
 async function readAll(request: IncomingMessage): Promise<string> {

@@ -23,6 +23,12 @@ export const LOCAL_ALIASES = ["qwen-coder", "gpt-oss"] as const;
 /** Ten-millionths of a dollar per token, for every alias. */
 const PRICES = { input: 30, cached: 3, output: 150 };
 
+export interface LedgerTokens {
+  readonly input: number;
+  /** Of them, those that the provider remembered. */
+  readonly cached: number;
+}
+
 /** A gateway in a separate process, a scripted provider and the world outside, for one file of tests. */
 export interface AgentTestbed {
   readonly gateway: GatewayProcess;
@@ -35,10 +41,15 @@ export interface AgentTestbed {
    * provider bills them, interrupted ones once, and all totals the sums of their rows.
    */
   expectExactLedger(key: string): Promise<void>;
+  /** Tokens that the ledger has of a key. */
+  tokensOf(key: string): Promise<LedgerTokens>;
   stop(): Promise<void>;
 }
 
-export async function startAgentTestbed(): Promise<AgentTestbed> {
+/** `deployments`: how many each alias has. */
+export async function startAgentTestbed(
+  deployments: 1 | 2 = 1,
+): Promise<AgentTestbed> {
   const [database, provider, outside] = await Promise.all([
     throwAwayDatabase(),
     startScriptedProvider(),
@@ -46,7 +57,9 @@ export async function startAgentTestbed(): Promise<AgentTestbed> {
   ]);
   const gateway = await createGatewayProcess({
     databaseUrl: database.url,
-    yaml: configurationFor(provider.url),
+    yaml: configurationFor(
+      deployments === 1 ? [provider.url] : [provider.url, `${provider.url}/2`],
+    ),
   });
   try {
     await gateway.start();
@@ -97,6 +110,15 @@ export async function startAgentTestbed(): Promise<AgentTestbed> {
         });
       expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
     },
+    async tokensOf(key) {
+      const [tokens] = await query<LedgerTokens>(
+        pool,
+        `SELECT sum(prompt_tokens)::float8 AS input, sum(cached_tokens)::float8 AS cached
+         FROM spend_log WHERE ${OF_KEY}`,
+        [key],
+      );
+      return tokens ?? { input: 0, cached: 0 };
+    },
     async stop() {
       await pool.end();
       await gateway.remove();
@@ -105,6 +127,8 @@ export async function startAgentTestbed(): Promise<AgentTestbed> {
     },
   };
 }
+
+const OF_KEY = "api_key = encode(sha256(convert_to($1, 'UTF8')), 'hex')";
 
 interface Booked {
   readonly id: string;
@@ -139,7 +163,7 @@ async function ledgerOf(pool: Pool, key: string): Promise<Ledger> {
     pool,
     `SELECT request_id AS id, prompt_tokens::float8 AS input, completion_tokens::float8 AS output,
        round(spend * 10000000, 6)::float8 AS units, status
-     FROM spend_log WHERE api_key = encode(sha256(convert_to($1, 'UTF8')), 'hex') AND spend > 0`,
+     FROM spend_log WHERE ${OF_KEY} AND spend > 0`,
     [key],
   );
   const withStatus = (wanted: string) =>
@@ -159,8 +183,9 @@ function byId(one: { readonly id: string }, other: { readonly id: string }) {
   return one.id < other.id ? -1 : 1;
 }
 
-function configurationFor(provider: string): string {
+function configurationFor(providers: readonly string[]): string {
   const deployment = (
+    provider: string,
     alias: string,
     model: string,
     base: string,
@@ -174,16 +199,25 @@ function configurationFor(provider: string): string {
       input_cost_per_token: ${PRICES.input / 1e7}
       cache_read_input_token_cost: ${PRICES.cached / 1e7}
       output_cost_per_token: ${PRICES.output / 1e7}${more}`;
-  return `model_list:${[
-    deployment("gpt-mini", "openai/gpt-5-mini", "openai/v1"),
-    deployment("claude-sonnet", "anthropic/claude-sonnet-4-5", "anthropic"),
-    deployment("qwen-coder", "ollama/qwen2.5-coder:7b", "local/v1"),
-    deployment(
-      "gpt-oss",
-      "openai/openai/gpt-oss-20b",
-      "local/v1",
-      "\n      local: true",
-    ),
-  ].join("")}
+  const local = "\n      local: true";
+  return `model_list:${providers
+    .flatMap((url) => [
+      deployment(url, "gpt-mini", "openai/gpt-5-mini", "openai/v1"),
+      deployment(
+        url,
+        "claude-sonnet",
+        "anthropic/claude-sonnet-4-5",
+        "anthropic",
+      ),
+      deployment(url, "qwen-coder", "ollama/qwen2.5-coder:7b", "local/v1"),
+      deployment(
+        url,
+        "gpt-oss",
+        "openai/openai/gpt-oss-20b",
+        "local/v1",
+        local,
+      ),
+    ])
+    .join("")}
 `;
 }
