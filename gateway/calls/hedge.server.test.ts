@@ -23,6 +23,8 @@ const PRICE = 0.001;
 const ANSWERED = (INPUT_TOKENS + OUTPUT_TOKENS) * PRICE;
 const USAGE = { prompt_tokens: INPUT_TOKENS, completion_tokens: OUTPUT_TOKENS };
 
+const PATIENT = { timeout: 20_000 };
+
 /** What a deployment does with its next calls; `wait` never answers, `late` once the other one was called. */
 type Behaviour = "answer" | "wait" | "late" | "open" | "fail";
 
@@ -62,7 +64,7 @@ async function serve(
       response.writeHead(500).end('{"error":{"message":"broken"}}');
       return;
     case "late":
-      await vi.waitFor(() => expect(called.at(-1)).not.toBe(name));
+      await vi.waitFor(() => expect(called.at(-1)).not.toBe(name), PATIENT);
       return sendWhole(response, name);
     case "answer":
       return isStream ? sendStream(response, name) : sendWhole(response, name);
@@ -333,8 +335,9 @@ test("kill -9 while two deployments are asked: the prompts of both are billed, o
         }),
       }).catch(() => null);
     const asking = [ask("patient"), ask("pair")];
-    await vi.waitFor(() =>
-      expect(called.toSorted()).toEqual(["first", "first", "second"]),
+    await vi.waitFor(
+      () => expect(called.toSorted()).toEqual(["first", "first", "second"]),
+      PATIENT,
     );
     await killed.kill();
     await Promise.all(asking);
@@ -347,7 +350,7 @@ test("kill -9 while two deployments are asked: the prompts of both are billed, o
       );
       expect(found).toHaveLength(2);
       return Object.fromEntries(found.map((row) => [row.model_group, row]));
-    });
+    }, PATIENT);
     const { pair, patient } = rows;
     const input = Number(pair?.input);
     expect(patient?.spend).toBeCloseTo(input * PRICE * 0.999, 12);

@@ -128,12 +128,8 @@ export function createCallMetrics(
     ended(call) {
       const sum = sums.of(call);
       addCall(sum, call);
-      const { duration, firstToken } = latencies.of(sum.labels);
-      duration.observe(call.durationMs / 1_000);
+      observe(latencies.of(sum.labels), call);
       genAi.ended(sum.labels.alias, call);
-      if (call.firstTokenMs !== null) {
-        firstToken.observe(call.firstTokenMs / 1_000);
-      }
       if (call.addedMs !== null) {
         added.observe(call.addedMs / 1_000);
       }
@@ -231,6 +227,16 @@ function createLatencies(): Series<Latencies["labels"], Latencies> {
     },
     all: () => latencies.values(),
   };
+}
+
+function observe(
+  { duration, firstToken }: Latencies,
+  { durationMs, firstTokenMs }: EndedCall,
+): void {
+  duration.observe(durationMs / 1_000);
+  if (firstTokenMs !== null) {
+    firstToken.observe(firstTokenMs / 1_000);
+  }
 }
 
 function addCall(sum: CallSums, call: EndedCall): void {

@@ -68,7 +68,8 @@ async function openRegistry(families: readonly Family[]): Promise<Registry> {
 function ownFamilies(gateway: Gateway): readonly Family[] {
   return [
     ...ofCalls(gateway.metrics),
-    ...ofTrouble(gateway),
+    ...ofRouting(gateway),
+    ...ofRejections(gateway),
     ...ofGateway(gateway),
     ...ofLedger(gateway),
     ...ofLimits(gateway),
@@ -133,7 +134,7 @@ function ofCalls(metrics: CallMetrics): readonly Family[] {
   ];
 }
 
-function ofTrouble(gateway: Gateway): readonly Family[] {
+function ofRouting(gateway: Gateway): readonly Family[] {
   const { metrics, router } = gateway;
   return [
     counter(
@@ -173,6 +174,11 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
         ],
       ],
     ),
+  ];
+}
+
+function ofRejections({ metrics }: Gateway): readonly Family[] {
+  return [
     counter(
       "hearth_unavailable_rejections_total",
       "Calls rejected because every deployment of their alias was cooling down, at its limit, busy or gone.",

@@ -6,13 +6,7 @@ import {
   expect,
   test,
 } from "vitest";
-import {
-  CODING_AGENTS,
-  runAgent,
-  said,
-  writesFile,
-  type CodingAgent,
-} from "./coding-agents.ts";
+import { CODING_AGENTS, runAgent, said, writesFile } from "./coding-agents.ts";
 import {
   callsTool,
   LIBRARY_NAMES,
@@ -104,6 +98,7 @@ const FAULTS: readonly FaultCase[] = [
     script: () => ({
       status: 503,
       message: "The model is down for maintenance.",
+      retryAfter: 1,
     }),
     sentence: "claude-sonnet: The model is down for maintenance.",
     reaches: true,
@@ -147,6 +142,7 @@ interface Program {
 const CODEX_429 = "exceeded retry limit, last status: 429 Too Many Requests";
 
 const PROGRAMS: readonly Program[] = [
+  // OpenCode retries five times before its command shows an error, each time after `retry-after`: its terminal shows it meanwhile.
   ...CODING_AGENTS.map((agent) => ({
     name: agent,
     script: writesFile,
@@ -155,7 +151,9 @@ const PROGRAMS: readonly Program[] = [
         ...options,
         withoutRetries: true,
         overHttp: fault === "rate limit" || fault === "cooldown",
-        ...(waits(agent, fault) ? { until, terminal: true } : {}),
+        ...(agent === "opencode" && fault === "cooldown"
+          ? { until, terminal: true }
+          : {}),
       }),
     ...(agent === "codex"
       ? { instead: { "rate limit": CODEX_429, cooldown: CODEX_429 } }
@@ -185,11 +183,6 @@ const PROGRAMS: readonly Program[] = [
     exitsWith0: true,
   },
 ];
-
-/** OpenCode retries five times before its command shows an error: after `retry-after` (here 1 s for a rate limit), or 2 to 30 s. */
-function waits(agent: CodingAgent, fault: Fault): boolean {
-  return agent === "opencode" && (fault === "cooldown" || fault === "outage");
-}
 
 let place: Place;
 beforeEach(() => {

@@ -58,6 +58,8 @@ export function createPlace(): Place {
 }
 
 const IN_TERMINAL = ["python3", inProject("test/agents/terminal.py")];
+/** A sentence with the codes for its colours. */
+const MAX_PAINTED_CHARACTERS = 2_000;
 /** A program that retries for ever is ended, and its test fails. */
 const MAX_RUN_MS = 150_000;
 
@@ -81,9 +83,11 @@ export async function runCommands(
   let shown = "";
   const show = (text: string) => {
     shown += text;
+    // A terminal is painted many times a second: what it showed before is searched no more.
+    const latest = shown.slice(-text.length - MAX_PAINTED_CHARACTERS);
     if (
       until !== undefined &&
-      stripVTControlCharacters(shown).includes(until)
+      stripVTControlCharacters(latest).includes(until)
     ) {
       endGroup(pid, terminal ? "SIGTERM" : "SIGKILL");
     }
