@@ -61,7 +61,7 @@ const IN_TERMINAL = ["python3", inProject("test/agents/terminal.py")];
 /** A sentence with the codes for its colours. */
 const MAX_PAINTED_CHARACTERS = 2_000;
 /** A program that retries for ever is ended, and its test fails. */
-const MAX_RUN_MS = 150_000;
+const MAX_RUN_MS = 200_000;
 
 /** Runs documented commands as a reader would, with the address of the test's gateway and without an outside world. */
 export async function runCommands(

@@ -1,4 +1,4 @@
-"""Runs a command in a terminal of 200 columns and copies what it shows: terminal.py COMMAND [ARGUMENT ...]
+"""Runs a command in a terminal of 160 columns and copies what it shows: terminal.py COMMAND [ARGUMENT ...]
 
 SIGTERM ends it with everything that the command has started."""
 
@@ -14,7 +14,7 @@ program, terminal = pty.fork()
 if program == 0:
     os.execvp(sys.argv[1], sys.argv[1:])
 signal.signal(signal.SIGTERM, lambda *_: os.killpg(program, signal.SIGKILL))
-size = struct.pack("HHHH", 50, 200, 0, 0)
+size = struct.pack("HHHH", 30, 160, 0, 0)
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
 try:
     while shown := os.read(terminal, 65536):
