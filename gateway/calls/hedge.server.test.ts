@@ -52,13 +52,18 @@ async function serve(
     }
   });
   const isStream = (JSON.parse(text) as { stream?: boolean }).stream === true;
-  const behaviour = name === "first" ? first : second;
-  switch (behaviour) {
+  const behaviours = { first, second, cut: "cut" } as const;
+  switch (behaviours[name as keyof typeof behaviours]) {
     case "wait":
       return;
     case "open":
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(event({ delta: { role: "assistant", content: "" } }));
+      return;
+    case "cut":
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(event({ delta: { role: "assistant", content: "" } }));
+      setImmediate(() => response.destroy());
       return;
     case "fail":
       response.writeHead(500).end('{"error":{"message":"broken"}}');
@@ -117,7 +122,7 @@ beforeAll(async () => {
   const SOON = ", hedge_after: 50ms";
   const LATER = ", hedge_after: 60s";
   yaml = `model_list:
-${deployment("pair", "first", SOON, PRICE * 0.999)}${deployment("pair", "second", "")}${deployment("single", "second", SOON)}${deployment("later", "first", LATER, PRICE * 0.999)}${deployment("later", "second", "")}${deployment("patient", "first", "", PRICE * 0.999)}${deployment("patient", "second", "")}
+${deployment("pair", "first", SOON, PRICE * 0.999)}${deployment("pair", "second", "")}${deployment("single", "second", SOON)}${deployment("later", "first", LATER, PRICE * 0.999)}${deployment("later", "second", "")}${deployment("patient", "first", "", PRICE * 0.999)}${deployment("patient", "second", "")}${deployment("again", "cut", ", max_retries: 1", PRICE * 0.999)}${deployment("again", "second", "")}
 router_settings: { routing_strategy: cost-based-routing, num_retries: 0, allowed_fails: 1000 }
 `;
   gateway = await startTestGateway({
@@ -315,14 +320,14 @@ test("a client that leaves while both are slow ends both", async () => {
   expect(rows[0]?.spend).toBeGreaterThan(0);
 });
 
-test("kill -9 while two deployments are asked: the prompts of both are billed, once", async () => {
+test("kill -9 after two deployments were asked: the prompts of both are billed, once", async () => {
   second = "wait";
   const own = await throwAwayDatabase();
   const killed = await createGatewayProcess({ databaseUrl: own.url, yaml });
   const pool = createPool(own.url, 1, pino({ level: "silent" }));
   try {
     await killed.start();
-    const ask = (model: string) =>
+    const ask = (model: string, stream: boolean) =>
       fetch(`${killed.url}/v1/chat/completions`, {
         method: "POST",
         headers: {
@@ -331,12 +336,24 @@ test("kill -9 while two deployments are asked: the prompts of both are billed, o
         },
         body: JSON.stringify({
           model,
+          stream,
           messages: [{ role: "user", content: "hello" }],
         }),
       }).catch(() => null);
-    const asking = [ask("patient"), ask("pair")];
+    const asking = [
+      ask("patient", false),
+      ask("pair", false),
+      ask("again", true),
+    ];
     await vi.waitFor(
-      () => expect(called.toSorted()).toEqual(["first", "first", "second"]),
+      () =>
+        expect(called.toSorted()).toEqual([
+          "cut",
+          "first",
+          "first",
+          "second",
+          "second",
+        ]),
       PATIENT,
     );
     await killed.kill();
@@ -348,13 +365,15 @@ test("kill -9 while two deployments are asked: the prompts of both are billed, o
         `SELECT model_group, prompt_tokens::float8 AS input, spend::float8 AS spend
          FROM spend_log WHERE status = 'interrupted'`,
       );
-      expect(found).toHaveLength(2);
+      expect(found).toHaveLength(3);
       return Object.fromEntries(found.map((row) => [row.model_group, row]));
     }, PATIENT);
-    const { pair, patient } = rows;
+    const { again, pair, patient } = rows;
     const input = Number(pair?.input);
     expect(patient?.spend).toBeCloseTo(input * PRICE * 0.999, 12);
     expect(pair?.spend).toBeCloseTo(input * PRICE * 1.999, 12);
+    // The first one failed after it had the whole prompt.
+    expect(again?.spend).toBeCloseTo(input * PRICE * 1.999, 12);
     expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
   } finally {
     await pool.end();

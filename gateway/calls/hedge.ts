@@ -6,7 +6,7 @@ import type { Slot } from "../runners/slot-queue.ts";
 import { admitSecond } from "./admit.ts";
 import { OUTRUN } from "./attempt.ts";
 import type { Call } from "./call.ts";
-import { journalSecond, type JournaledAttempt } from "./record.ts";
+import { journalFurther, type JournaledAttempt } from "./record.ts";
 import {
   endUnread,
   sendAttempt,
@@ -179,7 +179,10 @@ async function chooseOther(
         (await admitSecond(gateway, call, sent.call, target.group)) &&
         !isLate
       ) {
-        await journalSecond(gateway, call, attempt(chosen), attempt(other));
+        await journalFurther(gateway, call, [
+          attemptOf(chosen),
+          attemptOf(other),
+        ]);
         if (!isLate) {
           return other;
         }
@@ -199,7 +202,7 @@ async function chooseOther(
   return Promise.race([ended, choosing]);
 }
 
-function attempt({ target, sent }: Chosen): JournaledAttempt {
+export function attemptOf({ target, sent }: Chosen): JournaledAttempt {
   return { call: sent.call, deployment: target.deployment };
 }
 

@@ -16,6 +16,7 @@ import { OUTRUN, type Attempt } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { goesAsChat } from "./chat-instead.ts";
 import {
+  attemptOf,
   attemptHedged,
   type Chosen,
   type Failed,
@@ -25,7 +26,7 @@ import { sessionOf } from "./session.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { countAnswer, countFailure, countLeft } from "./litellm-counts.ts";
-import { costAt, endCall, type RecordPorts } from "./record.ts";
+import { costAt, endCall, journalFurther, type RecordPorts } from "./record.ts";
 import type { Answered, Sent } from "./send-attempt.ts";
 import {
   NoSlot,
@@ -302,7 +303,9 @@ export async function callProvider(
       const { fallbacksTaken: fallbacks } = route;
       throw await giveUp(gateway, ended, { attempts, fallbacks, waitedMs });
     }
-    noteOwed(gateway, ended);
+    if (noteOwed(gateway, ended)) {
+      await journalFurther(gateway, call, [attemptOf(next)]);
+    }
     chosen = next;
     const { pauseMs } = next.target;
     waitedMs += pauseMs;
@@ -312,15 +315,17 @@ export async function callProvider(
   }
 }
 
-/** Notes what a failed attempt costs: the call goes on with another deployment. */
+/** Notes what a failed attempt costs, as the call goes on with another deployment; answers whether it may cost anything. */
 function noteOwed(
   { underWay }: Pick<Gateway, "underWay">,
   { failure, target: { deployment }, sent: { call } }: Failed,
-): void {
+): boolean {
   const owed = usageOwed(call, deployment, failure);
-  if (owed !== null) {
-    underWay.failedAtCost(call.id, costAt(deployment, owed));
+  if (owed === null) {
+    return false;
   }
+  underWay.failedAtCost(call.id, costAt(deployment, owed));
+  return true;
 }
 
 function recordAnswered(

@@ -57,20 +57,19 @@ export interface JournaledAttempt {
 }
 
 /**
- * Adds to the intent of a call that a second attempt leaves beside the first one: if the process dies, the inputs of both are billed,
- * and of earlier attempts what they cost. Throws `journal_full`.
+ * Writes the intent of a call again, before a further attempt leaves: if the process dies, the inputs of all attempts that are under
+ * way are billed, and of earlier ones what they may cost. Throws `journal_full`.
  */
-export async function journalSecond(
+export async function journalFurther(
   gateway: Pick<Gateway, "journal" | "underWay">,
   call: Call,
-  first: JournaledAttempt,
-  second: JournaledAttempt,
+  underWay: readonly [JournaledAttempt, ...JournaledAttempt[]],
 ): Promise<void> {
-  const cost =
-    gateway.underWay.estimatedCost(call.id) +
-    inputCost(first.call, first.deployment) +
-    inputCost(second.call, second.deployment);
-  await gateway.journal.amend(intentOf(call, first.deployment, cost));
+  const cost = underWay.reduce(
+    (sum, attempt) => sum + inputCost(attempt.call, attempt.deployment),
+    gateway.underWay.estimatedCost(call.id),
+  );
+  await gateway.journal.amend(intentOf(call, underWay[0].deployment, cost));
 }
 
 function intentOf(

@@ -40,7 +40,7 @@ interface FaultCase {
   prepare?(key: string): Promise<() => Promise<unknown>>;
   /** What the user sees: the gateway's sentence. */
   readonly sentence: string;
-  /** Calls of the program that reach the provider. */
+  /** Whether calls of the program reach the provider. */
   readonly reaches: boolean;
 }
 
