@@ -62,6 +62,8 @@ export interface ScriptedProvider {
   close(): Promise<void>;
 }
 
+const MAX_REMEMBERED = 20;
+
 /**
  * One server that is OpenAI under `/openai`, Anthropic under `/anthropic`, and a local runner without `/responses` under `/local`; the
  * same again under `/2`, as other deployments. Its answers follow a script. It counts the tokens of prompts by their length, and
@@ -78,7 +80,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     const prompt = promptOf(body);
     const known = remembered.get(path) ?? [];
     const cached = Math.max(0, ...known.map((each) => common(each, prompt)));
-    remembered.set(path, [...known, prompt]);
+    remembered.set(path, [...known, prompt].slice(-MAX_REMEMBERED));
     return {
       inputTokens: tokensOf(prompt.length),
       cachedTokens: tokensOf(cached),
@@ -106,16 +108,15 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     }
     const mistake =
       mistakeOfModel(url.pathname, body) ?? format.mistakeIn(body);
-    const asked = format.parse(body);
     const scripted: Scripted =
       mistake === null
-        ? script(asked, text)
+        ? script(format.parse(body), text)
         : { status: 400, message: mistake };
     const call: ProviderCall = {
       id: String(request.headers["x-request-id"]),
       path: url.pathname,
       model: String(body["model"]),
-      hasTools: asked.toolNames.length > 0,
+      hasTools: listOf(body["tools"]).length > 0,
       usage: "status" in scripted ? null : usageOf(url.pathname, body),
       finished: false,
     };
