@@ -151,8 +151,8 @@ async function within(
 }
 
 /**
- * A second deployment, named in the journal; null: there is none, the payers' budgets or the journal do not allow it, or the first
- * attempt has ended meanwhile.
+ * A second deployment, whose attempt is in the journal; null: there is none, the payers' budgets or the journal do not allow it, or the
+ * first attempt has ended meanwhile.
  */
 async function chooseOther(
   gateway: Ports,
