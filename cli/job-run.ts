@@ -73,6 +73,7 @@ export async function runHere(
     id: 0,
     job: name,
     due: null,
+    askedBy: null,
     caughtUp: false,
     endedAt: null,
     startedAt: Date.now(),

@@ -7,6 +7,7 @@ import { backupName, writeManifest } from "../../supervisor/backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
 import { systemClock } from "../../supervisor/jobs/clock.ts";
 import {
+  ASKED_BY_COLUMN,
   JOB_TABLES,
   openJobHistory,
 } from "../../supervisor/jobs/job-history.ts";
@@ -27,7 +28,7 @@ beforeEach(() => {
   place = temporaryHome();
   choices = [];
   const db = new DatabaseSync(":memory:");
-  db.exec(JOB_TABLES);
+  db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
   const jobs = openJobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
     alarms: { raise: () => {}, clear: () => {} },

@@ -90,13 +90,19 @@ function masterActor(userId: string, headers: IncomingHttpHeaders): Actor {
   const named = headers["x-hearth-changed-by"] ?? headers["litellm-changed-by"];
   return {
     ...EMPTY,
-    name: typeof named === "string" && named !== "" ? named : userId,
+    name: typeof named === "string" && named !== "" ? utf8Text(named) : userId,
     role: "proxy_admin",
     userId,
     token: null,
     restrictedBy: "nothing",
     within: null,
   };
+}
+
+/** The text of a header whose bytes are UTF-8, which Node reads as Latin-1; unchanged if they are not. */
+function utf8Text(header: string): string {
+  const text = Buffer.from(header, "latin1").toString("utf8");
+  return text.includes("\uFFFD") ? header : text;
 }
 
 interface Parts {

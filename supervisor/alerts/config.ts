@@ -84,6 +84,7 @@ export const peerSchema = z
 /** Secrets must come from variables, not from files that may be copied. */
 export function isSecretSetting(kind: unknown, key: string): boolean {
   return (
-    key === "password" || key === "token" || (key === "url" && kind === "slack")
+    ["password", "token", "client_secret"].includes(key) ||
+    (key === "url" && kind === "slack")
   );
 }

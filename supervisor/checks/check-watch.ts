@@ -1,4 +1,5 @@
 import { createHealer, type Healer } from "../healing/healer.ts";
+import { withAuthor } from "../history/author.ts";
 import { openJumpDetector } from "../moments.ts";
 import { startChecks } from "./start-checks.ts";
 import { openCheckStore, type CheckStore } from "./check-store.ts";
@@ -115,7 +116,11 @@ class CheckWatch implements Watch {
     }
     watched.paused = null;
     watched.note = null;
-    this.#move(watched, enter(watched.memory, "new", this.#now()), "resumed");
+    this.#move(
+      watched,
+      enter(watched.memory, "new", this.#now()),
+      withAuthor("resumed"),
+    );
     this.#schedule(watched, 0);
     return this.#show(watched);
   };

@@ -23,7 +23,9 @@ export function crossCheck(reading: Reading, written: readonly string[]): void {
   checkDependencies(checks, report);
   checkMaintenance(itemsOf(reading, "maintenance"), written, report);
   checkCycles(checks, report);
-  checkSecrets(itemsOf(reading, "notify"), report);
+  for (const section of ["notify", "sign_in"]) {
+    checkSecrets(section, itemsOf(reading, section), report);
+  }
 }
 
 type Report = (path: Path, message: string) => void;
@@ -91,18 +93,22 @@ function checkMaintenance(
 }
 
 /** A secret in a file is copied with the file, so the file may only refer to a variable. */
-function checkSecrets(sinks: readonly Tree[], report: Report): void {
-  for (const [index, sink] of sinks.entries()) {
-    if (sink.kind !== "map") {
+function checkSecrets(
+  section: string,
+  items: readonly Tree[],
+  report: Report,
+): void {
+  for (const [index, item] of items.entries()) {
+    if (item.kind !== "map") {
       continue;
     }
-    for (const [key, { node }] of sink.entries) {
+    for (const [key, { node }] of item.entries) {
       const isReference =
         node.kind === "scalar" &&
         /^\$\{[A-Z][A-Z0-9_]*\}$/.test(String(node.written));
-      if (isSecretSetting(textOf(sink, "kind"), key) && !isReference) {
+      if (isSecretSetting(textOf(item, "kind"), key) && !isReference) {
         report(
-          ["notify", index, key],
+          [section, index, key],
           "must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
         );
       }

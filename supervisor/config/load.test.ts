@@ -93,7 +93,7 @@ test("every example in the comments of the shipped file is valid", () => {
   const text = readFileSync(shippedConfig, "utf8")
     .replaceAll(/^ {2}# (?=(- name:| {2}[a-z_]+:))/gm, "  ")
     .replaceAll(
-      /^# (?=(maintenance|offline|notify|jobs|backups|notes):| {2}(- (name|kind)|[a-z_]+):| {4}[a-z_]+:)/gm,
+      /^# (?=(maintenance|offline|notify|sign_in|jobs|backups|notes):| {2}(- (name|kind)|[a-z_]+):| {4}[a-z_]+:)/gm,
       "",
     )
     .replaceAll(/ {3,}(default:|or cron).*/g, "");
@@ -103,8 +103,10 @@ test("every example in the comments of the shipped file is valid", () => {
     NTFY_TOKEN: "t",
     MAIL_PASSWORD: "p",
     SLACK_URL: "https://hooks.example.org/x",
+    AUTHELIA_CLIENT_SECRET: "a",
+    GOOGLE_CLIENT_SECRET: "g",
   };
-  const { checks, maintenance, notify, offline } = loadConfig(
+  const { checks, maintenance, notify, offline, sign_in } = loadConfig(
     [file("all.yaml", text)],
     (name) => named[name],
   ).config;
@@ -120,6 +122,7 @@ test("every example in the comments of the shipped file is valid", () => {
   );
   expect(maintenance).toMatchObject([{ name: "updates", for: 7_200_000 }]);
   expect(offline.references).toHaveLength(2);
+  expect(sign_in.map(({ name }) => name)).toEqual(["authelia", "google"]);
 });
 
 test("a file without checks gets those of the shipped one", () => {
@@ -275,6 +278,72 @@ watchdog: { evry: 1m }
     "written.yaml:6: notify[1].token: must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
     "written.yaml:7: notify[2].kind: must be one of webhook, smtp, ntfy, slack",
     'written.yaml:8: watchdog: unknown setting "evry" (did you mean "every"?)',
+  ]);
+  expect(errors.join()).not.toContain("s3cret");
+});
+
+test("providers for signing in have defaults; without its secret one is skipped", () => {
+  const path = file(
+    "sign-in.yaml",
+    `sign_in:
+  - { name: home, issuer: "https://auth.example.org", client_id: hearth, client_secret: "\${SECRET}", roles: { map: { admins: admin } } }
+  - { name: near, issuer: "http://127.0.0.1:9000", client_id: hearth, allow: { everyone: true }, roles: { otherwise: viewer } }
+  - { name: away, issuer: "https://auth.example.net", client_id: hearth, client_secret: "\${NOWHERE}", roles: { otherwise: admin } }
+checks: []
+`,
+  );
+  const { config, leftOut } = loadConfig(
+    [path],
+    (name) => ({ SECRET: "s3cret" })[name],
+  );
+  expect(leftOut).toEqual(["sign_in away skipped: NOWHERE is not set"]);
+  expect(config.sign_in).toEqual([
+    {
+      name: "home",
+      issuer: "https://auth.example.org",
+      client_id: "hearth",
+      client_secret: "s3cret",
+      scopes: ["openid", "profile", "email"],
+      roles: { claim: "groups", map: { admins: "admin" } },
+      confirm_every: 300_000,
+      session: 43_200_000,
+    },
+    expect.objectContaining({ name: "near", allow: { everyone: true } }),
+  ]);
+});
+
+test("mistakes of providers are reported with their lines, and never let in more people than intended", () => {
+  const errors = errorsOf(
+    file(
+      "sign-in.yaml",
+      `sign_in:
+  - name: home
+    issuer: http://auth.example.org
+    client_id: hearth
+    client_secret: s3cret
+    scopes: [email]
+    allow: { domain: [example.org] }
+    roles: { map: { admins: root } }
+    confirm_every: 2h
+  - name: open
+    issuer: https://accounts.example.org
+    client_id: hearth
+    roles:
+      otherwise: viewer
+  - { name: empty, issuer: "https://a.example.org", client_id: hearth, roles: {} }
+checks: []
+`,
+    ),
+  );
+  expect(errors).toEqual([
+    'sign-in.yaml:3: sign_in[home].issuer: must be an https address; http is accepted only for a provider at 127.0.0.1, ::1 or localhost; it is "http://auth.example.org"',
+    "sign-in.yaml:5: sign_in[home].client_secret: must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
+    "sign-in.yaml:6: sign_in[home].scopes: must contain openid; it is a list",
+    'sign-in.yaml:7: sign_in[home].allow: unknown setting "domain" (did you mean "domains"?)',
+    'sign-in.yaml:8: sign_in[home].roles.map.admins: must be viewer, operator or admin; it is "root"',
+    'sign-in.yaml:9: sign_in[home].confirm_every: must be at most 1h; it is "2h"',
+    "sign-in.yaml:14: sign_in[open].roles.otherwise: gives a role to every account of the provider: set allow, with everyone: true if that is intended",
+    "sign-in.yaml:15: sign_in[empty].roles: gives nobody a role: set map or otherwise",
   ]);
   expect(errors.join()).not.toContain("s3cret");
 });

@@ -8,6 +8,7 @@ import {
 } from "../checks/config.ts";
 import { jobsSchema } from "../jobs/config.ts";
 import { usageAlertsSchema } from "../usage-alerts/config.ts";
+import { signInSchema } from "../sign-in/config.ts";
 import { notesSchema } from "../vaults/config.ts";
 import { duration, times } from "./fields.ts";
 
@@ -28,6 +29,7 @@ export const configSchema = z.strictObject({
   notes: notesSchema,
   notify: notifySchema,
   usage_alerts: usageAlertsSchema,
+  sign_in: signInSchema,
   watchdog: watchdogSchema,
   peer: peerSchema,
 });

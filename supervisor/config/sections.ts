@@ -23,6 +23,7 @@ export const SECTIONS: Readonly<Record<string, Shape>> = {
   notes: "mapping",
   notify: "list",
   usage_alerts: "mapping",
+  sign_in: "list",
   watchdog: "mapping",
   peer: "mapping",
 };

@@ -1,3 +1,4 @@
+import { currentAuthor } from "../history/author.ts";
 import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, requestReason } from "../../core/failure.ts";
@@ -45,7 +46,7 @@ export class Unanswered extends Failure {
 /** Pages with prompts in their metadata are smaller. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** `credential` returns the master key, for each request: `hearth rotate` changes it while the supervisor runs. The audit log attributes changes to the operator. */
+/** `credential` returns the master key, for each request: `hearth rotate` changes it while the supervisor runs. The audit log attributes changes to the current author. */
 export function openAdminApi(options: {
   readonly address: string;
   readonly credential: () => string;
@@ -61,7 +62,7 @@ export function openAdminApi(options: {
         headers: {
           authorization: `Bearer ${options.credential()}`,
           "content-type": "application/json",
-          "x-hearth-changed-by": "operator",
+          "x-hearth-changed-by": headerText(currentAuthor()),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         maxBody: MAX_BODY_BYTES,
@@ -72,6 +73,11 @@ export function openAdminApi(options: {
       return bodyOf(answer, address);
     },
   };
+}
+
+/** As headers carry text: its UTF-8 bytes. */
+function headerText(text: string): string {
+  return Buffer.from(text, "utf8").toString("latin1");
 }
 
 /** The address of the gateway in snippets; `otherwise` if not configured. */

@@ -1,4 +1,5 @@
 import type { Watch } from "../checks/watch.ts";
+import { byAuthor } from "../history/author.ts";
 import type { Runtime } from "../runtimes/runtime.ts";
 
 /** Restarts a service on demand and resets its restart budget; resolves when it is up again. */
@@ -8,5 +9,5 @@ export async function restartOnRequest(
   name: string,
 ): Promise<void> {
   watch?.resetHealing(name);
-  await runtime.restart(name, "requested by the operator", "operator");
+  await runtime.restart(name, `requested ${byAuthor()}`, "operator");
 }

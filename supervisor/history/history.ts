@@ -4,7 +4,8 @@ import { CHECK_TABLES, LATENCIES_COLUMN } from "../checks/check-tables.ts";
 import { textOf } from "../../core/failure.ts";
 import { keepHistoryReserve } from "./reserve.ts";
 import { SESSION_TABLES } from "./sessions.ts";
-import { JOB_TABLES } from "../jobs/job-history.ts";
+import { USER_SESSION_TABLES } from "./user-sessions.ts";
+import { ASKED_BY_COLUMN, JOB_TABLES } from "../jobs/job-history.ts";
 import { DamagedFile, moveAside, openVerified } from "./sqlite-file.ts";
 
 /** Every transition and every action with its reason, in a file of the supervisor. */
@@ -73,6 +74,8 @@ const STEPS: readonly string[] = [
   ALARM_TABLES,
   LATENCIES_COLUMN,
   SESSION_TABLES,
+  USER_SESSION_TABLES,
+  ASKED_BY_COLUMN,
 ];
 
 /**

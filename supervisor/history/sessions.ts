@@ -16,7 +16,7 @@ export interface Sessions {
 }
 
 export const SESSION_SECONDS = 30 * 86_400;
-const MAX_SESSIONS = 1000;
+export const MAX_SESSIONS = 1000;
 
 /** sessions: `hash` of a token under the operator password; `ends_at` in milliseconds since 1970. */
 export const SESSION_TABLES = `
@@ -84,11 +84,13 @@ export function endStoredSessions(historyFile: string): void {
   }
   const db = new DatabaseSync(historyFile);
   try {
-    const [table] = db
-      .prepare("SELECT 1 FROM sqlite_master WHERE name = 'sessions'")
+    const tables = db
+      .prepare(
+        "SELECT name FROM sqlite_master WHERE name IN ('sessions', 'user_sessions')",
+      )
       .all();
-    if (table !== undefined) {
-      db.exec("DELETE FROM sessions");
+    for (const { name } of tables) {
+      db.exec(`DELETE FROM ${String(name)}`);
     }
   } finally {
     db.close();

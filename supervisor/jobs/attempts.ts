@@ -1,11 +1,17 @@
 import { inWords } from "../../core/duration.ts";
-import { sentencesOf } from "../../core/failure.ts";
+import { Failure, sentencesOf } from "../../core/failure.ts";
 import type { Clock } from "./clock.ts";
 import type { JobRun } from "./job-history.ts";
 import type { Job, JobOutcome } from "./job.ts";
 
-/** Why a run was aborted: the reason of its signal. */
-export const STOPPED_BY_PERSON = "stopped by a person";
+/** A person stopped the run: the reason of its signal. */
+export class StoppedByPerson extends Failure {
+  constructor(by: string) {
+    super(`stopped ${by}`);
+    this.name = "StoppedByPerson";
+  }
+}
+/** The reason of its signal when the supervisor ends. */
 export const SUPERVISOR_ENDS = "the supervisor ended during the run";
 
 /** The progress of a run. */
@@ -60,8 +66,8 @@ export async function performRun(parts: {
       details: null,
       ...(leftBehind === undefined ? {} : { leftBehind }),
     };
-    if (abort.signal.reason === STOPPED_BY_PERSON) {
-      return { ...end, status: "stopped", text: STOPPED_BY_PERSON };
+    if (abort.signal.reason instanceof StoppedByPerson) {
+      return { ...end, status: "stopped" };
     }
     if (abort.signal.aborted) {
       return { ...end, status: "interrupted", text: SUPERVISOR_ENDS };

@@ -10,6 +10,9 @@ export const JOB_TABLES = `
   ) STRICT;
   CREATE INDEX job_runs_by_job ON job_runs (job, id)`;
 
+/** Who asked for a run on demand; null for the operator, and for scheduled runs. */
+export const ASKED_BY_COLUMN = "ALTER TABLE job_runs ADD COLUMN asked_by TEXT";
+
 /**
  * done, skipped: reported by the job; failed: after all attempts; stopped: by a person; interrupted: the supervisor ended
  * during the run, which is repeated once after the restart.
@@ -23,6 +26,8 @@ export interface JobRun {
   readonly job: string;
   /** The scheduled time; null for a run on demand. */
   readonly due: number | null;
+  /** The user that asked for a run on demand; null for the operator. */
+  readonly askedBy: string | null;
   /** Started late, because no supervisor was running. */
   readonly caughtUp: boolean;
   readonly startedAt: number;
@@ -39,7 +44,7 @@ export interface JobHistory {
   readonly servedUntil: (job: string, cron: string) => number | undefined;
   readonly serve: (job: string, cron: string, due: number) => void;
   readonly recordStart: (
-    run: Pick<JobRun, "job" | "due" | "caughtUp" | "startedAt">,
+    run: Pick<JobRun, "job" | "due" | "caughtUp" | "startedAt" | "askedBy">,
   ) => number;
   readonly end: (
     id: number,
@@ -105,7 +110,7 @@ function openRunWriter(
   quietly: Quietly,
 ): Pick<JobHistory, "recordStart" | "end" | "closeAbandoned" | "forgetBefore"> {
   const begin = db.prepare(
-    "INSERT INTO job_runs (job, due, caught_up, started_at, status, attempts, text) VALUES (?, ?, ?, ?, 'running', 0, '')",
+    "INSERT INTO job_runs (job, due, caught_up, started_at, asked_by, status, attempts, text) VALUES (?, ?, ?, ?, ?, 'running', 0, '')",
   );
   const end = db.prepare(
     "UPDATE job_runs SET ended_at = ?, status = ?, attempts = ?, text = ?, details = ? WHERE id = ?",
@@ -121,9 +126,9 @@ function openRunWriter(
   );
   let unwritten = 0;
   return {
-    recordStart: ({ job, due, caughtUp, startedAt }) => {
+    recordStart: ({ job, due, caughtUp, startedAt, askedBy }) => {
       const written = quietly(() =>
-        begin.run(job, due, caughtUp ? 1 : 0, startedAt),
+        begin.run(job, due, caughtUp ? 1 : 0, startedAt, askedBy),
       );
       return Number(written?.lastInsertRowid ?? (unwritten -= 1));
     },
@@ -167,6 +172,7 @@ function runOf(row: Row): JobRun {
     job: String(row["job"]),
     due: numberOrNull(row["due"]),
     caughtUp: row["caught_up"] === 1,
+    askedBy: row["asked_by"] === null ? null : String(row["asked_by"]),
     startedAt: Number(row["started_at"]),
     endedAt: numberOrNull(row["ended_at"]),
     status: String(row["status"]) as RunStatus,

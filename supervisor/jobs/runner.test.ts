@@ -6,8 +6,14 @@ import {
   passingClock,
   type PassingClock,
 } from "../../test/supervisor/passing-clock.ts";
-import { JOB_TABLES, openJobHistory, type JobHistory } from "./job-history.ts";
+import {
+  ASKED_BY_COLUMN,
+  JOB_TABLES,
+  openJobHistory,
+  type JobHistory,
+} from "./job-history.ts";
 import type { Job, JobContext } from "./job.ts";
+import { actAs } from "../history/author.ts";
 import { openJobRunner, type JobRunner } from "./runner.ts";
 
 const MINUTE = 60_000;
@@ -20,7 +26,7 @@ let alarms: Map<string, Alarm>;
 
 beforeEach(() => {
   const db = new DatabaseSync(":memory:");
-  db.exec(JOB_TABLES);
+  db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
   clock = passingClock(start);
   history = openJobHistory(db, (sentence) => expect.fail(sentence));
   alarms = new Map();
@@ -184,7 +190,19 @@ test("a run stopped by a person is neither a failure nor an alarm", async () => 
   expect(runner.stopRun("sweep")).toBe(true);
   await clock.pass(start + HOUR + 2 * MINUTE);
   expect(runner.runsOf("sweep", 5)).toMatchObject([
-    { status: "stopped", text: "stopped by a person" },
+    { status: "stopped", text: "stopped by the operator", askedBy: null },
+  ]);
+  const anna = "anna@example.org (home)";
+  actAs(anna, () => runner.run("sweep"));
+  await clock.pass(start + HOUR + 3 * MINUTE);
+  actAs(anna, () => runner.stopRun("sweep"));
+  await clock.pass(start + HOUR + 4 * MINUTE);
+  expect(runner.runsOf("sweep", 1)).toMatchObject([
+    {
+      status: "stopped",
+      text: `stopped by ${anna}`,
+      askedBy: anna,
+    },
   ]);
   expect(runner.stopRun("sweep")).toBe(false);
   expect(alarms.size).toBe(0);

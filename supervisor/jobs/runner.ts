@@ -3,10 +3,11 @@ import { inWords } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import {
   performRun,
-  STOPPED_BY_PERSON,
+  StoppedByPerson,
   SUPERVISOR_ENDS,
   type RunProgress,
 } from "./attempts.ts";
+import { byAuthor, currentAuthor, OPERATOR } from "../history/author.ts";
 import type { Clock } from "./clock.ts";
 import type { JobHistory, JobRun } from "./job-history.ts";
 import type { Job, JobOption } from "./job.ts";
@@ -195,7 +196,7 @@ export class JobRunner {
   /** Stops the current run; false if there is none. */
   stopRun(name: string): boolean {
     const { running } = this.#entryOf(name);
-    running?.abort.abort(STOPPED_BY_PERSON);
+    running?.abort.abort(new StoppedByPerson(byAuthor()));
     return running !== null;
   }
 
@@ -208,11 +209,19 @@ export class JobRunner {
     const { history, alarms, clock } = this.#options;
     const { job } = entry;
     const startedAt = clock.now();
-    const id = history.recordStart({ job: job.name, due, caughtUp, startedAt });
+    const askedBy = due === null ? askingUser() : null;
+    const id = history.recordStart({
+      job: job.name,
+      due,
+      caughtUp,
+      startedAt,
+      askedBy,
+    });
     const run: JobRun = {
       id,
       job: job.name,
       due,
+      askedBy,
       caughtUp,
       startedAt,
       endedAt: null,
@@ -305,6 +314,12 @@ export class JobRunner {
       progress: running?.run.id === run.id ? running.progress : null,
     };
   }
+}
+
+/** The user that makes this request; null for the operator. */
+function askingUser(): string | null {
+  const author = currentAuthor();
+  return author === OPERATOR ? null : author;
 }
 
 function notifyEnd(

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { Alarms } from "../alerts/alarm.ts";
 import { passingClock } from "../../test/supervisor/passing-clock.ts";
-import { JOB_TABLES, openJobHistory } from "./job-history.ts";
+import { ASKED_BY_COLUMN, JOB_TABLES, openJobHistory } from "./job-history.ts";
 import { openJobRunner } from "./runner.ts";
 
 const MINUTE = 60_000;
@@ -24,7 +24,7 @@ async function live(
   workMs: number = 5 * MINUTE,
 ): Promise<readonly Ran[]> {
   const db = new DatabaseSync(":memory:");
-  db.exec(JOB_TABLES);
+  db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
   const clock = passingClock(parts[0]?.from ?? 0);
   for (const { from, until } of parts) {
     clock.jump(from);
@@ -176,7 +176,7 @@ test("a restart between two times runs nothing, one during a run repeats it once
 
 test("a machine that sleeps through three nights runs a job once after waking", async () => {
   const db = new DatabaseSync(":memory:");
-  db.exec(JOB_TABLES);
+  db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
   const from = Date.UTC(2026, 5, 1);
   const clock = passingClock(from);
   const history = openJobHistory(db, (sentence) => expect.fail(sentence));

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { readVariable } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
+import { withAuthor } from "../history/author.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { notesOffsiteDrill } from "../offsite/offsite-jobs.ts";
 import type { Context, Module } from "../context.ts";
@@ -110,7 +111,8 @@ function openParts(context: Context, url: string) {
       onLarge: compactionOfLarge(context.jobs, store.state),
     }),
     provisioning: new Provisioning(store),
-    note: (sentence: string) => history.act("notes", "asked", sentence),
+    note: (sentence: string) =>
+      history.act("notes", "asked", withAuthor(sentence)),
   };
 }
 

@@ -6,6 +6,7 @@ import { moment } from "../../../core/words.ts";
 import type { Alerting } from "../../../supervisor/alerts/alerting.ts";
 import type { SinkState } from "../../../supervisor/alerts/dispatcher.ts";
 import type { SupervisorConfig } from "../../../supervisor/config/schema.ts";
+import { withAuthor } from "../../../supervisor/history/author.ts";
 import type { History } from "../../../supervisor/history/history.ts";
 import type { Home } from "../../../supervisor/home/home.ts";
 import { needForm } from "../../http/forms.ts";
@@ -72,7 +73,7 @@ export function registerAlertsPage(
       if (ended === undefined) {
         throw new Failure("the silence had already ended.");
       }
-      history.act(ended.pattern, "asked", "silence ended");
+      history.act(ended.pattern, "asked", withAuthor("silence ended"));
       return redirectWithMessage(
         reply,
         PATH,

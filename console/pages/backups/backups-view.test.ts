@@ -28,6 +28,7 @@ function run(change: Partial<RunView>): RunView {
     id: 7,
     job: "restore-drill",
     due: null,
+    askedBy: null,
     caughtUp: false,
     startedAt: now - HOUR_MS,
     endedAt: now - HOUR_MS,

@@ -16,6 +16,7 @@ function run(change: Partial<RunView> = {}): RunView {
     id: 7,
     job: "sweep",
     due: now - 5 * MINUTE_MS,
+    askedBy: null,
     caughtUp: false,
     startedAt: now - 5 * MINUTE_MS,
     endedAt: now - 4 * MINUTE_MS,
@@ -175,7 +176,7 @@ test("the page of a job links to newer and older runs", () => {
   const view = viewJobPage({
     job: job(),
     options: [],
-    runs: [run(), run({ due: null })],
+    runs: [run(), run({ due: null }), run({ due: null, askedBy: "a (b)" })],
     from: 2,
     more: true,
     now,
@@ -183,10 +184,14 @@ test("the page of a job links to newer and older runs", () => {
   expect(view).toMatchObject({
     title: "sweep succeeded.",
     newer: 0,
-    older: 4,
+    older: 5,
     schedule: "Every day at 03:00",
     nextAt: "22 Nov, 03:02",
-    runs: [{ cause: "scheduled", took: "1 min" }, { cause: "on demand" }],
+    runs: [
+      { cause: "scheduled", took: "1 min" },
+      { cause: "on demand" },
+      { cause: "on demand, by a (b)" },
+    ],
   });
 });
 

@@ -43,7 +43,7 @@ export function outcomeOf(run: Pick<RunView, "status"> | null): string {
 /** Why a run started, and when it was due. */
 export function causeOf(run: RunView, timeZone: string): string {
   if (run.due === null) {
-    return "on demand";
+    return run.askedBy === null ? "on demand" : `on demand, by ${run.askedBy}`;
   }
   const due = moment(run.due, timeZone);
   return run.caughtUp ? `caught up (due ${due})` : "scheduled";

@@ -74,6 +74,7 @@ function job(name: string, status: "done" | "failed"): JobView {
       id: 1,
       job: name,
       due: null,
+      askedBy: null,
       caughtUp: false,
       attempts: 1,
       startedAt: now - 2 * HOUR_MS,

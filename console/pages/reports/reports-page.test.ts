@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { Failure } from "../../../core/failure.ts";
 import { systemClock } from "../../../supervisor/jobs/clock.ts";
 import {
+  ASKED_BY_COLUMN,
   JOB_TABLES,
   openJobHistory,
 } from "../../../supervisor/jobs/job-history.ts";
@@ -25,7 +26,7 @@ beforeEach(() => {
   directory = join(place.directory, "reports");
   choices = [];
   const db = new DatabaseSync(":memory:");
-  db.exec(JOB_TABLES);
+  db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
   const jobs = openJobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
     alarms: { raise: () => {}, clear: () => {} },
@@ -35,6 +36,7 @@ beforeEach(() => {
   });
   server = Fastify();
   server.decorateRequest("signedIn", false);
+  server.decorateRequest("caller", null);
   registerReportsPage(server, {
     directory,
     timeZone: "UTC",

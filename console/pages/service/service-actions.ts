@@ -7,6 +7,7 @@ import { inWords } from "../../../core/duration.ts";
 import { Failure, sentencesOf } from "../../../core/failure.ts";
 import { moment } from "../../../core/words.ts";
 import { restartOnRequest } from "../../../supervisor/healing/restart.ts";
+import { byAuthor, withAuthor } from "../../../supervisor/history/author.ts";
 import type { History } from "../../../supervisor/history/history.ts";
 import { addDays, beginningOf } from "../../../supervisor/reports/period.ts";
 import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
@@ -60,7 +61,7 @@ export class ServiceActions {
 
   pause({ known }: ActionRequest): string {
     const { name } = checkIn(known);
-    this.#watchNow().pause(name, "paused by the operator");
+    this.#watchNow().pause(name, `paused ${byAuthor()}`);
     return `Check "${name}" paused.`;
   }
 
@@ -104,14 +105,14 @@ export class ServiceActions {
       "8h": 8 * HOUR_MS,
       tomorrow: tomorrowMorning(timeZone) - Date.now(),
     }[form.value.for];
-    const { until } = alerting.silence(name, forMs, "silenced by the operator");
-    history.act(name, "asked", `silenced for ${inWords(forMs)}`);
+    const { until } = alerting.silence(name, forMs, `silenced ${byAuthor()}`);
+    history.act(name, "asked", withAuthor(`silenced for ${inWords(forMs)}`));
     return `Alerts for "${name}" silenced until ${moment(until, timeZone)}.`;
   }
 
   endSilence({ name }: ActionRequest): string {
     this.#parts.alerting.endSilences(name);
-    this.#parts.history.act(name, "asked", "silence ended");
+    this.#parts.history.act(name, "asked", withAuthor("silence ended"));
     return `Alerts for "${name}" resumed.`;
   }
 

@@ -1,0 +1,222 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  hkdfSync,
+  randomBytes,
+} from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+import { ROLES, type Role } from "../sign-in/roles.ts";
+import { keyedHash, MAX_SESSIONS, newToken } from "./sessions.ts";
+
+/** A browser session of a user that signed in at a provider. Times in milliseconds since 1970. */
+export interface UserSession {
+  /** Name of the provider, and a hash of its settings: a session does not outlive a change of them. */
+  readonly provider: string;
+  readonly settings: string;
+  /** The provider's id of the user, and of the user's session there, if it tells. */
+  readonly subject: string;
+  readonly sid: string | null;
+  /** As the audit log names the user. */
+  readonly name: string;
+  readonly role: Role;
+  /** When the provider last confirmed user and role. */
+  readonly confirmedAt: number;
+  readonly endsAt: number;
+}
+
+/**
+ * user_sessions: `hash` as in sessions, a table apart so that an earlier release never takes a viewer for the operator. `secrets`
+ * are the provider's tokens, encrypted with a key that only the browser's cookie gives.
+ */
+export const USER_SESSION_TABLES = `
+  CREATE TABLE user_sessions (
+    hash TEXT PRIMARY KEY, provider TEXT NOT NULL, settings TEXT NOT NULL, subject TEXT NOT NULL, sid TEXT, name TEXT NOT NULL,
+    role TEXT NOT NULL, confirmed_at INTEGER NOT NULL, ends_at INTEGER NOT NULL, secrets BLOB NOT NULL
+  ) STRICT, WITHOUT ROWID;`;
+
+interface Stored {
+  readonly session: UserSession;
+  readonly secrets: Uint8Array;
+}
+
+/**
+ * Stores sessions of users in the history file and in memory. `key` is the operator password: another one ends all of them.
+ * `now` returns milliseconds since 1970.
+ */
+export class UserSessions {
+  readonly #db: DatabaseSync;
+  readonly #key: () => string;
+  readonly #now: () => number;
+  readonly #open: Map<string, Stored>;
+
+  constructor(db: DatabaseSync, key: () => string, now: () => number) {
+    this.#db = db;
+    this.#key = key;
+    this.#now = now;
+    this.#open = new Map(
+      db
+        .prepare("SELECT * FROM user_sessions ORDER BY ends_at")
+        .all()
+        .map((row) => [String(row["hash"]), storedOf(row)]),
+    );
+  }
+
+  /** Returns the token of a new session. */
+  start(session: UserSession, secrets: string): string {
+    const token = newToken();
+    this.#prune();
+    this.#store(this.#hashOf(token), {
+      session,
+      secrets: seal(token, secrets),
+    });
+    return token;
+  }
+
+  find(token: string): UserSession | undefined {
+    const session = this.#open.get(this.#hashOf(token))?.session;
+    return session !== undefined && session.endsAt > this.#now()
+      ? session
+      : undefined;
+  }
+
+  secretsOf(token: string): string | undefined {
+    const stored = this.#open.get(this.#hashOf(token));
+    return stored === undefined ? undefined : unseal(token, stored.secrets);
+  }
+
+  /** Replaces name, role and secrets; nothing if the session has ended meanwhile. */
+  confirm(
+    token: string,
+    change: Pick<UserSession, "name" | "role" | "confirmedAt">,
+    secrets: string,
+  ): void {
+    const hash = this.#hashOf(token);
+    const stored = this.#open.get(hash);
+    if (stored !== undefined) {
+      this.#store(hash, {
+        session: { ...stored.session, ...change },
+        secrets: seal(token, secrets),
+      });
+    }
+  }
+
+  end(token: string): void {
+    this.#drop(this.#hashOf(token));
+  }
+
+  /** Ends the sessions that match; returns their number. */
+  endWhere(matches: (session: UserSession) => boolean): number {
+    const ended = [...this.#open].filter(([, { session }]) => matches(session));
+    for (const [hash] of ended) {
+      this.#drop(hash);
+    }
+    return ended.length;
+  }
+
+  /** Returns how many there were. */
+  endAll(): number {
+    return this.endWhere(({ endsAt }) => endsAt > this.#now());
+  }
+
+  #hashOf(token: string): string {
+    return keyedHash(this.#key(), token);
+  }
+
+  #prune(): void {
+    for (const [hash, { session }] of this.#open) {
+      if (session.endsAt <= this.#now() || this.#open.size >= MAX_SESSIONS) {
+        this.#drop(hash);
+      }
+    }
+  }
+
+  #store(hash: string, stored: Stored): void {
+    this.#open.set(hash, stored);
+    const { session, secrets } = stored;
+    this.#quietly(() =>
+      this.#db
+        .prepare(
+          `INSERT OR REPLACE INTO user_sessions
+             (hash, provider, settings, subject, sid, name, role, confirmed_at, ends_at, secrets)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        )
+        .run(
+          hash,
+          session.provider,
+          session.settings,
+          session.subject,
+          session.sid,
+          session.name,
+          session.role,
+          session.confirmedAt,
+          session.endsAt,
+          secrets,
+        ),
+    );
+  }
+
+  #drop(hash: string): void {
+    if (this.#open.delete(hash)) {
+      this.#quietly(() =>
+        this.#db.prepare("DELETE FROM user_sessions WHERE hash = ?").run(hash),
+      );
+    }
+  }
+
+  /** On a full disk, sessions are kept in memory only. */
+  #quietly(write: () => unknown): void {
+    try {
+      write();
+    } catch {
+      // The map above is what counts while this supervisor runs.
+    }
+  }
+}
+
+function storedOf(row: Readonly<Record<string, unknown>>): Stored {
+  const role = String(row["role"]);
+  return {
+    session: {
+      provider: String(row["provider"]),
+      settings: String(row["settings"]),
+      subject: String(row["subject"]),
+      sid: row["sid"] === null ? null : String(row["sid"]),
+      name: String(row["name"]),
+      role: ROLES.find((each) => each === role) ?? "viewer",
+      confirmedAt: Number(row["confirmed_at"]),
+      endsAt: Number(row["ends_at"]),
+    },
+    secrets: row["secrets"] as Uint8Array,
+  };
+}
+
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** AES-256-GCM: initialization vector, authentication tag, ciphertext. */
+function seal(token: string, text: string): Uint8Array {
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", sealingKey(token), iv);
+  const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
+}
+
+function unseal(token: string, sealed: Uint8Array): string | undefined {
+  const iv = sealed.subarray(0, IV_BYTES);
+  const tag = sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES);
+  const decipher = createDecipheriv("aes-256-gcm", sealingKey(token), iv);
+  try {
+    decipher.setAuthTag(tag);
+    return Buffer.concat([
+      decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)),
+      decipher.final(),
+    ]).toString("utf8");
+  } catch {
+    // A damaged row: the user signs in again.
+    return undefined;
+  }
+}
+
+function sealingKey(token: string): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", token, "", "hearth tokens", 32));
+}

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { duration, name } from "../config/fields.ts";
+import { ROLES } from "./roles.ts";
+
+const HOUR_MS = 3_600_000;
+const MAX_SESSION_MS = 30 * 24 * HOUR_MS;
+
+const text = z
+  .string("must be a text")
+  .trim()
+  .min(1, "must not be empty")
+  .max(500, "must be at most 500 characters");
+const texts = z.array(text, "must be a list").min(1, "must not be empty");
+const role = z.enum(ROLES, "must be viewer, operator or admin");
+
+const issuer = z
+  .url({
+    protocol: /^https?$/,
+    error:
+      "must be the address of a provider, such as https://auth.example.org",
+  })
+  .refine((url) => !url.startsWith("http:") || isLoopback(url), {
+    error:
+      "must be an https address; http is accepted only for a provider at 127.0.0.1, ::1 or localhost",
+  });
+
+/** Empty: nobody. */
+const allow = z.strictObject({
+  everyone: z.literal(true, "must be true, or left out").optional(),
+  domains: texts.optional(),
+  groups: texts.optional(),
+  emails: texts.optional(),
+});
+
+const roles = z
+  .strictObject({
+    claim: text.default("groups"),
+    map: z
+      .record(text, role, "must map values of the claim to roles")
+      .default({}),
+    otherwise: role.optional(),
+  })
+  .refine(
+    ({ map, otherwise }) =>
+      otherwise !== undefined || Object.keys(map).length > 0,
+    { error: "gives nobody a role: set map or otherwise" },
+  );
+
+const provider = z
+  .strictObject({
+    name,
+    title: text.max(40, "must be at most 40 characters").optional(),
+    issuer,
+    client_id: text,
+    client_secret: text.optional(),
+    scopes: texts
+      .refine((scopes) => scopes.includes("openid"), "must contain openid")
+      .default(["openid", "profile", "email"]),
+    allow: allow.optional(),
+    roles,
+    confirm_every: duration
+      .prefault("5m")
+      .refine((ms) => ms <= HOUR_MS, "must be at most 1h"),
+    session: duration
+      .prefault("12h")
+      .refine((ms) => ms <= MAX_SESSION_MS, "must be at most 30d"),
+  })
+  .refine(
+    (entry) => entry.roles.otherwise === undefined || entry.allow !== undefined,
+    {
+      path: ["roles", "otherwise"],
+      error:
+        "gives a role to every account of the provider: set allow, with everyone: true if that is intended",
+    },
+  );
+
+/** `sign_in:`, providers of OpenID Connect for the console; durations in milliseconds. */
+export const signInSchema = z.array(provider).default([]);
+export type ProviderConfig = Readonly<z.output<typeof provider>>;
+
+/** Whether an address is on this machine, where http cannot be intercepted by others on the network. */
+export function isLoopback(url: string): boolean {
+  return ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);
+}
