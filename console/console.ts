@@ -1,4 +1,4 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, RouteOptions } from "fastify";
 import { join } from "node:path";
 import { readVariable, type Environment } from "../core/environment.ts";
 import { Failure } from "../core/failure.ts";
@@ -49,7 +49,19 @@ export async function openConsole(
   supervision: Supervision,
   { host, port, onStopRequested }: ConsoleOptions,
 ): Promise<Console> {
-  const { env, history, jobs, runtime, watch, credentials } =
+  const api = buildConsole(supervision, onStopRequested);
+  const address = await listen(api, host, port);
+  supervision.listensAt(address);
+  return { address, close: () => api.close() };
+}
+
+/** The server with all routes, not listening yet. `onRoute` gets each route. */
+export function buildConsole(
+  supervision: Supervision,
+  onStopRequested: ConsoleOptions["onStopRequested"],
+  onRoute?: (route: RouteOptions) => void,
+): FastifyInstance {
+  const { config, env, history, jobs, runtime, watch, credentials } =
     supervision.context;
   const status = () => supervision.status();
   const api = buildApi({
@@ -62,7 +74,9 @@ export async function openConsole(
     credentials,
     publicUrl: readPublicUrl(env),
     proxyHops: readProxyHops(env),
-    timeZone: supervision.context.config.jobs.time_zone,
+    timeZone: config.jobs.time_zone,
+    providers: config.sign_in,
+    onRoute,
   });
   refreshAfterChanges(api, () => supervision.refresh());
   registerMetricsRoutes(api, () => ({
@@ -71,14 +85,12 @@ export async function openConsole(
     sinks: supervision.alerting.sinks(),
     jobs: jobs.list(),
   }));
-  registerAlertRoutes(api, supervision.alerting);
-  registerCheckRoutes(api, watch, history.db);
+  registerAlertRoutes(api, supervision.alerting, history);
+  registerCheckRoutes(api, watch, history);
   registerPages(api, supervision);
   registerNotes(api, supervision);
   registerJobs(api, supervision);
-  const address = await listen(api, host, port);
-  supervision.listensAt(address);
-  return { address, close: () => api.close() };
+  return api;
 }
 
 /** Probes a check that has not failed yet: the heading of the next page must not contradict what this one found. */

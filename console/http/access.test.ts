@@ -142,10 +142,25 @@ test.each<Readonly<Record<string, string>>>([
   { forwarded: 'for=192.168.1.9;proto="https"' },
   {},
 ])("behind TLS (%j) the cookie is for TLS only", async (headers) => {
-  const host = "console.example.org";
+  const host = "console.lan";
   const origin = `https://${host}`;
   const opened = await signIn(password, { host, origin, ...headers });
   expect(opened.headers["set-cookie"]).toMatch(/^hearth_session=.*; Secure$/);
+});
+
+test("at the configured https address the cookie is for TLS only, whatever a proxy says", async () => {
+  const path = await newLink();
+  const host = "console.example.org";
+  const opened = await ask({ url: path, headers: { ...page, host } });
+  expect(opened.headers["set-cookie"]).toMatch(/^hearth_session=.*; Secure$/);
+});
+
+test("a sign-in ends the session that the browser had", async () => {
+  const first = cookieOf(await signIn(password));
+  const second = cookieOf(await signIn(password, first));
+  expect(second).not.toEqual(first);
+  expect(await statusWith(first)).toBe(401);
+  expect(await statusWith(second)).toBe(200);
 });
 
 test.each<Readonly<Record<string, string>>>([

@@ -1,25 +1,42 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { FastifyRequest } from "fastify";
 import type { Credentials } from "../../supervisor/credentials.ts";
 import { Attempts } from "./attempts.ts";
 import { cookieIn } from "../../core/cookies.ts";
-import { isOwnHost } from "./own-host.ts";
+import { OPERATOR } from "../../supervisor/history/author.ts";
 import {
   openSessions,
   type Sessions,
 } from "../../supervisor/history/sessions.ts";
+import { includesRole, type Role } from "../../supervisor/sign-in/roles.ts";
+import type { Caller, UserSignIn } from "../sign-in/user-sign-in.ts";
+import { isOwnHost } from "./own-host.ts";
+import type { Requirement } from "./route-roles.ts";
+import { isSameText } from "./same-text.ts";
 import { SignInLinks, type SignInLink } from "./sign-in-links.ts";
 
-/**
- * What a route requires: `operator` (the default) a session's cookie, the operator password by Basic authentication, or the token
- * of the commands; `metrics` one of these or the token of /metrics; `sign-in` only one of the supervisor's own names as Host;
- * `public` nothing.
- */
-export type Audience = "operator" | "metrics" | "sign-in" | "public";
+/** With the operator password, a sign-in link or the token of the commands. */
+const OPERATOR_CALLER: Caller = { role: "admin", name: OPERATOR };
+const OPERATOR_ADMITTED: Access = {
+  kind: "allowed",
+  caller: OPERATOR_CALLER,
+  signedIn: false,
+};
 
 export type Access =
-  | { readonly kind: "allowed" }
+  | {
+      readonly kind: "allowed";
+      /** Null where the route does not ask for one. */
+      readonly caller: Caller | null;
+      /** By the cookie of a session. */
+      readonly signedIn: boolean;
+    }
+  /** The caller lacks the role. */
+  | {
+      readonly kind: "forbidden";
+      readonly caller: Caller;
+      readonly needed: Role;
+    }
   | { readonly kind: "unauthenticated" }
   | { readonly kind: "foreign-page" }
   | { readonly kind: "foreign-host" }
@@ -35,6 +52,7 @@ export interface AuthenticatorOptions {
   readonly credentials: () => Credentials;
   /** Sessions are stored in the history file. */
   readonly db: DatabaseSync;
+  readonly users: UserSignIn;
   /** Where browsers reach the supervisor, if not by address or local name. */
   readonly publicUrl: string | undefined;
   /** Milliseconds since 1970. */
@@ -49,33 +67,50 @@ export class Authenticator {
   readonly #credentials: () => Credentials;
   readonly #publicUrl: string | undefined;
   readonly #sessions: Sessions;
+  readonly #users: UserSignIn;
   readonly #links: SignInLinks;
   readonly #attempts: Attempts;
 
-  constructor({ credentials, db, publicUrl, now }: AuthenticatorOptions) {
+  constructor({
+    credentials,
+    db,
+    users,
+    publicUrl,
+    now,
+  }: AuthenticatorOptions) {
     const key = () => credentials().operatorPassword;
     this.#credentials = credentials;
     this.#publicUrl = publicUrl;
     this.#sessions = openSessions(db, key, now);
+    this.#users = users;
     this.#links = new SignInLinks(key, now);
     this.#attempts = new Attempts(now);
   }
 
-  judge(request: FastifyRequest, audience: Audience): Access {
+  async judge(
+    request: FastifyRequest,
+    requirement: Requirement,
+  ): Promise<Access> {
     if (isForeignChange(request)) {
       return { kind: "foreign-page" };
     }
-    if (audience === "public") {
-      return { kind: "allowed" };
+    if (requirement === "public") {
+      return { kind: "allowed", caller: null, signedIn: false };
     }
     const { authorization, host } = request.headers;
     const own = isOwnHost(host, this.#publicUrl);
-    if (own && (audience === "sign-in" || this.isSignedIn(request))) {
-      return { kind: "allowed" };
+    const user = own ? await this.sessionCaller(request) : undefined;
+    if (requirement === "sign-in") {
+      return own
+        ? { kind: "allowed", caller: null, signedIn: user !== undefined }
+        : { kind: "foreign-host" };
+    }
+    if (user !== undefined) {
+      return admit(user, requirement, true);
     }
     // Programs send credentials only to their configured address, so any Host is accepted.
-    if (authorization !== undefined && audience !== "sign-in") {
-      return this.#judgeAuthorization(request, authorization, audience);
+    if (authorization !== undefined) {
+      return this.#judgeAuthorization(request, authorization, requirement);
     }
     return { kind: own ? "unauthenticated" : "foreign-host" };
   }
@@ -87,7 +122,7 @@ export class Authenticator {
       isSameText(password, operatorPassword),
     );
     if (trial === "right") {
-      return { kind: "open", token: this.#sessions.start() };
+      return { kind: "open", token: this.#startSession(request) };
     }
     return trial === "wrong" ? { kind: "wrong" } : { kind: "wait", ...trial };
   }
@@ -97,27 +132,52 @@ export class Authenticator {
   }
 
   /** A session's token; undefined when the link is used, expired or unknown. */
-  signInByLink(linkToken: string): string | undefined {
-    return this.#links.use(linkToken) ? this.#sessions.start() : undefined;
+  signInByLink(request: FastifyRequest, linkToken: string): string | undefined {
+    return this.#links.use(linkToken) ? this.#startSession(request) : undefined;
   }
 
-  signOut(request: FastifyRequest): void {
+  /** Ends the session of a browser; where it signs out of its provider, too, if there is such a page. */
+  async signOut(
+    request: FastifyRequest,
+    returnTo: string,
+  ): Promise<string | undefined> {
+    const token = sessionTokenOf(request);
+    if (token === undefined) {
+      return undefined;
+    }
+    this.#sessions.end(token);
+    return this.#users.signOut(token, returnTo);
+  }
+
+  /** Ends the session that a browser had before it signed in again: no session id survives a sign-in. */
+  endFormerSession(request: FastifyRequest): void {
     const token = sessionTokenOf(request);
     if (token !== undefined) {
       this.#sessions.end(token);
+      this.#users.endSession(token);
     }
   }
 
   /** Ends every session and unused link; returns the number of sessions. */
   signOutAll(): number {
     this.#links.endAll();
-    return this.#sessions.endAll();
+    return this.#sessions.endAll() + this.#users.endAll();
   }
 
-  /** Whether the request has a session's cookie. */
-  isSignedIn(request: FastifyRequest): boolean {
+  /** Who has the session of the request's cookie. */
+  async sessionCaller(request: FastifyRequest): Promise<Caller | undefined> {
     const token = sessionTokenOf(request);
-    return token !== undefined && this.#sessions.isOpen(token);
+    if (token === undefined) {
+      return undefined;
+    }
+    return this.#sessions.isOpen(token)
+      ? OPERATOR_CALLER
+      : this.#users.callerOf(token);
+  }
+
+  #startSession(request: FastifyRequest): string {
+    this.endFormerSession(request);
+    return this.#sessions.start();
   }
 
   /** Compares a password, and counts the attempt. */
@@ -141,17 +201,19 @@ export class Authenticator {
   #judgeAuthorization(
     request: FastifyRequest,
     authorization: string,
-    audience: Audience,
+    requirement: Exclude<Requirement, "public" | "sign-in">,
   ): Access {
     const { operatorPassword, cliToken, metricsToken } = this.#credentials();
     const [, scheme = "", value = ""] =
       /^(\S+)\s*(.*)$/.exec(authorization) ?? [];
     if (scheme.toLowerCase() === "bearer") {
       // Tokens are too long to guess, so wrong ones cause no wait: an outdated token must not lock the operator out.
-      const known =
-        isSameText(value, cliToken) ||
-        (audience === "metrics" && isSameText(value, metricsToken));
-      return { kind: known ? "allowed" : "unauthenticated" };
+      if (isSameText(value, cliToken)) {
+        return OPERATOR_ADMITTED;
+      }
+      return requirement === "metrics" && isSameText(value, metricsToken)
+        ? { kind: "allowed", caller: null, signedIn: false }
+        : { kind: "unauthenticated" };
     }
     const given = Buffer.from(value, "base64").toString("utf8");
     const trial = this.#tryPassword(
@@ -160,12 +222,22 @@ export class Authenticator {
         isSameText(given, `operator:${operatorPassword}`),
     );
     if (trial === "right") {
-      return { kind: "allowed" };
+      return OPERATOR_ADMITTED;
     }
     return trial === "wrong"
       ? { kind: "unauthenticated" }
       : { kind: "wait", ...trial };
   }
+}
+
+function admit(
+  caller: Caller,
+  requirement: Role | "metrics",
+  signedIn: boolean,
+): Access {
+  return requirement === "metrics" || includesRole(caller.role, requirement)
+    ? { kind: "allowed", caller, signedIn }
+    : { kind: "forbidden", caller, needed: requirement };
 }
 
 /**
@@ -200,14 +272,4 @@ function isForeignPage(request: FastifyRequest): boolean {
     return false;
   }
   return !URL.canParse(origin) || new URL(origin).host !== request.headers.host;
-}
-
-/** Compares hashes, so that timing reveals neither content nor length. */
-function isSameText(a: string, b: string): boolean {
-  const [left, right] = [a, b].map((text) =>
-    createHash("sha256").update(text).digest(),
-  );
-  return (
-    left !== undefined && right !== undefined && timingSafeEqual(left, right)
-  );
 }

@@ -37,7 +37,7 @@ beforeEach(() => {
     onNotice: () => {},
   });
   server = Fastify();
-  registerAlertRoutes(server, alerting);
+  registerAlertRoutes(server, alerting, history);
 });
 afterEach(async () => {
   await server.close();
@@ -79,6 +79,9 @@ test("a silence is created, listed, shown with its alarm, and ended", async () =
     url: "/api/silences/gateway",
   });
   expect(ended.json()).toMatchObject({ ended: [{ id }] });
+  expect(history.latest(1)).toMatchObject([
+    { name: "gateway", to: "asked", reason: "silence ended" },
+  ]);
   const again = await server.inject({
     method: "DELETE",
     url: `/api/silences/${id}`,

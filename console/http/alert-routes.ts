@@ -2,6 +2,8 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import type { Alerting } from "../../supervisor/alerts/alerting.ts";
 import { duration } from "../../supervisor/config/fields.ts";
+import { withAuthor } from "../../supervisor/history/author.ts";
+import type { History } from "../../supervisor/history/history.ts";
 import { sendError } from "./send-error.ts";
 
 const MAX_SILENCE_MS = 90 * 86_400_000;
@@ -24,6 +26,7 @@ const silenceBody = z.strictObject({
 export function registerAlertRoutes(
   server: FastifyInstance,
   alerting: Alerting,
+  history: History,
 ): void {
   server.get("/api/alerts", () => ({
     alarms: alerting.active(),
@@ -48,13 +51,18 @@ export function registerAlertRoutes(
       );
     }
     const { pattern, for: forMs, why } = parsed.data;
-    return reply.code(201).send(alerting.silence(pattern, forMs, why));
+    return reply
+      .code(201)
+      .send(alerting.silence(pattern, forMs, withAuthor(why)));
   });
   server.delete<{ Params: { id: string } }>(
     "/api/silences/:id",
     (request, reply) => {
       const { id } = request.params;
       const ended = alerting.endSilences(id);
+      for (const { pattern } of ended) {
+        history.act(pattern, "asked", withAuthor("silence ended"));
+      }
       if (ended.length > 0) {
         return reply.send({ ended });
       }

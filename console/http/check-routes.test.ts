@@ -39,7 +39,7 @@ beforeEach(async () => {
     },
   });
   api = Fastify();
-  registerCheckRoutes(api, () => watch, history.db);
+  registerCheckRoutes(api, () => watch, history);
   await waitFor("up", () => stateOf("site") === "up");
   await waitFor("listening", () => stateOf("copy") === "up");
 });
@@ -95,6 +95,9 @@ test("maintenance is opened, shown and ended", async () => {
   const { windows } = (await api.inject({ url: "/api/maintenance" })).json();
   expect(windows).toMatchObject([{ id, checks: ["site"], why: "new disk" }]);
   await api.inject({ method: "DELETE", url: `/api/maintenance/${id}` });
+  expect(history.latest(5, "site")).toContainEqual(
+    expect.objectContaining({ to: "asked", reason: "maintenance ended" }),
+  );
   await waitFor("judged again", () => stateOf("site") === "up");
 });
 

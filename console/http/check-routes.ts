@@ -10,6 +10,8 @@ import type { PingKind } from "../../supervisor/checks/kinds/probe.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
 import type { CheckView } from "../../supervisor/checks/watched.ts";
 import { duration, name } from "../../supervisor/config/fields.ts";
+import { byAuthor, withAuthor } from "../../supervisor/history/author.ts";
+import type { History } from "../../supervisor/history/history.ts";
 import { notFound, sendError } from "./send-error.ts";
 
 const MAX_MAINTENANCE_MS = 30 * 86_400_000;
@@ -42,8 +44,9 @@ interface Named {
 export function registerCheckRoutes(
   server: FastifyInstance,
   watching: () => Watch | undefined,
-  db: DatabaseSync,
+  history: History,
 ): void {
+  const { db } = history;
   server.get<Named>("/api/checks/:name", (request, reply) =>
     withCheck(reply, watching(), request.params.name, (view) => {
       const now = Date.now();
@@ -63,7 +66,7 @@ export function registerCheckRoutes(
     if (!parsed.success) {
       return sendError(reply, 400, sentencesIn(parsed.error.issues));
     }
-    const reason = parsed.data?.why ?? "paused by the operator";
+    const reason = parsed.data?.why ?? `paused ${byAuthor()}`;
     return withCheck(reply, watching(), request.params.name, (view, watch) =>
       watch.pause(view.name, reason),
     );
@@ -73,13 +76,14 @@ export function registerCheckRoutes(
       watch.resume(view.name),
     ),
   );
-  registerMaintenance(server, watching);
+  registerMaintenance(server, watching, history);
   registerPings(server, watching);
 }
 
 function registerMaintenance(
   server: FastifyInstance,
   watching: () => Watch | undefined,
+  history: History,
 ): void {
   server.get("/api/maintenance", () => ({
     windows: watching()?.maintenance.open(Date.now()) ?? [],
@@ -101,7 +105,14 @@ function registerMaintenance(
     }
     return reply
       .code(201)
-      .send(watch.maintenance.start(checks ?? null, forMs, why, Date.now()));
+      .send(
+        watch.maintenance.start(
+          checks ?? null,
+          forMs,
+          withAuthor(why),
+          Date.now(),
+        ),
+      );
   });
   server.delete<{ Params: { id: string } }>(
     "/api/maintenance/:id",
@@ -112,6 +123,11 @@ function registerMaintenance(
       }
       const { id } = request.params;
       const ended = watch.maintenance.end(id, Date.now());
+      const concerned =
+        ended === undefined ? [] : (ended.checks ?? ["maintenance"]);
+      for (const name of concerned) {
+        history.act(name, "asked", withAuthor("maintenance ended"));
+      }
       return ended === undefined
         ? sendError(
             reply,
@@ -141,7 +157,6 @@ function registerPings(
       }>({
         method,
         url: "/ping/:name/:how?",
-        config: { audience: "public" },
         handler: async (request, reply) => {
           const { name, how } = request.params;
           const ping = parsePing(how);

@@ -1,46 +1,51 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inWords } from "../../core/duration.ts";
+import { actAs, OPERATOR } from "../../supervisor/history/author.ts";
+import type { Role } from "../../supervisor/sign-in/roles.ts";
 import type { Notice } from "../pages/frame.ts";
-import type { Access, Audience, Authenticator } from "./access.ts";
+import type { Caller } from "../sign-in/user-sign-in.ts";
+import type { Access, Authenticator } from "./access.ts";
+import { requirementOf, type Requirement } from "./route-roles.ts";
 import { sendError } from "./send-error.ts";
 import { showFailure } from "./show-page.ts";
 import { showSignIn, wantsPage } from "./sign-in-routes.ts";
 
 declare module "fastify" {
-  interface FastifyContextConfig {
-    /** What the route requires; `operator` when left out. */
-    audience?: Audience;
-  }
   interface FastifyRequest {
     /** Authenticated by the cookie of a session. */
     signedIn: boolean;
     /** Above the page that answers this request. */
     notice: (() => Notice | null) | undefined;
-    /** Allowed to see the state of the system. */
-    isOperator: boolean;
+    /** Who makes the request; null where the route does not ask for a role. */
+    requester: Caller | null;
   }
 }
 
 const FOREIGN_HOST =
   "Open this supervisor by IP address, local name, or the name set in SUPERVISOR_PUBLIC_URL.";
 
-/** Denies requests that the audience of a route does not allow, and adds the security headers of all answers. */
+/** Denies requests for which the caller lacks the role of a route, and adds the security headers of all answers. */
 export function guardRoutes(
   server: FastifyInstance,
   authenticator: Authenticator,
 ): void {
   server.decorateRequest("signedIn", false);
-  server.decorateRequest("isOperator", false);
+  server.decorateRequest("requester", null);
   server.decorateRequest("notice", undefined);
   server.addHook("onRequest", async (request, reply) => {
-    const { audience = "operator" } = request.routeOptions.config;
-    const access = authenticator.judge(request, audience);
+    const { method, routeOptions } = request;
+    const requirement = requirementOf(method, routeOptions.url);
+    const access = await authenticator.judge(request, requirement);
     if (access.kind !== "allowed") {
-      return deny(request, reply, access, audience);
+      return deny(request, reply, access, requirement);
     }
-    request.signedIn = authenticator.isSignedIn(request);
-    request.isOperator = audience === "operator";
+    request.signedIn = access.signedIn;
+    request.requester = access.caller;
   });
+  // Not in the hook above: reading the body would lose the author.
+  server.addHook("preHandler", ({ requester }, _reply, done) =>
+    actAs(requester?.name ?? OPERATOR, done),
+  );
   server.addHook("onSend", async (_request, reply) => {
     reply.headers({
       "x-content-type-options": "nosniff",
@@ -56,7 +61,7 @@ function deny(
   request: FastifyRequest,
   reply: FastifyReply,
   access: Exclude<Access, { readonly kind: "allowed" }>,
-  audience: Audience,
+  requirement: Requirement,
 ): FastifyReply | Promise<FastifyReply> {
   switch (access.kind) {
     case "foreign-page":
@@ -65,6 +70,8 @@ function deny(
       return wantsPage(request)
         ? showFailure(request, reply, 403, [FOREIGN_HOST], "/")
         : sendError(reply, 403, FOREIGN_HOST);
+    case "forbidden":
+      return forbid(request, reply, access.caller, access.needed);
     case "wait":
       return sendError(
         reply.header("retry-after", Math.ceil(access.ms / 1000)),
@@ -78,9 +85,25 @@ function deny(
       return sendError(
         reply.header("www-authenticate", 'Basic realm="Hearth"'),
         401,
-        audience === "metrics"
+        requirement === "metrics"
           ? "bearer token required; run `hearth operator metrics-token` to show it."
           : "sign in as user operator with the operator password; run `hearth operator password` to show it.",
       );
   }
+}
+
+/** The answer to a signed-in user without the role. */
+function forbid(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caller: Caller,
+  needed: Role,
+): FastifyReply | Promise<FastifyReply> {
+  request.signedIn = true;
+  request.requester = caller;
+  const sentence = `This requires the role ${needed}; ${caller.name} has the role ${caller.role}. Ask an admin of this console for it, or sign in with the operator password.`;
+  return request.url.startsWith("/api/") ||
+    !(request.headers.accept ?? "").includes("text/html")
+    ? sendError(reply, 403, sentence)
+    : showFailure(request, reply, 403, [sentence], "/");
 }

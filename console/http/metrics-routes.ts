@@ -10,16 +10,12 @@ export function registerMetricsRoutes(
   server: FastifyInstance,
   facts: () => Omit<SupervisorFacts, "cpuSeconds">,
 ): void {
-  server.get(
-    "/metrics",
-    { config: { audience: "metrics" } },
-    async (_request, reply) => {
-      const { user, system } = process.cpuUsage();
-      const cpuSeconds = (user + system) / 1e6;
-      const { contentType, text } = await exposeMetrics(
-        supervisorMetrics({ ...facts(), cpuSeconds }),
-      );
-      return reply.type(contentType).send(text);
-    },
-  );
+  server.get("/metrics", async (_request, reply) => {
+    const { user, system } = process.cpuUsage();
+    const cpuSeconds = (user + system) / 1e6;
+    const { contentType, text } = await exposeMetrics(
+      supervisorMetrics({ ...facts(), cpuSeconds }),
+    );
+    return reply.type(contentType).send(text);
+  });
 }

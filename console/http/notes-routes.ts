@@ -61,7 +61,11 @@ export function registerNotesRoutes(
 ): void {
   if (typeof parts === "string") {
     for (const url of ["/api/notes", "/api/notes/*"]) {
-      server.all(url, (_request, reply) => sendError(reply, 409, parts));
+      server.route({
+        method: ["GET", "POST"],
+        url,
+        handler: (_request, reply) => sendError(reply, 409, parts),
+      });
     }
     return;
   }

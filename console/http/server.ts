@@ -1,10 +1,14 @@
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type RouteOptions } from "fastify";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { portTaken } from "../../supervisor/runtimes/process/ports.ts";
+import { UserSessions } from "../../supervisor/history/user-sessions.ts";
+import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
+import { UserSignIn, type ProviderView } from "../sign-in/user-sign-in.ts";
 import { Authenticator, type AuthenticatorOptions } from "./access.ts";
 import { acceptForms } from "./forms.ts";
 import { guardRoutes } from "./guard.ts";
+import { registerProviderRoutes } from "./provider-routes.ts";
 import { sendError } from "./send-error.ts";
 import { registerServiceRoutes, type ServiceParts } from "./service-routes.ts";
 import { showFailure } from "./show-page.ts";
@@ -15,6 +19,12 @@ export interface ApiParts
   extends
     ServiceParts,
     Pick<AuthenticatorOptions, "credentials" | "publicUrl"> {
+  /** Providers of OpenID Connect; none when left out. */
+  readonly providers?: readonly ProviderConfig[];
+  /** Called with each route that is registered. */
+  readonly onRoute?: ((route: RouteOptions) => void) | undefined;
+  /** Milliseconds since 1970; this machine's clock when left out. */
+  readonly now?: () => number;
   /** What needs a person; a part of the status that every page shows. */
   readonly attention: () => Status["attention"];
   /** Number of proxies in front that set X-Forwarded-For; 0 ignores the header. */
@@ -27,8 +37,12 @@ declare module "fastify" {
   interface FastifyInstance {
     /** IANA name of the zone of all times on pages; null where it is unknown. */
     timeZone: string | null;
+    /** Where browsers reach the supervisor; null if not configured. */
+    publicUrl: string | null;
     /** For the navigation of every page. */
     attention: () => Status["attention"];
+    /** For the sign-in page. */
+    providers: () => readonly ProviderView[];
   }
 }
 
@@ -42,19 +56,33 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     // Long names in paths would not match the default limit.
     routerOptions: { maxParamLength: MAX_NAME_LENGTH },
   });
+  if (parts.onRoute !== undefined) {
+    server.addHook("onRoute", parts.onRoute);
+  }
   server.decorate("timeZone", parts.timeZone ?? null);
+  server.decorate("publicUrl", parts.publicUrl ?? null);
   const { credentials, publicUrl } = parts;
+  const { db } = parts.history;
+  const now = parts.now ?? (() => Date.now());
+  const users = new UserSignIn({
+    providers: parts.providers ?? [],
+    sessions: new UserSessions(db, () => credentials().operatorPassword, now),
+    now,
+  });
   const authenticator = new Authenticator({
     credentials,
     publicUrl,
-    db: parts.history.db,
-    now: () => Date.now(),
+    db,
+    users,
+    now,
   });
   server.decorate("attention", parts.attention);
+  server.decorate("providers", () => users.list());
   guardRoutes(server, authenticator);
   answerErrors(server);
   acceptForms(server);
-  registerSignInRoutes(server, authenticator, publicUrl);
+  registerSignInRoutes(server, authenticator);
+  registerProviderRoutes(server, authenticator, users);
   registerThemeRoute(server);
   registerServiceRoutes(server, parts);
   return server;

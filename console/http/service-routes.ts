@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { sentencesOf } from "../../core/failure.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
 import { restartOnRequest } from "../../supervisor/healing/restart.ts";
+import { byAuthor } from "../../supervisor/history/author.ts";
 import type { History } from "../../supervisor/history/history.ts";
 import type { Runtime } from "../../supervisor/runtimes/runtime.ts";
 import type { Status } from "../../supervisor/status.ts";
@@ -28,17 +29,13 @@ export function registerServiceRoutes(
   server: FastifyInstance,
   parts: ServiceParts,
 ): void {
-  server.get("/healthz", { config: { audience: "public" } }, () => ({
+  server.get("/healthz", () => ({
     status: "ok",
   }));
-  server.get(
-    "/readyz",
-    { config: { audience: "metrics" } },
-    (_request, reply) => {
-      const { ok, verdict } = parts.status();
-      return reply.code(ok ? 200 : 503).send({ ready: ok, verdict });
-    },
-  );
+  server.get("/readyz", (_request, reply) => {
+    const { ok, verdict } = parts.status();
+    return reply.code(ok ? 200 : 503).send({ ready: ok, verdict });
+  });
   server.get("/api/status", () => parts.status());
   registerRecords(server, parts);
   registerActions(server, parts);
@@ -114,7 +111,7 @@ function registerActions(server: FastifyInstance, parts: ServiceParts): void {
         "this supervisor has not started any services.",
       );
     }
-    parts.stop("requested by the operator");
+    parts.stop(`requested ${byAuthor()}`);
     return reply.code(202).send({ stopping: true });
   });
 }

@@ -50,9 +50,11 @@ export async function showPage(
       message,
       notice,
       signedIn: request.signedIn,
-      needs: request.isOperator
-        ? countByPage(page.attention ?? request.server.attention())
-        : new Map(),
+      caller: request.requester,
+      needs:
+        request.requester !== null
+          ? countByPage(page.attention ?? request.server.attention())
+          : new Map(),
       json: page.json ?? null,
       refreshes: refreshes === false ? null : seconds,
       theme: themeOf(cookieIn(cookies, THEME_COOKIE)),

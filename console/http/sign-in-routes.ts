@@ -14,44 +14,61 @@ export interface SignInLinkView {
   readonly publicUrl: string | null;
 }
 
-const SIGN_IN_ROUTE = { config: { audience: "sign-in" } } as const;
-
 interface LinkRequest {
   readonly Params: { readonly token: string };
 }
 
 /**
- * POST /sign-in (a form: password, to), GET /sign-in/:token (a link), POST /sign-out (this browser); for commands POST
+ * POST /sign-in (a form: password, to), GET /sign-in/:token (a link), POST /sign-out (this browser, and its provider); for commands POST
  * /api/sign-in-links (a new link) and POST /api/sign-out-all (every browser).
  */
 export function registerSignInRoutes(
   server: FastifyInstance,
   authenticator: Authenticator,
-  publicUrl: string | undefined,
 ): void {
-  server.post("/sign-in", SIGN_IN_ROUTE, (request, reply) =>
+  server.post("/sign-in", (request, reply) =>
     signInByPassword(request, reply, authenticator),
   );
   server.get<LinkRequest>(
     "/sign-in/:token",
-    { ...SIGN_IN_ROUTE, exposeHeadRoute: false },
+    { exposeHeadRoute: false },
     (request, reply) => signInByLink(request, reply, authenticator),
   );
-  server.post("/sign-out", (request, reply) => {
-    authenticator.signOut(request);
-    return reply
-      .header("set-cookie", cookie(request, "", 0))
-      .redirect("/", 303);
-  });
+  server.post("/sign-out", (request, reply) =>
+    signOut(request, reply, authenticator),
+  );
   server.post("/api/sign-in-links", (_request, reply): FastifyReply =>
     reply.code(201).send({
       ...authenticator.makeLink(),
-      publicUrl: publicUrl ?? null,
+      publicUrl: server.publicUrl,
     } satisfies SignInLinkView),
   );
   server.post("/api/sign-out-all", () => ({
     ended: authenticator.signOutAll(),
   }));
+}
+
+async function signOut(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  authenticator: Authenticator,
+): Promise<FastifyReply> {
+  const returnTo = `${originOf(request)}/`;
+  const next = await authenticator.signOut(request, returnTo);
+  reply.header("set-cookie", sessionCookie(request, "", 0));
+  if (next === undefined) {
+    return reply.redirect("/", 303);
+  }
+  request.signedIn = false;
+  request.requester = null;
+  // The policy of the pages allows no redirect of a form to another origin.
+  return showPage(
+    request,
+    reply.header("refresh", `0; url=${next}`),
+    { title: "Signed out.", look: "ok", current: null },
+    "signed-out",
+    { next },
+  );
 }
 
 async function signInByPassword(
@@ -64,7 +81,10 @@ async function signInByPassword(
   switch (result.kind) {
     case "open":
       return reply
-        .header("set-cookie", cookie(request, result.token, SESSION_SECONDS))
+        .header(
+          "set-cookie",
+          sessionCookie(request, result.token, SESSION_SECONDS),
+        )
         .redirect(to, 303);
     case "wrong":
       return showSignIn(request, reply, {
@@ -89,11 +109,11 @@ async function signInByLink(
   if (isPreview(request)) {
     return reply.code(204).send();
   }
-  const token = authenticator.signInByLink(request.params.token);
+  const token = authenticator.signInByLink(request, request.params.token);
   if (token !== undefined) {
-    return showSignedIn(request, reply, token);
+    return showSignedIn(request, reply, { token, seconds: SESSION_SECONDS });
   }
-  if (authenticator.isSignedIn(request)) {
+  if (request.signedIn) {
     return reply.redirect("/", 303);
   }
   return showSignIn(request, reply, {
@@ -104,22 +124,31 @@ async function signInByLink(
 }
 
 /**
- * Signs in the browser and continues from a page of the console: after a link in a mail or a chat, a redirect would still
- * count as cross-site, and the browser would not send the cookie.
+ * Signs in the browser and continues from a page of the console: after a link in a mail or a chat, or from a provider, a redirect
+ * would still count as cross-site, and the browser would not send the cookie.
  */
-async function showSignedIn(
+export async function showSignedIn(
   request: FastifyRequest,
   reply: FastifyReply,
-  token: string,
+  {
+    token,
+    seconds,
+    to = "/",
+  }: {
+    readonly token: string;
+    readonly seconds: number;
+    /** A path of the console. */
+    readonly to?: string;
+  },
 ): Promise<FastifyReply> {
   return showPage(
     request,
     reply
-      .header("set-cookie", cookie(request, token, SESSION_SECONDS))
-      .header("refresh", "0; url=/"),
+      .header("set-cookie", sessionCookie(request, token, seconds))
+      .header("refresh", `0; url=${to}`),
     { title: "Signed in.", look: "ok", current: null },
     "signed-in",
-    {},
+    { to },
   );
 }
 
@@ -145,7 +174,17 @@ export async function showSignIn(
     reply,
     { title: "Sign in", look: "none", current: null, status },
     "sign-in",
-    { to, mistake, note, days: SESSION_SECONDS / 86_400 },
+    {
+      to,
+      mistake,
+      note,
+      days: SESSION_SECONDS / 86_400,
+      providers: request.server.providers().map(({ name, title, trouble }) => ({
+        title,
+        trouble,
+        href: `/sign-in/with/${name}?${new URLSearchParams({ to }).toString()}`,
+      })),
+    },
   );
 }
 
@@ -166,18 +205,18 @@ export function wantsPage(request: FastifyRequest): boolean {
 }
 
 /** A prefetch must not use up a link. */
-function isPreview({ headers }: FastifyRequest): boolean {
+export function isPreview({ headers }: FastifyRequest): boolean {
   return [headers["sec-purpose"], headers["purpose"], headers["x-moz"]].some(
     (purpose) => String(purpose).startsWith("prefetch"),
   );
 }
 
 /** Only paths of the console: no other host, no scheme, no sign-in link. */
-function redirectTarget(text: string): string {
+export function redirectTarget(text: string): string {
   return /^\/(?![/\\]|sign-in\/)[\x21-\x7e]*$/.test(text) ? text : "/";
 }
 
-function fieldOf(request: FastifyRequest, name: string): string {
+export function fieldOf(request: FastifyRequest, name: string): string {
   const { body } = request;
   const value: unknown =
     typeof body === "object" && body !== null
@@ -186,16 +225,51 @@ function fieldOf(request: FastifyRequest, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-function cookie(
+function sessionCookie(
   request: FastifyRequest,
   token: string,
   seconds: number,
 ): string {
-  return `${cookieNameOf(request)}=${token}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isHttps(request) ? "; Secure" : ""}`;
+  return cookie(request, {
+    name: cookieNameOf(request),
+    value: token,
+    seconds,
+    sameSite: "Strict",
+  });
 }
 
-/** According to the proxy or the browser. A forged header only makes the sender's own cookie stricter. */
-function isHttps({ headers }: FastifyRequest): boolean {
+/** A cookie that scripts cannot read, for https only if the page is. */
+export function cookie(
+  request: FastifyRequest,
+  {
+    name,
+    value,
+    seconds,
+    sameSite,
+  }: {
+    readonly name: string;
+    readonly value: string;
+    readonly seconds: number;
+    readonly sameSite: "Strict" | "Lax";
+  },
+): string {
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${sameSite}${isHttps(request) ? "; Secure" : ""}`;
+}
+
+/** Where the browser of a request, which has one of the supervisor's own names, reaches this console. */
+export function originOf(request: FastifyRequest): string {
+  return (
+    request.server.publicUrl ??
+    `${isHttps(request) ? "https" : "http"}://${request.headers.host ?? ""}`
+  );
+}
+
+/** According to the configured address, the proxy or the browser. A forged header only makes the sender's own cookie stricter. */
+function isHttps({ headers, server }: FastifyRequest): boolean {
+  const { publicUrl } = server;
+  if (publicUrl !== null && new URL(publicUrl).host === headers.host) {
+    return publicUrl.startsWith("https:");
+  }
   const [forwarded = ""] = String(headers["x-forwarded-proto"]).split(",");
   return (
     forwarded.trim() === "https" ||

@@ -5,7 +5,6 @@ import { themeCookie, themeOf } from "../../core/theme.ts";
 export function registerThemeRoute(server: FastifyInstance): void {
   server.post<{ Body: { readonly theme?: unknown } | null }>(
     "/theme",
-    { config: { audience: "sign-in" } },
     (request, reply) => {
       const theme = themeOf(request.body?.theme);
       return reply

@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Eta } from "eta";
+import { OPERATOR } from "../../supervisor/history/author.ts";
 import { projectRoot } from "../../supervisor/home/home.ts";
+import { mayRequest } from "../http/route-roles.ts";
+import type { Caller } from "../sign-in/user-sign-in.ts";
 import { COPY_SCRIPT } from "./copy.ts";
 import { DECRYPT_SCRIPT } from "./decrypt.ts";
 import { KEYBOARD_SCRIPT } from "./keyboard.ts";
@@ -55,6 +58,8 @@ export interface Frame {
   readonly current: string | null;
   /** Whether the browser has a session to sign out of. */
   readonly signedIn: boolean;
+  /** Who opened the page; null before the sign-in. */
+  readonly caller: Caller | null;
   /** Seconds between refreshes; null for none. */
   readonly refreshes: number | null;
   /** Path of the same data as JSON. */
@@ -102,7 +107,12 @@ export async function renderPage(
 ): Promise<string> {
   fixed ??= load();
   const { eta, stylesheet, version } = await fixed;
-  const body = fitTables(eta.render(template, { ...view, shapeOf, frame }));
+  // Whether the caller may use a button or, with the method GET, follow a link; every template and its parts can ask.
+  const may = (address: string, method: "GET" | "POST" = "POST") =>
+    mayRequest(frame.caller?.role ?? null, method, address);
+  const body = fitTables(
+    eta.render(template, { ...view, shapeOf, frame, may }),
+  );
   return eta.render("frame", {
     frame,
     body,
@@ -111,6 +121,7 @@ export async function renderPage(
     sign: signs[frame.look],
     icon: iconOf(frame.look),
     warning: shapeOf("warn"),
+    user: userOf(frame),
     links: PAGE_LINKS.map((link) => ({
       ...link,
       needs: needsOf(frame, link.path),
@@ -127,6 +138,13 @@ export async function renderPage(
     // Without script the whole page reloads visibly, so less often.
     reloads: frame.refreshes === null ? null : frame.refreshes * 2,
   });
+}
+
+/** Who is signed in, unless it is the operator. */
+function userOf({ caller }: Frame): string | null {
+  return caller === null || caller.name === OPERATOR
+    ? null
+    : `${caller.name}, ${caller.role}`;
 }
 
 /** Of a page in the navigation and those below it. */

@@ -36,7 +36,7 @@ beforeEach(() => {
   });
   server = Fastify();
   server.decorateRequest("signedIn", false);
-  server.decorateRequest("caller", null);
+  server.decorateRequest("requester", null);
   registerReportsPage(server, {
     directory,
     timeZone: "UTC",

@@ -109,6 +109,7 @@ function html(known: StatusFacts): Promise<string> {
       look: lookOfStatus(status),
       current: "/",
       signedIn: true,
+      caller: { role: "admin", name: "operator" },
       refreshes: null,
       json: null,
       message: null,

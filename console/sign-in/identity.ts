@@ -1,0 +1,102 @@
+import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
+import { highestRole, type Role } from "../../supervisor/sign-in/roles.ts";
+
+/** Claims about a user: of the ID token, then of the userinfo response, which take precedence. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** What the claims of a user mean here. */
+export type Identity =
+  | {
+      readonly kind: "allowed";
+      readonly role: Role;
+      /** As pages and the audit log name the user; never that of the operator. */
+      readonly name: string;
+    }
+  | {
+      readonly kind: "denied";
+      /** A sentence for the user. */
+      readonly why: string;
+    };
+
+const MAX_NAME_LENGTH = 100;
+
+/** Decides whether a user may sign in and with which role; the settings of the provider are the only source. */
+export function identify(config: ProviderConfig, claims: Claims): Identity {
+  const name = `${accountOf(claims)} (${config.name})`;
+  if (!isAllowed(config, claims)) {
+    return {
+      kind: "denied",
+      why: `${name} is not among the accounts that may sign in. Ask an admin of this console for access.`,
+    };
+  }
+  const { claim, map, otherwise } = config.roles;
+  const roles = valuesOf(claims, claim).flatMap((value) =>
+    Object.hasOwn(map, value) ? (map[value] ?? []) : [],
+  );
+  const role = highestRole(roles) ?? otherwise;
+  return role === undefined
+    ? {
+        kind: "denied",
+        why: `${name} has no role in this console. Ask an admin of this console for one.`,
+      }
+    : { kind: "allowed", role, name };
+}
+
+/** One match is enough; without `allow`, whoever has a role. */
+function isAllowed({ allow, roles }: ProviderConfig, claims: Claims): boolean {
+  if (allow === undefined || allow.everyone === true) {
+    return true;
+  }
+  const { domains = [], groups = [], emails = [] } = allow;
+  const mail = verifiedMail(claims);
+  const isListed = (list: readonly string[], value: string | undefined) =>
+    value !== undefined && list.some((each) => each.toLowerCase() === value);
+  return (
+    isListed(emails, mail) ||
+    isListed(domains, mail?.split("@").at(-1)) ||
+    valuesOf(claims, roles.claim).some((value) => groups.includes(value))
+  );
+}
+
+/** In lower case. An address that the provider has not verified may be anybody's. */
+function verifiedMail({
+  email,
+  email_verified: verified,
+}: Claims): string | undefined {
+  return typeof email === "string" &&
+    email.includes("@") &&
+    (verified === true || verified === "true")
+    ? email.toLowerCase()
+    : undefined;
+}
+
+/** The texts of a claim, which is a text or a list of them; `realm_access.roles` names a claim within another one. */
+function valuesOf(claims: Claims, name: string): readonly string[] {
+  if (name === "email") {
+    const mail = verifiedMail(claims);
+    return mail === undefined ? [] : [mail];
+  }
+  const value = Object.hasOwn(claims, name)
+    ? claims[name]
+    : name.split(".").reduce<unknown>(memberOf, claims);
+  return (Array.isArray(value) ? value : [value]).filter(
+    (each): each is string => typeof each === "string",
+  );
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === "object" &&
+    value !== null &&
+    Object.hasOwn(value, name)
+    ? Reflect.get(value, name)
+    : undefined;
+}
+
+/** The verified e-mail address, or what else names the account; in one line. */
+function accountOf(claims: Claims): string {
+  const { preferred_username: user, sub } = claims;
+  const account =
+    verifiedMail(claims) ??
+    (typeof user === "string" && user.trim() !== "" ? user : String(sub));
+  return account.replace(/\p{C}/gu, "").trim().slice(0, MAX_NAME_LENGTH);
+}

@@ -1,0 +1,288 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { newToken } from "../../supervisor/history/sessions.ts";
+import type {
+  UserSession,
+  UserSessions,
+} from "../../supervisor/history/user-sessions.ts";
+import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
+import type { Role } from "../../supervisor/sign-in/roles.ts";
+import { identify } from "./identity.ts";
+import { PendingSignIns } from "./pending-sign-ins.ts";
+import {
+  ProviderDenial,
+  ProviderUnavailable,
+  titleOf,
+} from "./provider-errors.ts";
+import { Provider, type Grant } from "./provider.ts";
+
+/** Who makes a request. */
+export interface Caller {
+  readonly role: Role;
+  /** "operator", or a user as the audit log names them. */
+  readonly name: string;
+}
+
+/** A provider on the sign-in page. */
+export interface ProviderView {
+  readonly name: string;
+  readonly title: string;
+  /** Why it was unavailable a moment ago; null if it was not. */
+  readonly trouble: string | null;
+}
+
+export interface UserSignInOptions {
+  readonly providers: readonly ProviderConfig[];
+  readonly sessions: UserSessions;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** While a provider is unavailable, its last confirmation of a session counts for this long. */
+const UNCONFIRMED_MS = 3_600_000;
+const RETRY_MS = 30_000;
+
+const storedGrant = z.object({
+  subject: z.string(),
+  sid: z.string().nullable(),
+  claims: z.record(z.string(), z.unknown()),
+  accessToken: z.string(),
+  refreshToken: z.string().nullable(),
+  idToken: z.string(),
+});
+
+/** Sign-in of users through the configured providers. */
+export class UserSignIn {
+  readonly #providers: ReadonlyMap<string, Provider>;
+  readonly #sessions: UserSessions;
+  readonly #pending: PendingSignIns;
+  readonly #now: () => number;
+  /** By token: requests of one browser share a confirmation, because some refresh tokens can be used only once. */
+  readonly #confirming = new Map<string, Promise<Caller | undefined>>();
+
+  constructor({ providers, sessions, now }: UserSignInOptions) {
+    this.#providers = new Map(
+      providers.map((config) => [config.name, new Provider(config, now)]),
+    );
+    this.#sessions = sessions;
+    this.#pending = new PendingSignIns(now);
+    this.#now = now;
+  }
+
+  list(): readonly ProviderView[] {
+    return [...this.#providers.values()].map((provider) => ({
+      name: provider.config.name,
+      title: titleOf(provider.config),
+      trouble: this.#troubleOf(provider)?.sentence ?? null,
+    }));
+  }
+
+  has(provider: string): boolean {
+    return this.#providers.has(provider);
+  }
+
+  /** Begins a sign-in: where to send the browser, and the cookie that proves it is the same one later. */
+  async begin(
+    name: string,
+    redirectUri: string,
+    to: string,
+  ): Promise<{
+    readonly url: string;
+    readonly state: string;
+    readonly secret: string;
+  }> {
+    const provider = this.#providerOf(name);
+    const pending = {
+      provider: name,
+      redirectUri,
+      to,
+      nonce: newToken(),
+      verifier: newToken(),
+    };
+    const { state, secret } = this.#pending.add(pending);
+    const url = await provider.authorizationUrl(pending, state);
+    return { url, state, secret };
+  }
+
+  /** Ends a sign-in: a new session. Throws a ProviderDenial or a ProviderUnavailable. */
+  async finish(
+    name: string,
+    query: URLSearchParams,
+    secret: string | undefined,
+  ): Promise<{
+    readonly token: string;
+    readonly seconds: number;
+    readonly to: string;
+  }> {
+    const state = query.get("state") ?? "";
+    const pending = this.#pending.use(state, secret);
+    if (pending?.provider !== name) {
+      throw new ProviderDenial(
+        "This sign-in was already used, has expired or began in another browser. Sign in again.",
+      );
+    }
+    const provider = this.#providerOf(name);
+    const grant = await provider.grant(pending, state, query);
+    const { role, name: user } = identityOf(provider.config, grant);
+    const { session: lengthMs } = provider.config;
+    const token = this.#sessions.start(
+      {
+        provider: name,
+        settings: settingsHash(provider.config),
+        subject: grant.subject,
+        sid: grant.sid,
+        name: user,
+        role,
+        confirmedAt: this.#now(),
+        endsAt: this.#now() + lengthMs,
+      },
+      JSON.stringify(grant),
+    );
+    return { token, seconds: Math.floor(lengthMs / 1000), to: pending.to };
+  }
+
+  /** The user of a session, confirmed by the provider where that is due; undefined if it has none. */
+  async callerOf(token: string): Promise<Caller | undefined> {
+    const session = this.#sessions.find(token);
+    if (session === undefined) {
+      return undefined;
+    }
+    const provider = this.#providers.get(session.provider);
+    if (
+      provider === undefined ||
+      settingsHash(provider.config) !== session.settings
+    ) {
+      this.#sessions.end(token);
+      return undefined;
+    }
+    const age = this.#ageOf(session);
+    if (age < provider.config.confirm_every) {
+      return callerIn(session);
+    }
+    if (this.#troubleOf(provider) !== undefined) {
+      return age < UNCONFIRMED_MS ? callerIn(session) : undefined;
+    }
+    const confirmation =
+      this.#confirming.get(token) ??
+      this.#confirm(token, session, provider).finally(() =>
+        this.#confirming.delete(token),
+      );
+    this.#confirming.set(token, confirmation);
+    return confirmation;
+  }
+
+  /** Ends a session; where the browser signs out of the provider, too, if it has such a page. */
+  async signOut(token: string, returnTo: string): Promise<string | undefined> {
+    const session = this.#sessions.find(token);
+    const grant = this.#grantOf(token);
+    this.#sessions.end(token);
+    return session === undefined || grant === undefined
+      ? undefined
+      : this.#providers
+          .get(session.provider)
+          ?.endSessionUrl(grant.idToken, returnTo);
+  }
+
+  /** Ends the sessions that a logout token of the back channel names. Throws a ProviderDenial or a ProviderUnavailable. */
+  async endByProvider(name: string, logoutToken: string): Promise<void> {
+    const { sid, subject } =
+      await this.#providerOf(name).readLogoutToken(logoutToken);
+    this.#sessions.endWhere(
+      (session) =>
+        session.provider === name &&
+        (sid === null || session.sid === sid) &&
+        (subject === null || session.subject === subject),
+    );
+  }
+
+  endSession(token: string): void {
+    this.#sessions.end(token);
+  }
+
+  endAll(): number {
+    return this.#sessions.endAll();
+  }
+
+  async #confirm(
+    token: string,
+    session: UserSession,
+    provider: Provider,
+  ): Promise<Caller | undefined> {
+    const grant = this.#grantOf(token);
+    try {
+      if (grant === undefined) {
+        throw new ProviderDenial("The session is damaged. Sign in again.");
+      }
+      const confirmed = await provider.confirm(grant);
+      const { role, name } = identityOf(provider.config, confirmed);
+      this.#sessions.confirm(
+        token,
+        { role, name, confirmedAt: this.#now() },
+        JSON.stringify(confirmed),
+      );
+      // It may have ended while the provider was asked.
+      const current = this.#sessions.find(token);
+      return current === undefined ? undefined : callerIn(current);
+    } catch (error) {
+      if (error instanceof ProviderUnavailable) {
+        return this.#ageOf(session) < UNCONFIRMED_MS
+          ? callerIn(session)
+          : undefined;
+      }
+      this.#sessions.end(token);
+      if (error instanceof ProviderDenial) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  /** Since the last confirmation; a time in the future, after a change of the clock, counts as long ago as it is ahead. */
+  #ageOf({ confirmedAt }: UserSession): number {
+    return Math.abs(this.#now() - confirmedAt);
+  }
+
+  #troubleOf({ trouble }: Provider) {
+    return trouble !== undefined && this.#now() - trouble.at < RETRY_MS
+      ? trouble
+      : undefined;
+  }
+
+  #grantOf(token: string): Grant | undefined {
+    const secrets = this.#sessions.secretsOf(token);
+    return secrets === undefined
+      ? undefined
+      : storedGrant.parse(JSON.parse(secrets));
+  }
+
+  #providerOf(name: string): Provider {
+    const provider = this.#providers.get(name);
+    if (provider === undefined) {
+      throw new ProviderDenial(`Provider "${name}" is not configured.`);
+    }
+    return provider;
+  }
+}
+
+/** Throws a ProviderDenial unless the user may sign in. */
+function identityOf(config: ProviderConfig, { claims }: Grant) {
+  const identity = identify(config, claims);
+  if (identity.kind === "denied") {
+    throw new ProviderDenial(identity.why);
+  }
+  return identity;
+}
+
+function callerIn({ role, name }: UserSession): Caller {
+  return { role, name };
+}
+
+/** A session does not outlive a change of these settings. The secret may be replaced. */
+function settingsHash({
+  client_secret: _,
+  ...settings
+}: ProviderConfig): string {
+  return createHash("sha256")
+    .update(JSON.stringify(settings))
+    .digest("base64url");
+}
