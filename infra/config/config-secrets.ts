@@ -110,6 +110,6 @@ export const secretSettings = {
   }),
   alertSecrets: namedSecrets("SLACK_URL", "secret").meta({
     description:
-      "Secrets that `notify:` in the supervisor's configuration refers to as ${NAME}, such as the address of a webhook.",
+      "Secrets that `notify:` and `sign_in:` in the supervisor's configuration refer to as ${NAME}, such as the address of a webhook.",
   }),
 };
