@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { configSchema } from "../../supervisor/config/schema.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
@@ -66,6 +68,16 @@ test("a viewer changes nothing", () => {
     "POST /sign-out",
     "POST /api/notes/:vault/history/chunks",
   ]);
+});
+
+test("every template with a form that changes something asks whether the caller may use it", () => {
+  const folder = join(import.meta.dirname, "..", "pages", "templates");
+  const unasked = readdirSync(folder).filter((name) => {
+    const markup = readFileSync(join(folder, name), "utf8");
+    return markup.includes('method="post"') && !markup.includes("it.may(");
+  });
+  // The theme, signing in and signing out are for everyone.
+  expect(unasked).toEqual(["frame.eta", "sign-in.eta"]);
 });
 
 test("what is not in the table requires an admin, unknown paths only a sign-in", () => {
