@@ -5,6 +5,7 @@ import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { coversGuards } from "../guardrails/select.ts";
 import { CallError } from "../http/errors.ts";
+import { JournalFull } from "../journal/journal.ts";
 import type { UpstreamFailure } from "../providers/failure.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
@@ -303,19 +304,41 @@ export async function callProvider(
       const { fallbacksTaken: fallbacks } = route;
       throw await giveUp(gateway, ended, { attempts, fallbacks, waitedMs });
     }
-    if (noteOwed(gateway, ended)) {
-      await journalFurther(gateway, call, [attemptOf(next)]);
-    }
+    await noteFurther(gateway, call, ended, next);
     chosen = next;
-    const { pauseMs } = next.target;
-    waitedMs += pauseMs;
-    if (pauseMs > 0) {
-      await sleep(pauseMs);
+    waitedMs += await pause(next.target);
+  }
+}
+
+/** Waits before a retry, if it has to. Returns milliseconds. */
+async function pause({ pauseMs }: Target): Promise<number> {
+  if (pauseMs > 0) {
+    await sleep(pauseMs);
+  }
+  return pauseMs;
+}
+
+/** Notes, also in the journal, what a failed attempt costs, as the call goes on with another deployment. */
+async function noteFurther(
+  gateway: Pick<Gateway, "journal" | "underWay">,
+  call: Call,
+  failed: Failed,
+  next: Chosen,
+): Promise<void> {
+  if (!noteOwed(gateway, failed)) {
+    return;
+  }
+  try {
+    await journalFurther(gateway, call, [attemptOf(next)]);
+  } catch (error) {
+    // The call goes on with the intent that it has.
+    if (!(error instanceof JournalFull)) {
+      throw error;
     }
   }
 }
 
-/** Notes what a failed attempt costs, as the call goes on with another deployment; answers whether it may cost anything. */
+/** Notes what a failed attempt costs; answers whether it may cost anything. */
 function noteOwed(
   { underWay }: Pick<Gateway, "underWay">,
   { failure, target: { deployment }, sent: { call } }: Failed,
