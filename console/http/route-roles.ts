@@ -88,6 +88,9 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "GET /spend": "viewer",
   "GET /spend.csv": "viewer",
   "GET /spend/calls": "viewer",
+  "GET /spend/calls/:id": "viewer",
+  // What somebody wrote.
+  "GET /spend/calls/:id/prompt": "admin",
   "GET /keys": "viewer",
   "GET /keys/:token": "viewer",
   "GET /keys/new": "admin",
