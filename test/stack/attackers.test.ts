@@ -375,7 +375,7 @@ async function startAlone(env: Readonly<Record<string, string>>): Promise<{
   };
 }
 
-test("every route except health, heartbeats and the theme requires the operator", async () => {
+test("every route except health, heartbeats, the theme and signing in requires somebody who is signed in", async () => {
   const routes: { readonly method: string; readonly path: string }[] = [];
   const onServer = (message: unknown) => {
     const { fastify } = message as { readonly fastify: FastifyInstance };
@@ -406,9 +406,13 @@ test("every route except health, heartbeats and the theme requires the operator"
     expect(open.toSorted()).toEqual([
       "GET /healthz 200",
       "GET /ping/x/x 400",
+      // With a provider, here none: they begin and end a sign-in there.
+      "GET /sign-in/with/x 404",
+      "GET /sign-in/with/x/callback 403",
       "HEAD /healthz 200",
       "HEAD /ping/x/x 400",
       "POST /ping/x/x 400",
+      "POST /sign-in/with/x/logout 400",
       // Only a cookie of the browser; the page of the sign-in has the switch, too.
       "POST /theme 303",
     ]);
