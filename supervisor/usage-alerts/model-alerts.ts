@@ -3,6 +3,7 @@ import { latency } from "../../core/words.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { rowsOf } from "../backup/database.ts";
 import type { UsageAlertsConfig } from "./config.ts";
+import { OnceAnHour } from "./once-an-hour.ts";
 
 /** A slower model is only reported if its answers begin this much later, in seconds. */
 const LEAST_DELAY = 1;
@@ -17,44 +18,77 @@ interface Recent extends Record<string, unknown> {
   readonly failed: number;
   /** Median seconds to the first token; null without successful calls. */
   readonly first: number | null;
-  /** The same of the day before; null without enough calls. */
-  readonly usual: number | null;
 }
 
-/** Alarms for models that failed often in the last quarter of an hour, or answered much later than in the day before. */
-export async function findModelTrouble(
+/**
+ * Finds models that failed often in the last quarter of an hour, or answered much later than in the day before. That day is read
+ * once an hour for each model that could be late.
+ */
+export class ModelTrouble {
+  readonly #usual = new OnceAnHour<number | null>();
+
+  async find(
+    client: Client,
+    { failed_percent, slower, least_calls }: UsageAlertsConfig["models"],
+    now: number,
+  ): Promise<readonly Alarm[]> {
+    const found: Alarm[] = [];
+    for (const recent of await recentCalls(client, least_calls, now)) {
+      const { model, calls, failed, first } = recent;
+      if (failed * 100 >= calls * failed_percent) {
+        found.push(failureAlarm(recent));
+      }
+      if (first === null || first < LEAST_DELAY) {
+        continue;
+      }
+      const usual = await this.#usual.get(model, now, () =>
+        usualDelay(client, model, least_calls, now),
+      );
+      if (
+        usual !== null &&
+        first >= usual * slower &&
+        first - usual >= LEAST_DELAY
+      ) {
+        found.push(delayAlarm(model, first, usual));
+      }
+    }
+    return found;
+  }
+}
+
+function recentCalls(
   client: Client,
-  { failed_percent, slower, least_calls }: UsageAlertsConfig["models"],
+  leastCalls: number,
   now: number,
-): Promise<readonly Alarm[]> {
-  const recent = await rowsOf<Recent>(
+): Promise<readonly Recent[]> {
+  return rowsOf<Recent>(
     client,
-    `WITH recent AS (
-       SELECT model_group AS model, count(*)::int AS calls, (count(*) FILTER (WHERE status = 'failure'))::int AS failed,
-           ${MEDIAN} AS first
-         FROM report_calls
-         WHERE started_at > $1::timestamptz - interval '1 hour' AND ended_at > $1::timestamptz - interval '15 minutes'
-           AND ended_at <= $1 AND model_group IS NOT NULL
-         GROUP BY 1 HAVING count(*) >= $2)
-     SELECT recent.*, before.first AS usual FROM recent LEFT JOIN LATERAL (
-       SELECT ${MEDIAN} AS first FROM report_calls
-         WHERE model_group = recent.model AND started_at > $1::timestamptz - interval '1 day'
-           AND started_at <= $1::timestamptz - interval '1 hour'
-         HAVING count(*) >= $2) before ON true
-       ORDER BY model`,
-    [new Date(now), least_calls],
+    `SELECT model_group AS model, count(*)::int AS calls, (count(*) FILTER (WHERE status = 'failure'))::int AS failed,
+         ${MEDIAN} AS first
+       FROM report_calls
+       WHERE started_at > $1::timestamptz - interval '1 hour' AND ended_at > $1::timestamptz - interval '15 minutes'
+         AND ended_at <= $1 AND model_group IS NOT NULL
+       GROUP BY 1 HAVING count(*) >= $2 ORDER BY 1`,
+    [new Date(now), leastCalls],
   );
-  return recent.flatMap((each) => [
-    ...(each.failed * 100 >= each.calls * failed_percent
-      ? [failureAlarm(each)]
-      : []),
-    ...(each.first !== null &&
-    each.usual !== null &&
-    each.first >= each.usual * slower &&
-    each.first - each.usual >= LEAST_DELAY
-      ? [delayAlarm(each.model, each.first, each.usual)]
-      : []),
-  ]);
+}
+
+/** Median seconds to the first token on the day before the last hour; null without enough calls. */
+async function usualDelay(
+  client: Client,
+  model: string,
+  leastCalls: number,
+  now: number,
+): Promise<number | null> {
+  const [row] = await rowsOf<{ first: number | null }>(
+    client,
+    `SELECT ${MEDIAN} AS first FROM report_calls
+       WHERE model_group = $3 AND started_at > $1::timestamptz - interval '1 day'
+         AND started_at <= $1::timestamptz - interval '1 hour'
+       HAVING count(*) >= $2`,
+    [new Date(now), leastCalls, model],
+  );
+  return row?.first ?? null;
 }
 
 /** An alarm for models whose calls today have no price, as their spend is too low. */

@@ -4,9 +4,9 @@ import type { Alarm } from "../alerts/alarm.ts";
 import { rowsOf } from "../backup/database.ts";
 import { nameOf } from "../reports/budgets.ts";
 import type { UsageAlertsConfig } from "./config.ts";
+import { OnceAnHour } from "./once-an-hour.ts";
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+const DAY_MS = 86_400_000;
 const COMPARED_DAYS = 28;
 /** A younger key has no habits yet. */
 const LEAST_AGE_MS = 7 * DAY_MS;
@@ -26,26 +26,19 @@ type Usual = number | null;
  * and later count as the same. The comparison is read once an hour for each key that spends enough.
  */
 export class UnusualSpend {
-  readonly #usual = new Map<string, Usual>();
-  #hour = 0;
+  readonly #usual = new OnceAnHour<Usual>();
 
   async find(
     client: Client,
     { times, least }: UsageAlertsConfig["unusual_spend"],
     now: number,
   ): Promise<readonly Alarm[]> {
-    const hour = Math.floor(now / HOUR_MS);
-    if (hour !== this.#hour) {
-      this.#usual.clear();
-      this.#hour = hour;
-    }
     const found: Alarm[] = [];
     for (const spender of await spendersOf(client, least, now)) {
       const { key } = spender;
-      if (!this.#usual.has(key)) {
-        this.#usual.set(key, await usualOf(client, key, now));
-      }
-      const usual = this.#usual.get(key) ?? null;
+      const usual = await this.#usual.get(key, now, () =>
+        usualOf(client, key, now),
+      );
       if (usual !== null && Number(spender.spend) > usual * times) {
         found.push(alarmOf(spender, usual));
       }
@@ -65,7 +58,7 @@ function spendersOf(
     `SELECT s.key, coalesce(k.key_alias, k.key_name) AS name, u.user_email AS owner, s.spend::text
        FROM (SELECT coalesce(r.token, c.api_key) AS key, sum(c.spend) AS spend
                FROM report_calls c LEFT JOIN report_rotated_keys r ON r.old_token = c.api_key
-               WHERE c.started_at > $1::timestamptz - interval '1 day' AND c.ended_at > $1::timestamptz - interval '1 hour'
+               WHERE c.started_at > $1::timestamptz - interval '3 hours' AND c.ended_at > $1::timestamptz - interval '1 hour'
                  AND c.ended_at <= $1 AND c.api_key IS NOT NULL
                GROUP BY 1 HAVING sum(c.spend) >= $2) s
        JOIN report_keys k ON k.token = s.key LEFT JOIN report_users u USING (user_id) ORDER BY s.spend DESC`,

@@ -6,7 +6,7 @@ import type { Context, Module } from "../context.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { findSoftBudgets, findSpentBudgets } from "./budget-alerts.ts";
 import type { UsageAlertsConfig } from "./config.ts";
-import { findModelTrouble, findUnpricedModels } from "./model-alerts.ts";
+import { findUnpricedModels, ModelTrouble } from "./model-alerts.ts";
 import { UnusualSpend } from "./unusual-spend.ts";
 
 const POLL_EVERY_MS = 60_000;
@@ -59,13 +59,14 @@ export function usageAlerts(
   now: () => number,
 ): (databaseUrl: string, signal: AbortSignal) => Promise<void> {
   const unusual = new UnusualSpend();
+  const models = new ModelTrouble();
   const finders: Finders = {
     "soft-budget": findSoftBudgets,
     budget: (client) => findSpentBudgets(client, config.budgets_at),
     "unusual-spend": (client) =>
       unusual.find(client, config.unusual_spend, now()),
     "unpriced-model": findUnpricedModels,
-    model: (client) => findModelTrouble(client, config.models, now()),
+    model: (client) => models.find(client, config.models, now()),
   };
   return (databaseUrl, signal) =>
     withDatabase(databaseUrl, signal, async (client) => {
