@@ -81,6 +81,8 @@ export function openStream(
   if (client.headersSent) {
     return;
   }
+  // Only a client that does not read is idle: untilRead sets the timeout.
+  client.setTimeout(0, () => client.destroy());
   client.writeHead(200, {
     ...headers,
     "content-type": STREAM_TYPE,
@@ -88,8 +90,6 @@ export function openStream(
     "x-accel-buffering": "no",
   });
   reply.hijack();
-  // Only a client that does not read is idle: untilRead sets the timeout.
-  client.setTimeout(0, () => client.destroy());
 }
 
 /** Ends a stream of comments with an error event; false: none was opened, and the error can be answered as usual. */
