@@ -91,13 +91,13 @@ export class Alerting implements ReplacedAlarms {
     }
     const over = { ...record, clearedAt: this.#options.now() };
     this.#active.delete(fingerprint);
-    if (
-      over.alarm.level !== "notice" &&
-      Object.keys(over.notified).length > 0
-    ) {
+    this.#save(over);
+    if (over.alarm.level === "notice") {
+      return;
+    }
+    if (Object.keys(over.notified).length > 0) {
       this.#ending.set(fingerprint, over);
     }
-    this.#save(over);
     this.#options.onCleared?.(over.alarm);
   }
 

@@ -31,7 +31,8 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
     timeZone: config.jobs.time_zone,
     now: Date.now,
     onNotice,
-    onRaised: ({ subject, text }) => history.act(subject, "alarm", text),
+    onRaised: ({ subject, text, level }) =>
+      history.act(subject, level === "notice" ? "notice" : "alarm", text),
     onCleared: ({ subject, text }) => history.act(subject, "alarm-over", text),
   });
   let timer: NodeJS.Timeout | undefined;

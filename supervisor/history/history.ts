@@ -50,6 +50,7 @@ export type Act =
   | "heal"
   | "asked"
   | "alarm"
+  | "notice"
   | "alarm-over"
   | "supervisor-start"
   | "supervisor-stop";

@@ -13,6 +13,7 @@ const acts: Readonly<
   "restart-asked": { look: "none", text: "restarted by the operator" },
   heal: { look: "warn", text: "restarted by a heal rule" },
   alarm: { look: "bad", text: "alarm" },
+  notice: { look: "none", text: "notice" },
   "alarm-over": { look: "ok", text: "alarm cleared" },
   "supervisor-start": { look: "none", text: "supervisor started" },
   "supervisor-stop": { look: "rest", text: "supervisor stopped" },
