@@ -1,10 +1,12 @@
 import { createServer } from "node:http";
+import type { Alarm } from "../../supervisor/alerts/alarm.ts";
 
 /** One alarm of a webhook's message, as the supervisors send it. */
 export interface ReceivedAlarm {
   /** The machine that sent it. */
   readonly host: string;
   readonly event: "raised" | "reminder" | "resolved";
+  readonly level: Alarm["level"];
   readonly subject: string;
   readonly text: string;
   /** When it was received, in milliseconds since 1970. */
@@ -33,8 +35,8 @@ export async function startAlertReceiver(
         readonly host: string;
         readonly alarms: readonly Omit<ReceivedAlarm, "host" | "at">[];
       };
-      for (const { event, subject, text } of alarms) {
-        received.push({ host, event, subject, text, at: Date.now() });
+      for (const { event, level, subject, text } of alarms) {
+        received.push({ host, event, level, subject, text, at: Date.now() });
       }
       response.writeHead(204).end();
     });
