@@ -42,7 +42,7 @@ export function identify(config: ProviderConfig, claims: Claims): Identity {
     : { kind: "allowed", role, name };
 }
 
-/** One match is enough; without `allow`, whoever has a role. */
+/** One match is enough; without `allow`, an account needs a role only. */
 function isAllowed({ allow, roles }: ProviderConfig, claims: Claims): boolean {
   if (allow === undefined || allow.everyone === true) {
     return true;

@@ -25,7 +25,7 @@ interface Entry {
 
 /**
  * Sign-ins in progress, by their state. Each can be used once, within ten minutes, and only by the browser that began it, which
- * proves that with a secret in a cookie: nobody can sign in another browser. In memory.
+ * proves that with a secret in a cookie: a sign-in cannot be ended in another browser. In memory.
  */
 export class PendingSignIns {
   readonly #now: () => number;

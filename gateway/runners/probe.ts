@@ -24,7 +24,7 @@ const READERS: readonly (readonly [RunnerKind, ReadRunner])[] = [
 ];
 
 /** Errors of connections that were never made: no runner is there. */
-const NOBODY = new Set([
+const UNREACHABLE = new Set([
   "ECONNREFUSED",
   "EHOSTUNREACH",
   "EHOSTDOWN",
@@ -93,7 +93,7 @@ export async function probe(
     return { report, gone: null };
   } catch (error) {
     const { code } = error as { code?: string };
-    return code !== undefined && NOBODY.has(code)
+    return code !== undefined && UNREACHABLE.has(code)
       ? {
           report: before?.report ?? null,
           gone: unreachable(error, deployment.apiBase).message,

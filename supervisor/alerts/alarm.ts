@@ -21,6 +21,11 @@ export interface Alarm {
   readonly owner?: string;
 }
 
+/** The owner of an alarm, where one is known. */
+export function ownedBy(owner: string | null): Pick<Alarm, "owner"> {
+  return owner === null ? {} : { owner };
+}
+
 /** Receives alarms. Raising an active alarm again updates its text; the next notification is its reminder. */
 export interface Alarms {
   readonly raise: (alarm: Alarm) => void;

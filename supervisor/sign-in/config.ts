@@ -24,7 +24,7 @@ const issuer = z
       "must be an https address; http is accepted only for a provider at 127.0.0.1, ::1 or localhost",
   });
 
-/** Empty: nobody. */
+/** Empty: no account. */
 const allow = z.strictObject({
   everyone: z.literal(true, "must be true, or left out").optional(),
   domains: texts.optional(),

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { money } from "../../core/words.ts";
-import type { Alarm } from "../alerts/alarm.ts";
+import { ownedBy, type Alarm } from "../alerts/alarm.ts";
 import { rowsOf } from "../backup/database.ts";
 import { ENTITY_NAME, nameOf } from "../reports/budgets.ts";
 
@@ -16,27 +16,41 @@ interface Row extends Record<string, unknown> {
   readonly owner: string | null;
   readonly spend: string;
   readonly budget: string;
-  readonly resets: Date | null;
+}
+
+/** The budgets of a condition; `columns` has what else is read of them. */
+function budgetsWhere<T = unknown>(
+  client: Client,
+  columns: string,
+  condition: string,
+  values: readonly unknown[] = [],
+): Promise<readonly (Row & T)[]> {
+  return rowsOf<Row & T>(
+    client,
+    `SELECT e.entity, ${ENTITY_NAME} AS name, ${OWNER} AS owner, spend::text, ${columns}
+       FROM report_budgets e WHERE ${condition}`,
+    values,
+  );
 }
 
 /** An alarm for each reached soft budget, until its window ends or it is increased; no call is rejected. */
 export async function findSoftBudgets(
   client: Client,
 ): Promise<readonly Alarm[]> {
-  const reached = await rowsOf<Row>(
+  const reached = await budgetsWhere(
     client,
-    `SELECT e.entity, ${ENTITY_NAME} AS name, ${OWNER} AS owner, spend::text, soft_budget::text AS budget, budget_reset_at AS resets
-       FROM report_budgets e WHERE entity IN (SELECT entity FROM report_notices WHERE kind = 'soft_budget') AND spend >= soft_budget`,
+    "soft_budget::text AS budget",
+    "entity IN (SELECT entity FROM report_notices WHERE kind = 'soft_budget') AND spend >= soft_budget",
   );
-  return reached.map((row) => {
-    const subject = nameOf(row.entity, row.name);
+  return reached.map(({ entity, name, owner, spend, budget }) => {
+    const subject = nameOf(entity, name);
     return {
-      fingerprint: `soft-budget:${row.entity}`,
+      fingerprint: `soft-budget:${entity}`,
       level: "warning",
       subject,
-      text: `${subject} has reached its soft budget: ${spent(row)} spent; calls continue`,
+      text: `${subject} has reached its soft budget: ${money(Number(spend))} of ${money(Number(budget))} spent; calls continue`,
       command: "hearth report spend",
-      ...(row.owner === null ? {} : { owner: row.owner }),
+      ...ownedBy(owner),
     };
   });
 }
@@ -46,37 +60,30 @@ export async function findSpentBudgets(
   client: Client,
   percentages: readonly number[],
 ): Promise<readonly Alarm[]> {
-  if (percentages.length === 0) {
-    return [];
-  }
-  const spentOnes = await rowsOf<Row>(
+  const reachedOnes = await budgetsWhere<{
+    readonly reached: number;
+    readonly resets: Date | null;
+  }>(
     client,
-    `SELECT e.entity, ${ENTITY_NAME} AS name, ${OWNER} AS owner, spend::text, max_budget::text AS budget, budget_reset_at AS resets
-       FROM report_budgets e WHERE max_budget > 0 AND spend * 100 >= max_budget * $1::int`,
-    [Math.min(...percentages)],
+    `max_budget::text AS budget, budget_reset_at AS resets,
+       (SELECT max(p) FROM unnest($1::int[]) p WHERE spend * 100 >= max_budget * p) AS reached`,
+    "max_budget > 0 AND spend * 100 >= max_budget * (SELECT min(p) FROM unnest($1::int[]) p)",
+    [percentages],
   );
-  return spentOnes.map((row) => {
-    const used = (Number(row.spend) / Number(row.budget)) * 100;
-    const reached = Math.max(...percentages.filter((each) => each <= used));
-    const subject = nameOf(row.entity, row.name);
-    const resets =
-      row.resets === null
-        ? ""
-        : ` until ${row.resets.toISOString().slice(0, 10)}`;
+  return reachedOnes.map(({ entity, name, owner, budget, reached, resets }) => {
+    const until =
+      resets === null ? "" : ` until ${resets.toISOString().slice(0, 10)}`;
+    const whole = `its budget of ${money(Number(budget))} is spent`;
     return {
-      fingerprint: `budget:${reached}:${row.entity}`,
+      fingerprint: `budget:${reached}:${entity}`,
       level: "notice",
-      subject,
+      subject: nameOf(entity, name),
       text:
         reached === 100
-          ? `its budget of ${money(Number(row.budget))} is spent; its calls are denied${resets}`
-          : `${reached} % of its budget of ${money(Number(row.budget))} is spent`,
+          ? `${whole}; its calls are denied${until}`
+          : `${reached} % of ${whole}`,
       command: "hearth report spend",
-      ...(row.owner === null ? {} : { owner: row.owner }),
+      ...ownedBy(owner),
     };
   });
-}
-
-function spent({ spend, budget }: Row): string {
-  return `${money(Number(spend))} of ${money(Number(budget))}`;
 }

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { money } from "../../core/words.ts";
-import type { Alarm } from "../alerts/alarm.ts";
+import { ownedBy, type Alarm } from "../alerts/alarm.ts";
 import { rowsOf } from "../backup/database.ts";
 import { nameOf } from "../reports/budgets.ts";
 import type { UsageAlertsConfig } from "./config.ts";
@@ -95,6 +95,6 @@ function alarmOf({ key, name, owner, spend }: Spender, usual: number): Alarm {
     subject,
     text: `${money(Number(spend))} spent within an hour; at this time of the day at most ${money(usual)} in four weeks`,
     command: `hearth keys block ${name ?? key}`,
-    ...(owner === null ? {} : { owner }),
+    ...ownedBy(owner),
   };
 }

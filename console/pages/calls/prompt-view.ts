@@ -8,7 +8,7 @@ export interface PromptText {
   readonly text: string;
 }
 
-/** Longer texts are cut: a page of megabytes helps nobody. */
+/** Longer texts are cut: a page of megabytes cannot be read. */
 const MAX_CHARACTERS = 40_000;
 
 /** What templates/call-prompt.eta shows. */

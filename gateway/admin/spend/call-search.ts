@@ -46,7 +46,7 @@ export interface Found {
   readonly next: Position | null;
 }
 
-/** Rows read before the clock is looked at: 5 to 10 ms where each is on another page of the table. */
+/** Rows read at once, before the time is checked: 5 to 10 ms where each is on another page of the table. */
 const CHUNK = 2_000;
 /** A page is answered after this time, with what was found. */
 const SEARCH_MS = 30;
