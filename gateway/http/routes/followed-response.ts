@@ -1,4 +1,5 @@
 import type { FastifyReply } from "fastify";
+import { openStream } from "../../calls/stream-comments.ts";
 import { untilRead } from "../../calls/stream.ts";
 import type { Gateway } from "../../gateway.ts";
 import { textOf, type JsonRecord } from "../../providers/json.ts";
@@ -36,13 +37,8 @@ export async function followResponse(
     await rejectUnrecorded(gateway, id);
   }
   const client = reply.raw;
-  client.writeHead(200, {
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-cache",
-    "x-accel-buffering": "no",
-  });
+  openStream(reply, {});
   client.flushHeaders();
-  reply.hijack();
   try {
     await follow(gateway, client, owner, id, after);
     client.end();

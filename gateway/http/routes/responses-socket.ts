@@ -4,6 +4,7 @@ import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
 import type { CallKind } from "../../calls/call.ts";
+import { STREAM_TYPE } from "../../calls/stream-comments.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import { emptyResponse } from "../../dialects/responses-answer.ts";
 import type { Gateway } from "../../gateway.ts";
@@ -91,7 +92,7 @@ export async function answerWarmUp(
     data: JSON.stringify({ ...event, sequence_number }),
   }));
   return reply
-    .type("text/event-stream; charset=utf-8")
+    .type(STREAM_TYPE)
     .send(
       events.map((event) => ssePieceText({ ...event, kind: "pass" })).join(""),
     );
