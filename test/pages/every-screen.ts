@@ -35,13 +35,7 @@ export async function checkEveryScreen(
   }
   expect(await page.title()).toMatch(/^[●▲✕‖○] .* · Hearth$/u);
   expect(await page.locator("img").count()).toBe(0);
-  for (const screen of SCREENS) {
-    await showOn(page, screen);
-    await takePicture(page, `${name}-${screen.name}`);
-    if (screen.examined) {
-      expect(await findViolations(page), screen.name).toEqual([]);
-    }
-  }
+  await fitEveryScreen(page, name);
   await page.locator("details").evaluateAll((all) => {
     for (const each of all) {
       each.setAttribute("open", "");
@@ -54,6 +48,18 @@ export async function checkEveryScreen(
   }
   expect(complaints, "errors in the browser").toEqual([]);
   await page.context().close();
+}
+
+/** Checks on every screen that an open page is not wider than the screen and accessible. Pictures are named after `name`. */
+export async function fitEveryScreen(page: Page, name: string): Promise<void> {
+  for (const screen of SCREENS) {
+    await showOn(page, screen);
+    expect(await overflowOf(page), `${screen.name} overflows`).toBe(0);
+    await takePicture(page, `${name}-${screen.name}`);
+    if (screen.examined) {
+      expect(await findViolations(page), screen.name).toEqual([]);
+    }
+  }
 }
 
 /** Takes a picture, only when HEARTH_PICTURES names a directory; long pages are cut. */

@@ -6,16 +6,8 @@ import {
   usualHealth,
   usualSpend,
 } from "../supervisor/report-samples.ts";
-import {
-  DESK,
-  findViolations,
-  openBrowser,
-  openPage,
-  overflowOf,
-  SCREENS,
-  showOn,
-} from "./browser.ts";
-import { takePicture } from "./every-screen.ts";
+import { DESK, openBrowser, openPage } from "./browser.ts";
+import { fitEveryScreen } from "./every-screen.ts";
 
 let browser: Browser;
 
@@ -33,14 +25,7 @@ test.each([
   const { page, complaints } = await openPage(browser, DESK);
   await page.setContent(html);
   expect(await page.locator("script, img").count()).toBe(0);
-  for (const screen of SCREENS) {
-    await showOn(page, screen);
-    expect(await overflowOf(page), screen.name).toBe(0);
-    await takePicture(page, `${name}-${screen.name}`);
-    if (screen.examined) {
-      expect(await findViolations(page), screen.name).toEqual([]);
-    }
-  }
+  await fitEveryScreen(page, name);
   expect(complaints).toEqual([]);
   await page.context().close();
 });
