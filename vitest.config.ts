@@ -22,7 +22,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // Polls end with their condition; this is for machines that are busy.
-    expect: { poll: { timeout: 10_000 } },
+    expect: { poll: { timeout: 30_000 } },
     // Two cores, and tests that often wait: more workers only make the real servers wait for each other.
     maxWorkers: 3,
     // Modules are read once a worker, not once a file.

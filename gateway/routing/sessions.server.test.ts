@@ -8,7 +8,7 @@ import {
 } from "../../test/servers/gateway.ts";
 import { query } from "../database/pool.ts";
 
-const SESSIONS = 20;
+const SESSIONS = 8;
 const TURNS = 50;
 const WORDS_PER_MESSAGE = 100;
 const INPUT_PRICE = 0.000001;
@@ -172,7 +172,7 @@ test("a key can be excepted", async () => {
   expect(new Set(deployments).size).toBe(2);
 });
 
-test("of 20 conversations at once of 50 turns, at least 95 % of the input is cached, and both deployments take some", async () => {
+test("of 8 conversations at once of 50 turns, at least 95 % of the input is cached, and both deployments take some", async () => {
   const key = await gateway.createKey({});
   await Promise.all(
     Array.from({ length: SESSIONS }, (_none, at) =>
