@@ -1,17 +1,11 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  hkdfSync,
-  randomBytes,
-} from "node:crypto";
+import { hkdfSync } from "node:crypto";
+import { openBytes, sealBytes } from "../../core/sealed.ts";
 import { secret, type Secret } from "./secret.ts";
 import type { GeneralConfig } from "./types.ts";
 
-/** Encrypts secrets stored in the database: AES-256-GCM, with a key derived from the installation's salt key. */
+/** Encrypts secrets stored in the database, with a key derived from the installation's salt key. */
 
 const VERSION = "1";
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
 
 export type SealingKeys = Pick<
   GeneralConfig,
@@ -33,11 +27,7 @@ export function sealingKeys({
 
 /** Encrypts a text for one place: the result cannot be decrypted for another row. */
 export function seal(text: string, key: Secret, place: string): string {
-  const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", derived(key), iv);
-  cipher.setAAD(Buffer.from(place));
-  const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
-  return `${VERSION}:${Buffer.concat([iv, sealed, cipher.getAuthTag()]).toString("base64")}`;
+  return `${VERSION}:${sealBytes(text, derived(key), place).toString("base64")}`;
 }
 
 export interface Opened {
@@ -53,25 +43,14 @@ export function open(
   place: string,
 ): Opened | null {
   const [version, data = ""] = sealed.split(":");
-  const bytes = Buffer.from(data, "base64");
-  if (version !== VERSION || bytes.length < IV_BYTES + TAG_BYTES) {
+  if (version !== VERSION) {
     return null;
   }
+  const bytes = Buffer.from(data, "base64");
   for (const [by, key] of keys.entries()) {
-    const decipher = createDecipheriv(
-      "aes-256-gcm",
-      derived(key),
-      bytes.subarray(0, IV_BYTES),
-    );
-    decipher.setAAD(Buffer.from(place));
-    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-    try {
-      const text =
-        decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)).toString("utf8") +
-        decipher.final("utf8");
+    const text = openBytes(bytes, derived(key), place);
+    if (text !== undefined) {
       return { text: secret(text), by };
-    } catch {
-      // Encrypted with another key: try the next one.
     }
   }
   return null;

@@ -1,10 +1,6 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  hkdfSync,
-  randomBytes,
-} from "node:crypto";
+import { hkdfSync } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import { openBytes, sealBytes } from "../../core/sealed.ts";
 import { ROLES, type Role } from "../sign-in/roles.ts";
 import { keyedHash, MAX_SESSIONS, newToken } from "./sessions.ts";
 
@@ -67,7 +63,7 @@ export class UserSessions {
     this.#prune();
     this.#store(this.#hashOf(token), {
       session,
-      secrets: seal(token, secrets),
+      secrets: sealBytes(secrets, sealingKey(token)),
     });
     return token;
   }
@@ -81,7 +77,8 @@ export class UserSessions {
 
   secretsOf(token: string): string | undefined {
     const stored = this.#open.get(this.#hashOf(token));
-    return stored === undefined ? undefined : unseal(token, stored.secrets);
+    // Of a damaged row nothing is left: the user signs in again.
+    return stored && openBytes(stored.secrets, sealingKey(token));
   }
 
   /** Replaces name, role and secrets; nothing if the session has ended meanwhile. */
@@ -95,7 +92,7 @@ export class UserSessions {
     if (stored !== undefined) {
       this.#store(hash, {
         session: { ...stored.session, ...change },
-        secrets: seal(token, secrets),
+        secrets: sealBytes(secrets, sealingKey(token)),
       });
     }
   }
@@ -188,33 +185,6 @@ function storedOf(row: Readonly<Record<string, unknown>>): Stored {
     },
     secrets: row["secrets"] as Uint8Array,
   };
-}
-
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
-
-/** AES-256-GCM: initialization vector, authentication tag, ciphertext. */
-function seal(token: string, text: string): Uint8Array {
-  const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", sealingKey(token), iv);
-  const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
-  return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
-}
-
-function unseal(token: string, sealed: Uint8Array): string | undefined {
-  const iv = sealed.subarray(0, IV_BYTES);
-  const tag = sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES);
-  const decipher = createDecipheriv("aes-256-gcm", sealingKey(token), iv);
-  try {
-    decipher.setAuthTag(tag);
-    return Buffer.concat([
-      decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)),
-      decipher.final(),
-    ]).toString("utf8");
-  } catch {
-    // A damaged row: the user signs in again.
-    return undefined;
-  }
 }
 
 function sealingKey(token: string): Uint8Array {
