@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { openLogFile, reportTo } from "../supervisor/log.ts";
 import { locateHome, createHome, isNewHome } from "../supervisor/home/home.ts";
-import { AlreadyRunning, startStack, type Stack } from "../embedded/stack.ts";
+import type { Stack } from "../embedded/stack.ts";
 import { findRunners } from "../embedded/discovery/runners.ts";
 import { nameOf } from "../supervisor/release/release.ts";
 import {
@@ -67,6 +67,8 @@ async function upHere(start: Start): Promise<ExitCode> {
   const log = reportTo(openLogFile(join(home.logs, "supervisor.log")));
   const display = new StackDisplay(log, json);
   const requests = listenForStop(display);
+  // Not loaded by the help, nor by `--detach`.
+  const { AlreadyRunning, startStack } = await import("../embedded/stack.ts");
   try {
     const stack = await startStack({
       home,

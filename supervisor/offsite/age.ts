@@ -3,22 +3,21 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
-import {
-  Decrypter,
-  Encrypter,
-  generateX25519Identity,
-  identityToRecipient,
-} from "age-encryption";
+import type { Decrypter, Encrypter } from "age-encryption";
 import { watching } from "../backup/backup-files.ts";
 import { Failure, textOf } from "../../core/failure.ts";
 
+/** Not loaded at the start: without off-site backups a supervisor never needs it. */
+const age = () => import("age-encryption");
+
 /** `AGE-SECRET-KEY-1…`, as age-keygen creates it; it decrypts everything. */
-export function makeIdentity(): Promise<string> {
-  return generateX25519Identity();
+export async function makeIdentity(): Promise<string> {
+  return (await age()).generateX25519Identity();
 }
 
 /** The public half, `age1…`. Throws a Failure if the text is not an identity. */
 export async function recipientOf(identity: string): Promise<string> {
+  const { identityToRecipient } = await age();
   try {
     return await identityToRecipient(identity);
   } catch {
@@ -39,9 +38,15 @@ export async function identityIn(text: string): Promise<string> {
 }
 
 async function encrypterFor(recipient: string): Promise<Encrypter> {
-  const encrypter = new Encrypter();
+  const encrypter = new (await age()).Encrypter();
   encrypter.addRecipient(recipient);
   return encrypter;
+}
+
+async function decrypterFor(identity: string): Promise<Decrypter> {
+  const decrypter = new (await age()).Decrypter();
+  decrypter.addIdentity(identity);
+  return decrypter;
 }
 
 /** The encrypted size of a file by its size. */
@@ -92,8 +97,7 @@ export async function decryptFile(
   to: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const decrypter = new Decrypter();
-  decrypter.addIdentity(identity);
+  const decrypter = await decrypterFor(identity);
   try {
     const plain = await decrypter.decrypt(
       Readable.toWeb(
@@ -115,8 +119,7 @@ export async function decryptText(
   identity: string,
   encrypted: Uint8Array,
 ): Promise<string> {
-  const decrypter = new Decrypter();
-  decrypter.addIdentity(identity);
+  const decrypter = await decrypterFor(identity);
   try {
     return await decrypter.decrypt(encrypted, "text");
   } catch (error) {
