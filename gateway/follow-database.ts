@@ -67,6 +67,7 @@ function changeHandler({
     switch (table) {
       case "models":
       case "credentials":
+      case "blocked_models":
         readModels({ live, log });
         break;
       case "spend_totals":

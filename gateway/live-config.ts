@@ -118,7 +118,7 @@ export class LiveConfig {
   #catalogOf({ models, router }: GatewayConfig): Catalog {
     return new Catalog(
       [
-        ...models.map((model) => this.#stored.withStoredKey(model)),
+        ...models.map((model) => this.#stored.withStored(model)),
         ...this.#stored.deployments(),
       ],
       this.#prices,

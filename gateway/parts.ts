@@ -293,7 +293,8 @@ export class GatewayParts implements Gateway {
     const { cooldowns, observations } = this.router;
     return new ModelHealth({
       deployments: () => this.catalog.deployments,
-      tryDeployment: (deployment) => tryDeployment(this, deployment),
+      tryDeployment: async (deployment) =>
+        (await tryDeployment(this, deployment)).error,
       cooldownOf: ({ id }) => cooldowns.stateOf(id),
       runnerOf: (deployment) => viewRunner(this.runners, deployment),
       answeredAt: (deploymentId) => observations.answeredAt(deploymentId),

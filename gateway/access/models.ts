@@ -24,7 +24,7 @@ export function authorizeModel(
   if (group === null) {
     throw unknownModel(requested);
   }
-  refuseIfPending(group, requested);
+  refuseIfUnusable(group, requested);
   return isLimitedAs(caller, name) && !isLimitedAs(caller, group.alias)
     ? { ...group, alias: name }
     : group;
@@ -35,11 +35,18 @@ function isLimitedAs(caller: Caller, name: string): boolean {
   return caller.kind === "key" && caller.modelLimits.has(name);
 }
 
-/** Throws 503 naming the variable that all deployments of a group wait for. */
-export function refuseIfPending(
-  { pending }: ModelGroup,
+/** Throws 403 for a model that is switched off, 503 naming the variable that all its deployments wait for. */
+export function refuseIfUnusable(
+  { blocked, pending }: ModelGroup,
   requested: string,
 ): void {
+  if (blocked) {
+    throw new CallError(
+      "model_blocked",
+      `The model ${requested} is switched off. Its operator can switch it on: \`hearth models on ${requested}\`.`,
+      { param: "model" },
+    );
+  }
   if (pending !== null) {
     throw new CallError(
       "model_pending",

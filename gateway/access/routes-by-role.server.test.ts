@@ -139,6 +139,8 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
   [
     ["proxy_admin", "proxy_admin_viewer"],
     [
+      "GET /model/statistics",
+      "GET /model/history",
       "GET /customer/info",
       "GET /customer/list",
       "GET /customer/daily/activity",
@@ -190,6 +192,8 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "PATCH /organization/update",
       "POST /organization/delete",
       "DELETE /organization/delete",
+      "POST /model/block",
+      "POST /model/unblock",
       "POST /customer/new",
       "POST /customer/update",
       "POST /customer/delete",

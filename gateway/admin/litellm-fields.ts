@@ -35,7 +35,8 @@ const MISSED: Readonly<Record<string, string>> = {
   allowed_model_region: "use `models` and an alias for each region",
   allowed_passthrough_routes: "there are no pass-through routes",
   allowed_vector_store_indexes: "there are no vector stores",
-  blocked: "block its keys with POST /key/block",
+  blocked:
+    "block its keys with POST /key/block, a model with POST /model/block",
   budget_limits: "use `model_max_budget` of its keys",
   default_model: "callers name the model themselves",
   enforced_batch_output_expires_after: "there are no batches",

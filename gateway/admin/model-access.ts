@@ -169,6 +169,13 @@ export function rejectUnused(
       { param },
     );
   }
+  if (info["blocked"] === true) {
+    throw new CallError(
+      "invalid_request",
+      "`model_info.blocked` is not supported: switch the model off with POST /model/block, and leave it out.",
+      { param: "model_info.blocked" },
+    );
+  }
   for (const [field, instead] of Object.entries(LIMITS_IN_INFO)) {
     if (info[field] != null) {
       const param = `model_info.${field}`;

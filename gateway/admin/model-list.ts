@@ -31,7 +31,6 @@ const listQuery = z.object({
   teamId: name.optional(),
   access_group: name.optional(),
   wildcard_only: queryFlag.default(false),
-  /** Deployments are not paused here: `true` finds none. */
   blocked: queryFlag.optional(),
   exclude_auto_routers: queryFlag.optional(),
   use_stored_params: queryFlag.optional(),
@@ -111,7 +110,7 @@ function matches(
     (search === undefined || names.includes(search.toLowerCase())) &&
     (group === undefined || accessGroupsOf(deployment).includes(group)) &&
     (!input.wildcard_only || alias.includes("*")) &&
-    input.blocked !== true &&
+    (input.blocked === undefined || deployment.blocked === input.blocked) &&
     (!input.user_models_only || stamps.get(id)?.["created_by"] === actor.name)
   );
 }

@@ -4,7 +4,13 @@ import { mayUse, usableModels } from "../access/models.ts";
 import type { Route } from "../http/route.ts";
 import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
-import type { PricedDeployment } from "../routing/catalog.ts";
+import {
+  groupOf,
+  MODEL_STATUSES,
+  statusOf,
+  type PricedDeployment,
+} from "../routing/catalog.ts";
+import { storableOf } from "../routing/stored-models.ts";
 import { viewRunner } from "../runners/runner-view.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { out } from "./kinds/out.ts";
@@ -31,7 +37,7 @@ const groupRow = z.object({
   output_cost_per_token: numberOrNull,
   rpm: numberOrNull,
   tpm: numberOrNull,
-  status: z.enum(["ready", "pending"]),
+  status: z.enum(MODEL_STATUSES),
 });
 
 /** A model as admin routes show it, with both names of its parameters; `params` has no secrets. */
@@ -140,8 +146,11 @@ export function describe(admin: Admin, deployment: PricedDeployment) {
       ...deployment.info,
       mode: deployment.mode,
       base_model: deployment.baseModel,
-      status: deployment.pending === null ? "ready" : "pending",
+      status: statusOf(deployment),
+      blocked: deployment.blocked,
       waits_for: deployment.pending,
+      storable: storableOf(deployment),
+      ...cooldownOf(gateway, deployment),
       price_source: priceCard?.source ?? null,
       ...prices(priceCard),
       max_input_tokens: priceCard?.contextWindow ?? null,
@@ -151,6 +160,17 @@ export function describe(admin: Admin, deployment: PricedDeployment) {
     },
     config.models.every((model) => model.id !== id),
   );
+}
+
+function cooldownOf(
+  { router }: Pick<Admin["gateway"], "router">,
+  { id }: PricedDeployment,
+) {
+  const { cooling } = router.cooldowns.stateOf(id);
+  return {
+    cooling_down_until:
+      cooling === null ? null : new Date(cooling.until).toISOString(),
+  };
 }
 
 /** Dollars per token, at this hour, of the lowest tier; null: unknown. */
@@ -189,9 +209,7 @@ function group(alias: string, deployments: readonly PricedDeployment[]) {
     output_cost_per_token: max(all.map((one) => one.output_cost_per_token)),
     rpm: sum(({ rpm }) => rpm),
     tpm: sum(({ tpm }) => tpm),
-    status: deployments.some(({ pending }) => pending === null)
-      ? "ready"
-      : "pending",
+    status: statusOf(groupOf(alias, deployments)),
   };
 }
 

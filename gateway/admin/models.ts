@@ -97,6 +97,7 @@ const deleteModel = adminRoute(
       const before = await lockModel(client, id);
       await requireReachOfStored(admin, client, before);
       await deleteRows(client, "models", { model_id: id });
+      await deleteRows(client, "blocked_models", { model_id: id });
       await auditModel(client, admin.actor.name, "deleted", before, null);
     });
     await admin.gateway.reloadModels();

@@ -11,7 +11,9 @@ import { KEY_VIEWS } from "./key-views.ts";
 import { KEY_CHANGES } from "./keys.ts";
 import { MEMBER_SPEND } from "./member-spend.ts";
 import { MODEL_ACCESS_GROUPS } from "./model-access-groups.ts";
+import { MODEL_BLOCKS } from "./model-block.ts";
 import { MODEL_LIST } from "./model-list.ts";
+import { MODEL_STATISTICS } from "./model-statistics.ts";
 import { MODEL_VIEWS } from "./model-views.ts";
 import { MODEL_CHANGES } from "./models.ts";
 import { ORGANIZATIONS } from "./organizations.ts";
@@ -52,6 +54,8 @@ export const ADMIN_ROUTES: readonly Route[] = [
   ...MODEL_CHANGES,
   ...MODEL_VIEWS,
   ...MODEL_LIST,
+  ...MODEL_BLOCKS,
+  ...MODEL_STATISTICS,
   ...CREDENTIALS,
   ...ACCESS_GROUPS,
   ...MODEL_ACCESS_GROUPS,

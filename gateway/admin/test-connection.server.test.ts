@@ -33,7 +33,15 @@ test("a configured model is called for one token, found by its alias, model or i
   ]) {
     expect(await testOf(body)).toEqual({
       status: "success",
-      result: { model: "openai/mock-model", mode: "chat", model_id: id },
+      result: {
+        model: "openai/mock-model",
+        mode: "chat",
+        model_id: id,
+        latency_ms: expect.any(Number),
+        prompt_tokens: expect.any(Number),
+        completion_tokens: expect.any(Number),
+        spend: expect.any(Number),
+      },
     });
   }
   await running.gateway.ledger.flush();
@@ -68,9 +76,9 @@ test("a model is tested before it is added, with its own key and address only", 
     api_base: fixture.providerUrl,
     api_key: "new-key",
   };
-  expect(await testOf({ litellm_params: described })).toEqual({
+  expect(await testOf({ litellm_params: described })).toMatchObject({
     status: "success",
-    result: { model: "openai/new", mode: "chat" },
+    result: { model: "openai/new", mode: "chat", spend: 0 },
   });
   const models = await fixture.get("/model/info");
   expect(JSON.stringify(models)).not.toContain("openai/new");

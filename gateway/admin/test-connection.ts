@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tryDeployment } from "../calls/health-check.ts";
+import { tryDeployment, type Tried } from "../calls/health-check.ts";
 import { howToSupply, installationOfGateway } from "../../core/installation.ts";
 import type { Deployment } from "../config/types.ts";
 import { CallError } from "../http/errors.ts";
@@ -44,6 +44,10 @@ const testConnection = adminRoute(
         mode: out.text,
         model_id: out.text.optional(),
         error: out.text.optional(),
+        latency_ms: out.count.optional(),
+        prompt_tokens: out.count.optional(),
+        completion_tokens: out.count.optional(),
+        spend: out.dollars.optional(),
       }),
     }),
   },
@@ -64,21 +68,40 @@ const testConnection = adminRoute(
       configured ?? (await described(admin, asked ?? {}, spelling, about));
     await requireModelReach(admin, admin.pool, found.teamId);
     const deployment = { ...found, mode: given.mode ?? modeOf(found) };
-    const error =
+    const tried =
       found.pending === null
         ? await tryDeployment(admin.gateway, deployment)
-        : `${found.pending} is missing: ${howToSupply(found.pending, installationOfGateway(process.env))}.`;
+        : {
+            error: `${found.pending} is missing: ${howToSupply(found.pending, installationOfGateway(process.env))}.`,
+          };
     return {
-      status: error === null ? "success" : "error",
+      status: tried.error === null ? "success" : "error",
       result: {
         model: `${found.providerName}/${found.model}`,
         mode: deployment.mode,
         ...(configured === null ? {} : { model_id: found.id }),
-        ...(error === null ? {} : { error }),
+        ...figuresOf(tried),
       },
     };
   },
 );
+
+function figuresOf(tried: Tried) {
+  if (tried.error !== null) {
+    return { error: tried.error };
+  }
+  const { latencyMs, outcome } = tried;
+  return {
+    latency_ms: latencyMs,
+    ...(outcome === null
+      ? {}
+      : {
+          prompt_tokens: outcome.promptTokens,
+          completion_tokens: outcome.completionTokens,
+          spend: outcome.spend,
+        }),
+  };
+}
 
 function modeOf({ mode }: Deployment): string {
   return mode === "embedding" ? mode : "chat";

@@ -5,7 +5,7 @@ import {
   type Caller,
   type OtherPayer,
 } from "../access/callers.ts";
-import { refuseIfPending } from "../access/models.ts";
+import { refuseIfUnusable } from "../access/models.ts";
 import type { RouteName } from "../access/policy.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import {
@@ -350,7 +350,7 @@ function groupForTags(
       { param: "tags" },
     );
   }
-  refuseIfPending(group, named.alias);
+  refuseIfUnusable(group, named.alias);
   return group;
 }
 

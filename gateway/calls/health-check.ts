@@ -5,6 +5,7 @@ import { proxyLimitsOf } from "../ledger/payers.ts";
 import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
+import type { Outcome } from "../ledger/records.ts";
 import { groupOf, type PricedDeployment } from "../routing/catalog.ts";
 import type { Call, CallKind } from "./call.ts";
 import { probeFor } from "./health-probes.ts";
@@ -58,15 +59,31 @@ const CHECK = {
   kept: null,
 } satisfies Partial<Call>;
 
+/** The result of a call that only tests. */
+export type Tried =
+  | { readonly error: string }
+  | {
+      readonly error: null;
+      /** Until the whole answer. */
+      readonly latencyMs: number;
+      /** null: it answered without content to count. */
+      readonly outcome: Pick<
+        Outcome,
+        "promptTokens" | "completionTokens" | "spend"
+      > | null;
+    };
+
 /**
- * Calls one deployment for one token, regardless of its limits; the ledger gets a row `health_check` of the master key's
- * user. null when it answers, otherwise one sentence.
+ * Calls one deployment for one token, regardless of its limits, also while it is switched off; the ledger gets a row
+ * `health_check` of the master key's user. An error is one sentence.
  */
 export async function tryDeployment(
   gateway: Gateway,
-  deployment: PricedDeployment,
-): Promise<string | null> {
+  given: PricedDeployment,
+): Promise<Tried> {
+  const deployment = { ...given, blocked: false };
   const call = healthCall(gateway, deployment);
+  let outcome: Outcome | null = null;
   try {
     await whileAdmitted(gateway, call, async () => {
       const route = await chooseDeployment(gateway, call, null);
@@ -76,7 +93,7 @@ export async function tryDeployment(
         return;
       }
       const { facts } = upstream.translation.answer(upstream.body);
-      await endCall(gateway, call, {
+      outcome = await endCall(gateway, call, {
         status: "success",
         deployment,
         usage: usageOf(gateway.tokens, call, deployment, facts),
@@ -87,10 +104,10 @@ export async function tryDeployment(
         metadata: null,
       });
     });
-    return null;
+    return { error: null, latencyMs: Date.now() - call.startedAt, outcome };
   } catch (error) {
     if (error instanceof CallError) {
-      return error.message;
+      return { error: error.message };
     }
     throw error;
   }

@@ -47,7 +47,7 @@ export async function moderate(
   return askModeration(gateway, call);
 }
 
-/** Throws {@link GuardUnavailable} for a model that no longer exists, or is pending. */
+/** Throws {@link GuardUnavailable} for a model that no longer exists, is switched off or pending. */
 export function moderationCall(
   gateway: Pick<Gateway, "catalog" | "tokens">,
   origin: Origin,
@@ -55,11 +55,13 @@ export function moderationCall(
   texts: readonly string[],
 ): Call {
   const group = gateway.catalog.find(alias);
-  if (group === null || group.pending !== null) {
+  if (group === null || group.blocked || group.pending !== null) {
     throw new GuardUnavailable(
       group === null
         ? `its model ${alias} does not exist`
-        : `its model ${alias} is pending: ${group.pending} is not set`,
+        : group.blocked
+          ? `its model ${alias} is switched off`
+          : `its model ${alias} is pending: ${group.pending} is not set`,
     );
   }
   const startedAt = Date.now();

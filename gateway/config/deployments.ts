@@ -138,14 +138,11 @@ export function readDeployment(
         ? (params.api_version ?? read("AZURE_API_VERSION") ?? "2024-10-21")
         : null,
     pending: connection.pending,
+    blocked: false,
     rpm: params.rpm ?? null,
     tpm: params.tpm ?? null,
     weight: params.weight ?? 1,
-    timeoutMs: params.timeout ?? null,
-    streamTimeoutMs: params.stream_timeout ?? null,
-    idleTimeoutMs:
-      params.idle_timeout === undefined ? null : (params.idle_timeout ?? 0),
-    hedgeAfterMs: params.hedge_after ?? null,
+    ...timeoutsOf(params),
     maxRetries: params.max_retries ?? params.num_retries ?? null,
     tags: params.tags ?? [],
     tagRegex: params.tag_regex ?? [],
@@ -161,6 +158,16 @@ export function readDeployment(
     mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
     baseModel: info.base_model ?? null,
     info: freeFields(info),
+  };
+}
+
+function timeoutsOf(params: ProviderParams) {
+  return {
+    timeoutMs: params.timeout ?? null,
+    streamTimeoutMs: params.stream_timeout ?? null,
+    idleTimeoutMs:
+      params.idle_timeout === undefined ? null : (params.idle_timeout ?? 0),
+    hedgeAfterMs: params.hedge_after ?? null,
   };
 }
 

@@ -102,6 +102,8 @@ export interface Deployment {
   readonly apiVersion: string | null;
   /** The variable that must be set before this deployment can be called. */
   readonly pending: string | null;
+  /** Switched off by an admin: it gets no calls. */
+  readonly blocked: boolean;
   readonly rpm: number | null;
   readonly tpm: number | null;
   readonly weight: number;

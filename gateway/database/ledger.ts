@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpendRow } from "../ledger/rows.ts";
 import { moveMark, type MarkStep } from "./journal-marks.ts";
+import { addToModelHours } from "./model-hours.ts";
 import { ensurePartitions, isPartitionMissing } from "./partitions.ts";
 import { query, transaction, type Client, type Pool } from "./pool.ts";
 import {
@@ -95,6 +96,7 @@ const INSERT_ROWS = `
     SELECT pg_advisory_xact_lock(${LEDGER_LOCK}) FROM (SELECT count(*) FROM inserted) AS all_inserted
   ), daily AS (${addToDailySpend("inserted CROSS JOIN locked")}
   ), daily_tags AS (${addToDailyTagSpend("inserted CROSS JOIN locked")}
+  ), model_hours_added AS (${addToModelHours("inserted CROSS JOIN locked")}
   )
   SELECT request_id FROM inserted CROSS JOIN locked`;
 

@@ -13,6 +13,7 @@ const KINDS = {
   budget_exceeded: { status: 400, type: "budget_exceeded" },
   budget_held: { status: 429, type: "budget_held" },
   rate_limit_exceeded: { status: 429, type: "rate_limit_exceeded" },
+  model_blocked: { status: 403, type: "model_blocked" },
   model_pending: { status: 503, type: "model_pending" },
   journal_full: { status: 503, type: "journal_full" },
   limits_unavailable: { status: 503, type: "limits_unavailable" },

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { RetentionConfig } from "../config/types.ts";
 import { dropOldMarks } from "../database/journal-marks.ts";
+import { dropOldModelHours } from "../database/model-hours.ts";
 import type { Pool } from "../database/pool.ts";
 import { dropOldRefusals } from "../database/refusals.ts";
 import {
@@ -17,6 +18,8 @@ const RETRY_AFTER_MS = 3_600_000;
 const REFUSAL_DAYS = 30;
 /** A gateway that has written nothing for so long was removed. */
 const MARK_DAYS = 90;
+/** Charts of models show 30 days. */
+const MODEL_HOUR_DAYS = 35;
 
 export interface Retention {
   /** Runs at once, then daily; after a failure again in an hour. */
@@ -40,6 +43,7 @@ export function createRetention(options: {
     const now = Date.now();
     await dropOldRefusals(pool, REFUSAL_DAYS, now);
     await dropOldMarks(pool, MARK_DAYS, now);
+    await dropOldModelHours(pool, MODEL_HOUR_DAYS, now);
     await dropExpiredResponses(pool);
     if (spendLogDays !== null) {
       await dropOldPrompts(pool, spendLogDays, now);

@@ -169,9 +169,15 @@ function contents(view: MyUsage, usage: OwnUsage): Html {
               ({ id, status }) =>
                 html`<li>
                   <code>${id}</code>${
-                    status === "pending"
-                      ? html` <small>not configured yet</small>`
-                      : NOTHING
+                    status === "ready"
+                      ? NOTHING
+                      : html` <small
+                          >${
+                            status === "blocked"
+                              ? "switched off"
+                              : "not configured yet"
+                          }</small
+                        >`
                   }
                 </li>`,
             )}

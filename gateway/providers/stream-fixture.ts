@@ -149,6 +149,7 @@ export function testDeployment(
     apiKey: secret("provider-key"),
     apiVersion: null,
     pending: null,
+    blocked: false,
     rpm: null,
     tpm: null,
     weight: 1,

@@ -27,6 +27,8 @@ export interface ModelGroup {
   readonly waiting: readonly PricedDeployment[];
   /** The variable that all of its deployments require; null: some are usable. */
   readonly pending: string | null;
+  /** All of its deployments are switched off. */
+  readonly blocked: boolean;
   /** What distinguishes its answers from those of the shared alias with all deployments; "": nothing. */
   readonly variant: string;
 }
@@ -206,6 +208,27 @@ function aliasesOf(deployments: readonly PricedDeployment[]): Aliases {
   };
 }
 
+/** Neither switched off nor waiting for a variable. */
+export function isEnabled({
+  blocked,
+  pending,
+}: Pick<Deployment, "blocked" | "pending">): boolean {
+  return !blocked && pending === null;
+}
+
+export const MODEL_STATUSES = ["ready", "pending", "blocked"] as const;
+
+/** Of a deployment or an alias. */
+export function statusOf({
+  blocked,
+  pending,
+}: Pick<Deployment, "blocked" | "pending">): (typeof MODEL_STATUSES)[number] {
+  if (blocked) {
+    return "blocked";
+  }
+  return pending === null ? "ready" : "pending";
+}
+
 /** The names under which `model_info` lists a model for lists of allowed models. */
 export function accessGroupsOf({
   info,
@@ -221,8 +244,10 @@ export function groupOf(
   alias: string,
   members: readonly PricedDeployment[],
 ): ModelGroup {
-  const usable = members.filter(({ pending }) => pending === null);
-  const waiting = members.filter(({ pending }) => pending !== null);
+  const usable = members.filter(isEnabled);
+  const waiting = members.filter(
+    ({ blocked, pending }) => !blocked && pending !== null,
+  );
   const teamId = members[0]?.teamId ?? null;
   return {
     alias,
@@ -232,6 +257,7 @@ export function groupOf(
     accessGroups: [...new Set(members.flatMap(accessGroupsOf))],
     waiting,
     pending: usable.length === 0 ? (waiting[0]?.pending ?? null) : null,
+    blocked: members.length > 0 && members.every(({ blocked }) => blocked),
     variant: teamId === null ? "" : `team:${teamId}`,
   };
 }

@@ -4,7 +4,7 @@ import { pricesCalls } from "../pricing/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
 import type { RunnerView } from "../runners/runner-view.ts";
-import type { PricedDeployment } from "./catalog.ts";
+import { isEnabled, statusOf, type PricedDeployment } from "./catalog.ts";
 import type { CooldownState } from "./cooldowns.ts";
 
 /** One deployment in `/health`; contains no secret. */
@@ -33,6 +33,8 @@ export interface HealthReport {
   readonly healthy_endpoints: readonly EndpointHealth[];
   readonly unhealthy_endpoints: readonly EndpointHealth[];
   readonly pending_endpoints: readonly EndpointHealth[];
+  /** Switched off: not checked. */
+  readonly blocked_endpoints: readonly EndpointHealth[];
   readonly healthy_count: number;
   readonly unhealthy_count: number;
 }
@@ -93,16 +95,13 @@ export class ModelHealth {
     const selected = this.#options
       .deployments()
       .filter((deployment) => alias === null || deployment.alias === alias);
-    const pending = selected.filter(
-      (deployment) => deployment.pending !== null,
-    );
+    const pending = selected.filter((one) => statusOf(one) === "pending");
+    const blocked = selected.filter((one) => one.blocked);
     const results = await Promise.all(
-      selected
-        .filter((deployment) => deployment.pending === null)
-        .map(async (deployment) => ({
-          deployment,
-          error: await this.#errorOf(deployment, how),
-        })),
+      selected.filter(isEnabled).map(async (deployment) => ({
+        deployment,
+        error: await this.#errorOf(deployment, how),
+      })),
     );
     const healthy = results
       .filter(({ error }) => error === null)
@@ -117,6 +116,7 @@ export class ModelHealth {
         ...this.#describe(deployment),
         waits_for: deployment.pending ?? "",
       })),
+      blocked_endpoints: blocked.map((each) => this.#describe(each)),
       healthy_count: healthy.length,
       unhealthy_count: unhealthy.length,
     };

@@ -318,7 +318,7 @@ export class Route {
       }
       const next = this.#visited.has(name) ? null : this.#options.find(name);
       this.#visited.add(name);
-      if (next === null || next.pending !== null) {
+      if (next === null || next.blocked || next.pending !== null) {
         continue;
       }
       if (!(await this.#options.mayFallBack(next))) {

@@ -5,6 +5,7 @@ import {
 } from "../../core/config/problem.ts";
 import { providerParams } from "../config/schema.ts";
 import { open, seal, sealingKeys, type SealingKeys } from "../config/sealed.ts";
+import { normalizeApiBase } from "../config/providers.ts";
 import { secret } from "../config/secret.ts";
 import { deploymentFromRow } from "../config/stored.ts";
 import type { Deployment } from "../config/types.ts";
@@ -33,8 +34,8 @@ export const SECRET_PARAMS = ["api_key", "headers", "extra_headers"] as const;
 export interface StoredModels {
   /** As last read, without those that cannot be served, which are logged. */
   deployments(): readonly Deployment[];
-  /** A configured deployment, with a stored key where it waits for one. */
-  withStoredKey(deployment: Deployment): Deployment;
+  /** A configured deployment, with a stored key or address where it waits for one, and switched off if an admin did so. */
+  withStored(deployment: Deployment): Deployment;
   /** Reads them again; throws {@link DatabaseUnavailable}. */
   load(): Promise<void>;
 }
@@ -175,9 +176,16 @@ export function createStoredModels(options: StoredModelsOptions): StoredModels {
   const { pool, keys, log } = options;
   let deployments: readonly Deployment[] = [];
   let credentials: ReadonlyMap<string, CredentialValues | null> = new Map();
+  let blocked: ReadonlySet<string> = new Set();
+  const withStored = (given: Deployment) => {
+    const deployment = withStoredValue(given, credentials);
+    return blocked.has(deployment.id)
+      ? { ...deployment, blocked: true }
+      : deployment;
+  };
   return {
     deployments: () => deployments,
-    withStoredKey: (deployment) => withStoredKey(deployment, credentials),
+    withStored,
     async load() {
       const rows = await query<ModelRow & Record<string, unknown>>(
         pool,
@@ -193,24 +201,69 @@ export function createStoredModels(options: StoredModelsOptions): StoredModels {
       }
       const loaded = await loadCredentials(pool, keys(), log);
       credentials = loaded;
+      const ids = await query<{ model_id: string }>(
+        pool,
+        "SELECT model_id FROM blocked_models",
+      );
+      blocked = new Set(ids.map(({ model_id: id }) => id));
       const read = await Promise.all(
         rows.map((row) => deploymentOf(options, row, loaded)),
       );
-      deployments = read.filter((deployment) => deployment !== null);
+      deployments = read
+        .filter((deployment) => deployment !== null)
+        .map(withStored);
     },
   };
 }
 
-/** A credential with the name of an unset variable supplies the key of the deployments that wait for it. */
-function withStoredKey(
+/** A credential with the name of an unset variable supplies the key, or the address, of the deployments that wait for it. */
+function withStoredValue(
   deployment: Deployment,
   credentials: ReadonlyMap<string, CredentialValues | null>,
 ): Deployment {
-  const { pending, apiBase } = deployment;
-  const key = pending === null ? null : credentials.get(pending)?.["api_key"];
-  return typeof key === "string" && apiBase !== ""
-    ? { ...deployment, apiKey: secret(key), pending: null }
-    : deployment;
+  const { pending } = deployment;
+  const values = pending === null ? null : credentials.get(pending);
+  if (values == null) {
+    return deployment;
+  }
+  const { api_key: key, api_base: base } = values;
+  switch (storableOf(deployment)) {
+    case "address":
+      return typeof base === "string"
+        ? {
+            ...deployment,
+            apiBase: normalizeApiBase(deployment.provider, base),
+            pending: null,
+          }
+        : deployment;
+    case "key":
+      return typeof key === "string"
+        ? { ...deployment, apiKey: secret(key), pending: null }
+        : deployment;
+    case null:
+      return deployment;
+  }
+}
+
+/**
+ * What a stored credential supplies to a deployment that waits for a variable; null: nothing. A deployment with a key or headers
+ * gets no address: the right to store one must not allow sending the gateway's secrets to any server.
+ */
+export function storableOf({
+  pending,
+  apiBase,
+  apiKey,
+  provider,
+  headers,
+}: Deployment): "key" | "address" | null {
+  if (pending === null || pending === "HEARTH_SALT_KEY") {
+    return null;
+  }
+  if (apiBase !== "") {
+    return "key";
+  }
+  const hasSecrets = apiKey !== null || Object.keys(headers).length > 0;
+  return provider === "azure" || hasSecrets ? null : "address";
 }
 
 /** A model is listed as pending while the key that sealed it or its credential is missing. */

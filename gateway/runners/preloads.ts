@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { openSchedule } from "../../core/schedule.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
-import type { PricedDeployment } from "../routing/catalog.ts";
+import { isEnabled, type PricedDeployment } from "../routing/catalog.ts";
 
 export interface PreloadOptions {
   readonly timeZone: string;
@@ -44,7 +44,7 @@ export class Preloads {
   /** Asked every second or so. */
   tick(deployments: readonly PricedDeployment[]): void {
     for (const deployment of deployments) {
-      if (deployment.runner !== null && deployment.pending === null) {
+      if (deployment.runner !== null && isEnabled(deployment)) {
         this.#findDue(deployment);
       }
     }

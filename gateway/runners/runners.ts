@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { Agent } from "undici";
 import { isKnownRunner } from "../pricing/local-runner.ts";
-import type { PricedDeployment } from "../routing/catalog.ts";
+import { isEnabled, type PricedDeployment } from "../routing/catalog.ts";
 import { rootOf } from "./address.ts";
 import { loadModel } from "./load-model.ts";
 import { Preloads } from "./preloads.ts";
@@ -183,7 +183,7 @@ export class Runners {
     const before = this.#runners;
     this.#runners = new Map();
     for (const deployment of deployments) {
-      if (isManaged(deployment) && deployment.pending === null) {
+      if (isManaged(deployment) && isEnabled(deployment)) {
         const root = rootOf(deployment);
         const { state = null, probedAt = 0 } = before.get(root) ?? {};
         this.#runners.set(root, { deployment, state, probedAt, probing: null });

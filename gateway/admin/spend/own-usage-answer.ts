@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MODEL_STATUSES } from "../../routing/catalog.ts";
 import { out } from "../kinds/out.ts";
 import { refusalRow } from "./refusals.ts";
 
@@ -67,9 +68,7 @@ export const ownUsage = z
     by_model: z.array(z.object({ model: out.text, ...used })),
     refused_last_day: out.count,
     refusals: z.array(refusalRow),
-    models: z.array(
-      z.object({ id: out.text, status: z.enum(["ready", "pending"]) }),
-    ),
+    models: z.array(z.object({ id: out.text, status: z.enum(MODEL_STATUSES) })),
   })
   .meta({ id: "OwnUsage" });
 

@@ -6,6 +6,7 @@ import { readTotals } from "../../database/totals.ts";
 import { CallError } from "../../http/errors.ts";
 import type { Route } from "../../http/route.ts";
 import { LIFETIME, windowAt } from "../../ledger/windows.ts";
+import { statusOf } from "../../routing/catalog.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
 import { reachableKey } from "../key-owner.ts";
 import { name } from "../kinds/values.ts";
@@ -75,9 +76,9 @@ export async function ownUsageOf(
     limits: limits.flatMap((state) => limitsLeft(admin, state)),
     ...used,
     ...refused,
-    models: usableModels(gateway.catalog, caller).map(({ alias, pending }) => ({
-      id: alias,
-      status: pending === null ? ("ready" as const) : ("pending" as const),
+    models: usableModels(gateway.catalog, caller).map((group) => ({
+      id: group.alias,
+      status: statusOf(group),
     })),
   };
 }

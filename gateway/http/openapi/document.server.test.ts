@@ -403,6 +403,10 @@ test("models answer as documented", async () => {
     credential_values: { api_key: "another-secret-key" },
   });
   await testbed.ask("DELETE", "/credentials/documented");
+  await post("/model/block", { model_id: id });
+  await post("/model/unblock", { model_id: id });
+  await get("/model/statistics");
+  await get("/model/history?model=renamed");
   await post("/model/delete", { id });
 });
 

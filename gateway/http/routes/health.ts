@@ -112,6 +112,7 @@ export const health = route(
       healthy_endpoints: z.array(endpoint),
       unhealthy_endpoints: z.array(endpoint),
       pending_endpoints: z.array(endpoint),
+      blocked_endpoints: z.array(endpoint),
       healthy_count: out.count,
       unhealthy_count: out.count,
     }),

@@ -13,7 +13,12 @@ import { out } from "../../admin/kinds/out.ts";
 import { queryFlag } from "../../admin/kinds/values.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
-import type { ModelGroup } from "../../routing/catalog.ts";
+import {
+  isEnabled,
+  MODEL_STATUSES,
+  statusOf,
+  type ModelGroup,
+} from "../../routing/catalog.ts";
 import { CallError } from "../errors.ts";
 import { NO_INPUT, route } from "../route.ts";
 
@@ -23,7 +28,7 @@ const model = z
     object: z.literal("model"),
     created: out.count,
     owned_by: out.text,
-    status: z.enum(["ready", "pending"]),
+    status: z.enum(MODEL_STATUSES),
   })
   .meta({ id: "Model" });
 
@@ -95,8 +100,8 @@ function listed(
   );
 }
 
-function isReady({ alias, pending }: ModelGroup): boolean {
-  return pending === null && !alias.endsWith("*");
+function isReady(group: ModelGroup): boolean {
+  return isEnabled(group) && !group.alias.endsWith("*");
 }
 
 /** GET /v1/models/{id} */
@@ -126,12 +131,12 @@ export const showModel = route(
   { alsoAt: ["/models/*"] },
 );
 
-function modelOf(gateway: Gateway, id: string, { pending }: ModelGroup): Model {
+function modelOf(gateway: Gateway, id: string, group: ModelGroup): Model {
   return {
     id,
     object: "model",
     created: gateway.startedAtSeconds,
     owned_by: "hearth",
-    status: pending === null ? "ready" : "pending",
+    status: statusOf(group),
   };
 }

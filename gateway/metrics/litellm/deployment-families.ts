@@ -1,5 +1,5 @@
 import type { Gateway } from "../../gateway.ts";
-import type { PricedDeployment } from "../../routing/catalog.ts";
+import { isEnabled, type PricedDeployment } from "../../routing/catalog.ts";
 import type { CooldownState } from "../../routing/cooldowns.ts";
 import { gauge } from "../family.ts";
 import { deploymentLabels } from "./call-labels.ts";
@@ -91,7 +91,7 @@ function ofEach(
     create: (labels) =>
       gauge(metric, help, () => {
         const samples = gateway.catalog.deployments.flatMap((deployment) => {
-          const own = deployment.pending === null ? value(deployment) : null;
+          const own = isEnabled(deployment) ? value(deployment) : null;
           const values = {
             ...deploymentLabels(deployment),
             model_group: deployment.alias,
