@@ -1,4 +1,4 @@
-import type { FoundRunner } from "../embedded/discovery/runners.ts";
+import type { FoundRunner } from "../supervisor/gateway/find-runners.ts";
 import { inWords } from "../core/duration.ts";
 import { ECHO_ALIAS } from "../embedded/echo.ts";
 import { asTyped } from "../supervisor/home/home.ts";

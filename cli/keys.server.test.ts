@@ -220,6 +220,24 @@ test("a provider key is stored, and the models that wait for it are ready at onc
   );
 });
 
+test("a model is switched off, listed as off, and switched on", async () => {
+  expect((await hearth(["models", "off", "wating"])).error).toContain(
+    'unknown model "wating" (did you mean "waiting"?)',
+  );
+  const off = await hearth(["models", "off", "waiting"]);
+  expect(off).toMatchObject({ code: 0, error: "" });
+  expect(off.out).toContain("Switch it on with `hearth models on waiting`.");
+  expect((await hearth(["models", "list"])).out).toMatch(/waiting +off/);
+  expect((await hearth(["models", "test", "waiting"])).out).toContain("‖ off");
+  const on = await hearth(["models", "on", "waiting", "--json"]);
+  expect(JSON.parse(on.out)).toEqual({
+    model: "waiting",
+    off: false,
+    deployments: 1,
+  });
+  expect((await hearth(["models", "list"])).out).toMatch(/waiting +ready/);
+});
+
 test("LiteLLM's keys are imported with one command", async () => {
   const litellm = await makeLitellmTables(fixture.databaseUrl);
   try {

@@ -5,7 +5,7 @@ import { addModels, type Written } from "../embedded/discovery/local-config.ts";
 import {
   findRunners,
   type FoundRunner,
-} from "../embedded/discovery/runners.ts";
+} from "../supervisor/gateway/find-runners.ts";
 import { asTyped, locateHome, operatorFile } from "../supervisor/home/home.ts";
 import { readSecretsFile } from "../supervisor/home/secrets.ts";
 import {

@@ -1,8 +1,9 @@
 import { unknownName } from "../core/config/problem.ts";
 import { Failure } from "../core/failure.ts";
 import { isProviderKey } from "../core/installation.ts";
-import { Refusal, type AdminApi } from "../supervisor/gateway/admin-api.ts";
+import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listDeployments } from "../supervisor/gateway/deployments.ts";
+import { storeForVariable } from "../supervisor/gateway/provider-keys.ts";
 import { askForSecret } from "./ask-for-secret.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
@@ -36,7 +37,7 @@ export const key = defineVerb({
       throw new UsageError("no key was given; nothing was stored.");
     }
     const waiting = await modelsThatWaitFor(gateway, variable);
-    await store(gateway, variable, value.trim());
+    await storeForVariable(gateway, variable, { api_key: value.trim() });
     const left = await modelsThatWaitFor(gateway, variable);
     const ready = waiting.filter((model) => !left.includes(model));
     print(
@@ -97,26 +98,4 @@ async function modelsThatWaitFor(
     .filter(({ model_info: info }) => info.waits_for === variable)
     .map(({ model_name: name }) => name);
   return [...new Set(names)];
-}
-
-/** A stored key is replaced. */
-async function store(
-  gateway: AdminApi,
-  variable: string,
-  value: string,
-): Promise<void> {
-  const credential_values = { api_key: value };
-  try {
-    await gateway.ask("POST", "/credentials", {
-      credential_name: variable,
-      credential_values,
-    });
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.param !== "credential_name") {
-      throw error;
-    }
-    await gateway.ask("PATCH", `/credentials/${encodeURIComponent(variable)}`, {
-      credential_values,
-    });
-  }
 }

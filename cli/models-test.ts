@@ -18,6 +18,7 @@ const report = z.looseObject({
   healthy_endpoints: z.array(endpoint),
   unhealthy_endpoints: z.array(endpoint),
   pending_endpoints: z.array(endpoint),
+  blocked_endpoints: z.array(endpoint),
 });
 
 type Endpoint = z.infer<typeof endpoint>;
@@ -55,6 +56,7 @@ export const test = defineVerb({
       healthy_endpoints: healthy,
       unhealthy_endpoints: unhealthy,
       pending_endpoints: pending,
+      blocked_endpoints: off,
     } = found;
     if (json === true) {
       printJson(found);
@@ -69,6 +71,7 @@ export const test = defineVerb({
         ...pending.map((each) =>
           rowOf(each, { text: "○ pending", tone: "soft" }),
         ),
+        ...off.map((each) => rowOf(each, { text: "‖ off", tone: "soft" })),
       ];
       alignColumns(rows).forEach(print);
     }

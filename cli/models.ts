@@ -1,12 +1,22 @@
 import { isProviderKey } from "../core/installation.ts";
+import { latency } from "../core/words.ts";
+import {
+  perMillion,
+  stateOfDeployment,
+} from "../supervisor/gateway/deployment-states.ts";
 import {
   listDeployments,
   type DeploymentRow,
 } from "../supervisor/gateway/deployments.ts";
+import {
+  readStatistics,
+  type DeploymentStatistics,
+} from "../supervisor/gateway/model-statistics.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
 import { discover } from "./models-discover.ts";
 import { key } from "./models-key.ts";
+import { off, on } from "./models-switch.ts";
 import { test } from "./models-test.ts";
 import { print, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
@@ -14,24 +24,44 @@ import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 const list = defineVerb({
   name: "models list",
   description:
-    "List each alias with its deployments, price and context window, and what a pending one needs.",
+    "List each alias with its deployments, their states, latency and tokens per second of the last 24 hours, price and context window.",
   example: "hearth models list",
   args: {
     ...jsonArg,
     ...gatewayArg,
   },
   run: async ({ json, url }) => {
-    const data = await listDeployments(findGateway(url));
+    const gateway = findGateway(url);
+    const [data, statistics] = await Promise.all([
+      listDeployments(gateway),
+      readStatistics(gateway),
+    ]);
+    const of = ({ model_info: { id } }: DeploymentRow) => statistics.get(id);
     if (json === true) {
-      printJson({ models: data });
+      printJson({
+        models: data.map((each) => ({
+          ...each,
+          last_24_hours: of(each) ?? null,
+        })),
+      });
     } else if (data.length === 0) {
       print(
         "No models. Run `hearth models discover` to find local ones, or add some to gateway.local.yaml.",
       );
     } else {
       printTable(
-        ["alias", "state", "deployment", "$ per M in", "out", "context"],
-        data.map(rowOf),
+        [
+          "alias",
+          "state",
+          "deployment",
+          "p50",
+          "p95",
+          "tokens/s",
+          "$ per M in",
+          "out",
+          "context",
+        ],
+        data.map((each) => rowOf(each, of(each))),
       );
       const waiting = data.find(
         ({ model_info: { waits_for: variable } }) =>
@@ -47,34 +77,53 @@ const list = defineVerb({
   },
 });
 
-function rowOf({
-  model_name,
-  model_info: info,
-  provider_params: params,
-}: DeploymentRow): readonly Cell[] {
+function rowOf(
+  deployment: DeploymentRow,
+  statistics: DeploymentStatistics | undefined,
+): readonly Cell[] {
+  const { model_name, model_info: info, provider_params: params } = deployment;
+  const { look, word, why } = stateOfDeployment(
+    deployment,
+    statistics,
+    ownZone(),
+  );
+  const number = (text: string | null): Cell => ({
+    text: text ?? "–",
+    right: true,
+  });
   return [
     { text: model_name, tone: "strong" },
-    info.waits_for === null
-      ? { text: "ready", tone: "ok" }
-      : { text: `pending: needs ${info.waits_for}`, tone: "soft" },
-    { text: params.model },
-    { text: perMillion(info.input_cost_per_token), right: true },
-    { text: perMillion(info.output_cost_per_token), right: true },
     {
-      text:
-        info.max_input_tokens === null
-          ? "–"
-          : info.max_input_tokens.toLocaleString("en"),
-      right: true,
+      text: why === "" ? word : `${word}: ${shortened(why)}`,
+      tone: look === "rest" || look === "none" ? "soft" : look,
+    },
+    { text: params.model },
+    number(durationOf(statistics?.latency_p50_ms)),
+    number(durationOf(statistics?.latency_p95_ms)),
+    number(statistics?.tokens_per_second?.toLocaleString("en") ?? null),
+    number(perMillion(info.input_cost_per_token)),
+    number(perMillion(info.output_cost_per_token)),
+    {
+      ...number(info.max_input_tokens?.toLocaleString("en") ?? null),
       tone: "soft",
     },
   ];
 }
 
-function perMillion(dollars: number | null): string {
-  return dollars === null
-    ? "–"
-    : String(Number((dollars * 1e6).toPrecision(4)));
+function durationOf(ms: number | null | undefined): string | null {
+  return ms == null ? null : latency(ms);
+}
+
+/** In characters: a terminal has no room for a whole page of a provider's error. */
+const MAX_ERROR = 80;
+
+function shortened(error: string): string {
+  const line = error.replaceAll(/\s+/g, " ");
+  return line.length <= MAX_ERROR ? line : `${line.slice(0, MAX_ERROR)}…`;
+}
+
+function ownZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 export const models: Verb = {
@@ -86,5 +135,7 @@ export const models: Verb = {
     test: async () => test,
     key: async () => key,
     discover: async () => discover,
+    off: async () => off,
+    on: async () => on,
   },
 };

@@ -121,7 +121,7 @@ test("a budget that is used up is listed first and sets the exit code", async ()
 });
 
 test("models are listed and tried, and a conversation shows its cost", async () => {
-  expect((await hearth("models", "list")).out).toMatch(/mock +ready/);
+  expect((await hearth("models", "list")).out).toMatch(/mock +serving/);
   expect(await hearth("models", "test", "mock")).toMatchObject({
     code: 0,
     out: expect.stringContaining("● answers"),

@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { askHttp, answersOk } from "../supervisor/checks/http-get.ts";
 import { authorizationFor } from "../supervisor/credentials.ts";
-import type { FoundRunner } from "../embedded/discovery/runners.ts";
+import type { FoundRunner } from "../supervisor/gateway/find-runners.ts";
 import type { Home } from "../supervisor/home/home.ts";
 import { explainHearth } from "../embedded/node-program.ts";
 import { readSecretsFile } from "../supervisor/home/secrets.ts";

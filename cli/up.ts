@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { openLogFile, reportTo } from "../supervisor/log.ts";
 import { locateHome, createHome, isNewHome } from "../supervisor/home/home.ts";
 import type { Stack } from "../embedded/stack.ts";
-import { findRunners } from "../embedded/discovery/runners.ts";
+import { findRunners } from "../supervisor/gateway/find-runners.ts";
 import { nameOf } from "../supervisor/release/release.ts";
 import {
   becomeRelease,

@@ -2,7 +2,7 @@ import { askHttp } from "../../supervisor/checks/http-get.ts";
 import { loadConfig } from "../../supervisor/config/load.ts";
 import { variablesOf } from "../../supervisor/config/variables.ts";
 import { authorizationFor } from "../../supervisor/credentials.ts";
-import { findRunners } from "../../embedded/discovery/runners.ts";
+import { findRunners } from "../../supervisor/gateway/find-runners.ts";
 import { asTyped, type Home } from "../../supervisor/home/home.ts";
 import { checkOwnGateway } from "../../embedded/gateway-check.ts";
 import { configFiles } from "../../embedded/stack-config.ts";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { freePort } from "../../supervisor/runtimes/process/ports.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { addModels } from "./local-config.ts";
-import { findRunners } from "./runners.ts";
+import { findRunners } from "../../supervisor/gateway/find-runners.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let file: string;

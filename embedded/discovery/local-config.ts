@@ -2,18 +2,11 @@ import { readFileSync, statSync } from "node:fs";
 import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
 import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf } from "../../core/failure.ts";
-import type { FoundRunner } from "./runners.ts";
-
-export interface Entry {
-  readonly model_name: string;
-  readonly provider_params: {
-    readonly model: string;
-    readonly api_base: string;
-    /** It answered as a runner does, so it costs nothing whatever its models are called. */
-    readonly local: true;
-  };
-  readonly model_info: { readonly mode: "chat" | "embedding" };
-}
+import {
+  entriesOf,
+  type Entry,
+  type FoundRunner,
+} from "../../supervisor/gateway/find-runners.ts";
 
 export interface Written {
   readonly added: readonly Entry[];
@@ -54,20 +47,6 @@ export function addModels(
     writeDurably(path, document.toString({ lineWidth: 0 }), modeOf(path));
   }
   return { added, known };
-}
-
-export function entriesOf(runner: FoundRunner): readonly Entry[] {
-  return runner.models.map((model) => ({
-    model_name: model,
-    provider_params: {
-      model: `${runner.provider}/${model}`,
-      api_base: runner.apiBase,
-      local: true,
-    },
-    model_info: {
-      mode: /embed|bge-|e5-|gte-/i.test(model) ? "embedding" : "chat",
-    },
-  }));
 }
 
 function open(path: string): Document {

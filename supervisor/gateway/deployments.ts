@@ -7,14 +7,28 @@ const deploymentList = z.object({
     z.looseObject({
       model_name: z.string(),
       model_info: z.looseObject({
+        id: z.string(),
+        /** Added with POST /model/new, not by the configuration file. */
+        db_model: z.boolean(),
+        mode: z.string(),
         litellm_provider: z.string(),
+        /** Switched off. */
+        blocked: z.boolean(),
         /** The variable without which it cannot be called. */
         waits_for: z.string().nullable(),
+        /** What can be stored in place of that variable. */
+        storable: z.enum(["key", "address"]).nullable(),
+        cooling_down_until: z.string().nullable(),
         input_cost_per_token: z.number().nullable(),
         output_cost_per_token: z.number().nullable(),
         max_input_tokens: z.number().nullable(),
+        /** null: it is no local runner. */
+        runner: z.looseObject({ reachable: z.boolean().nullable() }).nullable(),
       }),
-      provider_params: z.looseObject({ model: z.string() }),
+      provider_params: z.looseObject({
+        model: z.string(),
+        api_base: z.string().optional(),
+      }),
     }),
   ),
 });

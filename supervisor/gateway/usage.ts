@@ -40,9 +40,7 @@ export const keyUsage = z.looseObject({
   ),
   start_date: z.string(),
   end_date: z.string(),
-  models: z.array(
-    z.looseObject({ id: z.string(), status: z.enum(["ready", "pending"]) }),
-  ),
+  models: z.array(z.looseObject({ id: z.string(), status: z.string() })),
 });
 
 export type KeyUsage = z.infer<typeof keyUsage>;

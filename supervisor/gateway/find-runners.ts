@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { askHttp } from "../../supervisor/checks/http-get.ts";
+import { askHttp } from "../checks/http-get.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 
@@ -15,6 +15,18 @@ export interface FoundRunner {
   readonly models: readonly string[];
 }
 
+/** A model of a runner, as the configuration and POST /model/new have it. */
+export interface Entry {
+  readonly model_name: string;
+  readonly provider_params: {
+    readonly model: string;
+    readonly api_base: string;
+    /** It answered as a runner does, so it costs nothing whatever its models are called. */
+    readonly local: true;
+  };
+  readonly model_info: { readonly mode: "chat" | "embedding" };
+}
+
 interface Candidate {
   readonly name: string;
   readonly url: string;
@@ -28,7 +40,11 @@ const USUAL: readonly Candidate[] = [
   { name: "llama.cpp", url: "http://127.0.0.1:8080", speaks: ["openai"] },
   { name: "vLLM", url: "http://127.0.0.1:8000", speaks: ["openai"] },
 ];
-const RUNNER_VARIABLES = ["LOCAL_RUNNER_A_URL", "LOCAL_RUNNER_B_URL"] as const;
+/** Variables with the address of a runner. */
+export const RUNNER_VARIABLES = [
+  "LOCAL_RUNNER_A_URL",
+  "LOCAL_RUNNER_B_URL",
+] as const;
 const USUAL_TIMEOUT_MS = 1500;
 
 const ollamaTags = z.object({
@@ -60,6 +76,21 @@ export async function findRunners(
         .slice(index + 1)
         .some(({ address }) => sameAddress(address, runner.address)),
   );
+}
+
+/** The models of a runner, each under its own name. */
+export function entriesOf(runner: FoundRunner): readonly Entry[] {
+  return runner.models.map((model) => ({
+    model_name: model,
+    provider_params: {
+      model: `${runner.provider}/${model}`,
+      api_base: runner.apiBase,
+      local: true,
+    },
+    model_info: {
+      mode: /embed|bge-|e5-|gte-/i.test(model) ? "embedding" : "chat",
+    },
+  }));
 }
 
 function named(env: Environment): readonly Candidate[] {
@@ -132,7 +163,8 @@ async function modelsOf(
   }
 }
 
-function withoutCredentials(url: string): string {
+/** An address to show. */
+export function withoutCredentials(url: string): string {
   const parsed = new URL(url);
   parsed.username = "";
   parsed.password = "";
