@@ -20,6 +20,7 @@ import { registerBackupsPage } from "./pages/backups/backups-page.ts";
 import { registerCallPage } from "./pages/calls/call-page.ts";
 import { registerCallsPage } from "./pages/calls/calls-page.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
+import { registerModelsPage } from "./pages/models/models-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
 import { openNounContext } from "./pages/nouns/noun-context.ts";
@@ -102,7 +103,8 @@ function probeAgain(watch: Watch | undefined, name: string): void {
 }
 
 /** Pages where an operator changes what may need attention: the next page must not contradict the change. */
-const CHANGES_PATH = /^\/(?:keys|users|teams|notes|api\/notes)(?:[/?]|$)/;
+const CHANGES_PATH =
+  /^\/(?:keys|users|teams|models|notes|api\/notes)(?:[/?]|$)/;
 
 function refreshAfterChanges(api: FastifyInstance, refresh: () => void): void {
   api.addHook("onResponse", async ({ method, url }, { statusCode }) => {
@@ -146,6 +148,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     onSilent: () => probeAgain(watch(), "gateway"),
   });
   registerNounPages(api, gateway);
+  registerModelsPage(api, gateway, env);
   registerSpendPage(api, { env, timeZone });
   registerCallsPage(api, gateway);
   registerCallPage(api, gateway);

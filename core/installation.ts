@@ -30,14 +30,17 @@ export function installationOfSupervisor(
   }
 }
 
-/** The fix for a missing provider key: first the one that needs no restart. Only keys can be stored, not addresses. */
+/** The fix for a missing provider key or address: first the one that needs no restart. */
 export function howToSupply(
   variable: string,
   installation: Installation,
 ): string {
   const set = howToSet(variable, installation);
-  return isProviderKey(variable)
-    ? `run \`hearth models key ${variable}\`, which takes effect at once, or ${set}`
+  if (isProviderKey(variable)) {
+    return `run \`hearth models key ${variable}\`, which takes effect at once, or ${set}`;
+  }
+  return variable.endsWith("_URL")
+    ? `enter its address on the page Models of the console, which takes effect at once, or ${set}`
     : set;
 }
 

@@ -122,6 +122,18 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "POST /teams/add-member": "admin",
   "POST /teams/remove-member": "admin",
 
+  "GET /models": "viewer",
+  "GET /models/model": "viewer",
+  "GET /models/:name": "viewer",
+  "POST /models/test": "operator",
+  "GET /models/new": "admin",
+  "POST /models/new": "admin",
+  "POST /models/discover": "admin",
+  "POST /models/supply": "admin",
+  "POST /models/switch-off": "admin",
+  "POST /models/switch-on": "admin",
+  "POST /models/delete": "admin",
+
   "GET /notes": "viewer",
   "POST /notes": "operator",
   "GET /notes/*": "viewer",

@@ -26,6 +26,7 @@ export const PAGE_LINKS: readonly PageLink[] = [
   { path: "/", name: "Status", key: "s" },
   { path: "/spend", name: "Spend", key: "p" },
   { path: "/keys", name: "Keys", key: "k" },
+  { path: "/models", name: "Models", key: "m" },
   { path: "/notes", name: "Notes", key: "n" },
   { path: "/jobs", name: "Jobs", key: "j" },
   { path: "/backups", name: "Backups", key: "b" },

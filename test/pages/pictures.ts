@@ -14,6 +14,7 @@ const PICTURES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   service: { service: "service-usual-desk" },
   spend: { spend: "spend-usual-desk" },
   keys: { "keys-usual": "keys-usual", "key-usual": "key-usual" },
+  models: { model: "model-usual" },
   notes: { notes: "notes", conflicts: "conflicts", jobs: "jobs" },
   report: {
     "report-spend": "report-spend-desk",

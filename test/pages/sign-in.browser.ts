@@ -167,6 +167,8 @@ const PAGES = [
   "/users",
   "/users/user?id=anna",
   "/teams",
+  "/models",
+  "/models/model?id=mock",
 ];
 
 /** Visible buttons and links of a page that change something or lead to a form. */
@@ -192,6 +194,7 @@ test.each<{
     buttons: [
       "/alerts/silence",
       "/jobs/health-report/run",
+      "/models/test",
       "/services/site/look",
       "/services/site/pause",
       "/services/site/restart",
@@ -203,6 +206,8 @@ test.each<{
     buttons: [
       "/alerts/silence",
       "/jobs/health-report/run",
+      "/models/switch-off",
+      "/models/test",
       "/services/site/look",
       "/services/site/pause",
       "/services/site/restart",
@@ -229,6 +234,7 @@ test.each<{
     }
     expect([...found].toSorted()).toEqual(buttons);
     expect(links.has("/keys/new")).toBe(role === "admin");
+    expect(links.has("/models/new")).toBe(role === "admin");
     expect(complaints.filter(isUnexpected)).toEqual([]);
     await page.context().close();
   },

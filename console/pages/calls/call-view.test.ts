@@ -90,6 +90,7 @@ test("a call in full: whose it is, its times, its cost line by line and its iden
     look: "ok",
     facts: [
       { text: "21 Nov, 10:00:00" },
+      { text: "model sonnet", href: "/models/model?id=sonnet" },
       { text: "key laptop", href: `/keys/${token}` },
       { text: "user Anna", href: "/users/user?id=u1" },
     ],

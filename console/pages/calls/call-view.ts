@@ -7,6 +7,7 @@ import {
   readable,
 } from "../../../core/words.ts";
 import type { CallInFull } from "../../../supervisor/gateway/calls.ts";
+import { MODEL_ADDRESS } from "../models/model-address.ts";
 import { KEYS_PATH } from "../nouns/noun-context.ts";
 import { TEAM_ADDRESS } from "../nouns/team-address.ts";
 import { USER_ADDRESS } from "../nouns/user-address.ts";
@@ -76,6 +77,14 @@ function factsOf(call: CallInFull, timeZone: string): readonly Fact[] {
       text: momentWithSeconds(Date.parse(call.startTime), timeZone),
       href: null,
     },
+    ...(call.payer !== null || call.model_group === null
+      ? []
+      : [
+          {
+            text: `model ${readable(call.model_group)}`,
+            href: MODEL_ADDRESS.href(call.model_group),
+          },
+        ]),
     ...(call.payer === null
       ? [
           {

@@ -178,19 +178,21 @@ test("a page waits for the counts only at first, after a change, and after a min
   let active = 1;
   let changes = 0;
   const answers: (() => void)[] = [];
-  const counter = new KeyCounter({
-    api: {
-      address: "",
-      as: () => {
-        throw new Error("not used");
-      },
-      ask: () => {
-        const answer = Promise.withResolvers<unknown>();
-        const counts = { ...none, active };
-        answers.push(() => answer.resolve({ state_counts: counts }));
-        return answer.promise;
-      },
+  const api = {
+    address: "",
+    as: () => {
+      throw new Error("not used");
     },
+    ask: () => {
+      const answer = Promise.withResolvers<unknown>();
+      const counts = { ...none, active };
+      answers.push(() => answer.resolve({ state_counts: counts }));
+      return answer.promise;
+    },
+  };
+  const counter = new KeyCounter({
+    api,
+    patientApi: api,
     address: "",
     timeZone: "UTC",
     changes: () => changes,

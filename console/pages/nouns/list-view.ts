@@ -36,11 +36,12 @@ export interface ListView {
 const PAGE_SIZE = 25;
 const LAST_PAGE = 1_000_000;
 
-/** Reads the query of a list; the first of `sorts` is the default. */
+/** Reads the query of a list; the first of `sorts`, in `firstOrder`, is the default. */
 export function readList(
   query: unknown,
   sorts: readonly string[],
   states: readonly string[] = [],
+  firstOrder: ListQuery["order"] = "desc",
 ): ListQuery {
   const [first = ""] = sorts;
   return z
@@ -48,7 +49,7 @@ export function readList(
       search: z.string().trim().max(256).catch(""),
       state: z.enum(["", ...states]).catch(""),
       sort: z.enum([first, ...sorts]).catch(first),
-      order: z.enum(["asc", "desc"]).catch("desc"),
+      order: z.enum(["asc", "desc"]).catch(firstOrder),
       page: z.coerce.number().int().min(1).max(LAST_PAGE).catch(1),
     })
     .parse(query);
@@ -67,6 +68,17 @@ export function gatewayQuery(
     ...(query.search === "" ? {} : { search: query.search }),
     ...(query.state === "" ? {} : { state: query.state }),
   });
+}
+
+/** The page of a list that is known as a whole. */
+export function pageOf<Row>(
+  all: readonly Row[],
+  { page }: ListQuery,
+): { readonly rows: readonly Row[]; readonly pages: number } {
+  return {
+    rows: all.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE),
+    pages: Math.ceil(all.length / PAGE_SIZE),
+  };
 }
 
 /** The address of the list with some parameters changed. */

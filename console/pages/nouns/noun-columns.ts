@@ -25,7 +25,20 @@ export type Cell =
       readonly text: string;
       readonly note: string;
     }
-  | { readonly kind: "state"; readonly look: Look; readonly word: string }
+  | {
+      readonly kind: "state";
+      readonly look: Look;
+      readonly word: string;
+      readonly note?: string;
+    }
+  | {
+      /** A button, for those who may press it. */
+      readonly kind: "act";
+      readonly label: string;
+      /** For those who do not see its row. */
+      readonly name: string;
+      readonly action: string;
+    }
   | { readonly kind: "budget"; readonly budget: BudgetView }
   | { readonly kind: "number" | "text"; readonly text: string };
 

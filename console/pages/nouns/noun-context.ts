@@ -15,6 +15,8 @@ import { recall, rememberAnswers } from "./known-answers.ts";
 /** The gateway as the pages of keys, users and teams use it. */
 export interface NounContext {
   readonly api: AdminApi;
+  /** For requests during which the gateway waits for a provider. */
+  readonly patientApi: AdminApi;
   /** Where key holders reach the gateway. */
   readonly address: string;
   /** IANA name. */
@@ -29,6 +31,8 @@ export const KEYS_PATH = "/keys";
 const TIMEOUT_MS = 5000;
 /** A gateway that has just not answered is not waited for again, but noticed when it is back. */
 const HASTY_TIMEOUT_MS = 1000;
+/** The gateway itself waits 10 s for a provider. */
+const PATIENT_TIMEOUT_MS = 15_000;
 
 /** What the pages know of the gateway besides its answers. */
 export interface GatewayState {
@@ -83,6 +87,7 @@ export function openNounContext(
         }
       },
     },
+    patientApi: openAdminApi({ ...options, timeoutMs: PATIENT_TIMEOUT_MS }),
     address: publicAddress(env, address ?? ""),
     timeZone,
     changes: () => changes,

@@ -14,6 +14,7 @@ import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
 import type { Status } from "../../../supervisor/status.ts";
 import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 import { FURTHER_PAGE_LINKS, PAGE_LINKS } from "../frame.ts";
+import { MODEL_ADDRESS } from "../models/model-address.ts";
 import { keyTitle } from "../nouns/key-list.ts";
 import { withQuery } from "../nouns/noun-address.ts";
 import { KEYS_PATH } from "../nouns/noun-context.ts";
@@ -173,8 +174,8 @@ async function findModels(api: AdminApi, search: string): Promise<Hits> {
   return matching(
     models.map(({ id, pending }) => ({
       name: id,
-      note: pending ? "needs an API key or address" : "spend of this model",
-      href: withQuery("/spend", { find: id }),
+      note: pending ? "needs an API key or address" : "",
+      href: MODEL_ADDRESS.href(id),
     })),
     search,
   );
