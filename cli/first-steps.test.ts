@@ -22,7 +22,7 @@ const steps: FirstSteps = {
   json: false,
 };
 
-const echo = { id: "hearth-echo", pending: false };
+const echo = { id: "hearth-echo", pending: false, note: "" };
 const ollama = {
   name: "Ollama",
   address: "http://127.0.0.1:11434",
@@ -34,7 +34,7 @@ const ollama = {
 test("the first steps show addresses and commands, never the key itself", () => {
   const text = describeFirstSteps(steps, [
     echo,
-    { id: "gpt-mini", pending: true },
+    { id: "gpt-mini", pending: true, note: "waits" },
   ]);
   expect(text).toContain("Hearth is up after 1.4 s.");
   for (const address of Object.values(steps.addresses)) {
@@ -57,7 +57,7 @@ test("the first steps show addresses and commands, never the key itself", () => 
 test("an available local model is preferred over the echo", () => {
   const text = describeFirstSteps({ ...steps, runners: [ollama] }, [
     echo,
-    { id: "llama3.2:3b", pending: false },
+    { id: "llama3.2:3b", pending: false, note: "" },
   ]);
   expect(text).toContain('npx hearth chat llama3.2:3b "Hello, Hearth"');
   expect(text).toContain(
@@ -72,7 +72,7 @@ test("without a model no call is printed", () => {
 });
 
 test("a later start prints the addresses briefly", () => {
-  const models = [echo, { id: "gpt-mini", pending: true }];
+  const models = [echo, { id: "gpt-mini", pending: true, note: "waits" }];
   const text = describeLaterStart({ ...steps, runners: [ollama] }, models);
   expect(text.split("\n").length).toBeLessThan(
     describeFirstSteps({ ...steps, runners: [ollama] }, models).split("\n")

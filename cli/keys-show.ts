@@ -44,7 +44,7 @@ function describe(view: KeyView): readonly string[] {
     "",
     view.everyModel
       ? "Models: all"
-      : `Models: ${view.models.map(({ id, pending }) => (pending ? `${id} (pending)` : id)).join(", ")}`,
+      : `Models: ${view.models.map(({ id, note }) => (note === "" ? id : `${id} (${note})`)).join(", ")}`,
     ...table(
       "Budgets",
       view.budgets.map(({ of, name, left, budget }) => [

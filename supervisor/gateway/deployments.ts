@@ -12,13 +12,16 @@ const deploymentList = z.object({
         db_model: z.boolean(),
         mode: z.string(),
         litellm_provider: z.string(),
+        /** The team that alone may call it. */
+        team_id: z.string().nullish(),
+        // Gateways of earlier releases do not answer these three.
         /** Switched off. */
-        blocked: z.boolean(),
+        blocked: z.boolean().default(false),
         /** The variable without which it cannot be called. */
         waits_for: z.string().nullable(),
         /** What can be stored in place of that variable. */
-        storable: z.enum(["key", "address"]).nullable(),
-        cooling_down_until: z.string().nullable(),
+        storable: z.enum(["key", "address"]).nullable().default(null),
+        cooling_down_until: z.string().nullable().default(null),
         input_cost_per_token: z.number().nullable(),
         output_cost_per_token: z.number().nullable(),
         max_input_tokens: z.number().nullable(),

@@ -3,6 +3,7 @@ import {
   addToDailySpend,
   addToDailyTagSpend,
 } from "../../gateway/database/ledger.ts";
+import { addToModelHours } from "../../gateway/database/model-hours.ts";
 import { followSettings } from "../../gateway/database/settings.ts";
 import { ensurePartitions } from "../../gateway/database/partitions.ts";
 
@@ -66,6 +67,7 @@ export async function generateLedger(
     onStep("sums");
     await run(addToDailySpend("spend_log"));
     await run(addToDailyTagSpend("spend_log"));
+    await run(addToModelHours("spend_log"));
     await run(TOTALS);
     onStep("windows");
     await followSettings(pool, { timeZone: "UTC", proxyDuration: null }, now);

@@ -97,6 +97,8 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
     "/spend?by=day&find=nov",
     ...callPages(token),
     `/keys/${token}`,
+    "/models",
+    "/models/model?id=model-1&span=month",
     "/search?q=bench-7",
     "/users",
     "/teams",

@@ -287,6 +287,8 @@ test("a model of any provider is added by a form, whose mistakes and key stay ap
 test("an alias that does not exist is a page that says so", async () => {
   const { page } = await open("/models/model?id=nosuch");
   expect(await page.textContent("h1")).toBe("Not found.");
-  expect(await main(page)).toContain('No model has the alias "nosuch"');
+  expect(await main(page)).toContain(
+    'No model has the alias "nosuch", and no call of the last 30 days named it.',
+  );
   await page.context().close();
 });

@@ -108,6 +108,7 @@ function viewDeployment(
     facts: [
       info.db_model ? "added with this page or the API" : "configuration file",
       info.mode,
+      ...(info.team_id == null ? [] : [`team ${readable(info.team_id)}`]),
       `$ per million tokens: ${priceOf(deployment) ?? "unknown"}`,
       ...(context === null ? [] : [`context: ${context} tokens`]),
     ],

@@ -105,6 +105,13 @@ function credentialsIn(answer: unknown) {
     }));
 }
 
+function hoursOf(span: SpanName): number {
+  return spans[span].hours * spans[span].steps;
+}
+
+/** Of calls that models are found by which are no longer configured. */
+const MAX_HOURS = hoursOf("month");
+
 async function showModel(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -115,16 +122,19 @@ async function showModel(
   const span: SpanName = Object.hasOwn(spans, asked)
     ? (asked as SpanName)
     : "day";
-  const hours = spans[span].hours * spans[span].steps;
   const [deployments, statistics, history] = await Promise.all([
     listDeployments(api),
     readStatistics(api),
-    readHistory(api, name, hours),
+    readHistory(api, name, hoursOf(span)),
   ]);
   const own = deployments.filter(({ model_name: alias }) => alias === name);
-  if (own.length === 0 && history.total.requests === 0) {
+  if (
+    own.length === 0 &&
+    history.total.requests === 0 &&
+    (await readHistory(api, name, MAX_HOURS)).total.requests === 0
+  ) {
     throw new Refusal(
-      `No model has the alias "${name}", and no call of the last ${spans[span].label} named it.`,
+      `No model has the alias "${name}", and no call of the last ${spans.month.label} named it.`,
       404,
       "id",
     );

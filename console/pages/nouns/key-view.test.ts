@@ -134,7 +134,7 @@ test("a key's page shows remaining budget, limits and rejected calls", () => {
     budgets: [{ of: "member", name: "anna", left: "$ 1.00" }],
     limits: [{ what: "requests per minute", allowed: "60", left: "12" }],
     everyModel: false,
-    models: [{ id: "mock", pending: true }],
+    models: [{ id: "mock", note: "needs an API key or address" }],
     days: [{ day: "2026-11-20", spend: "$ 4.00" }],
     byModel: [{ model: "unknown", calls: "1,200", failed: "12" }],
     figures: [

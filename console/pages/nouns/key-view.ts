@@ -1,4 +1,5 @@
 import { inWords } from "../../../core/duration.ts";
+import { noteOfStatus } from "../../../supervisor/gateway/first-call.ts";
 import { MASTER_USER, ownerNames } from "../../../supervisor/gateway/owners.ts";
 import type { KeyUsage, Refusals } from "../../../supervisor/gateway/usage.ts";
 import { drawColumns } from "../../../core/charts.ts";
@@ -36,7 +37,7 @@ export function viewKey(facts: KeyFacts) {
     everyModel: key.models.length === 0,
     models: usage.models.map(({ id, status }) => ({
       id,
-      pending: status === "pending",
+      note: noteOfStatus(status),
     })),
     shownModels: SHOWN_MODELS,
     ...viewSpend(facts),

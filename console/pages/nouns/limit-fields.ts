@@ -89,10 +89,10 @@ export function viewModels(
   return {
     all: (typed["every_model"] ?? "all") === "all",
     models: [
-      ...known.map(({ id, pending }) => ({
+      ...known.map(({ id, note }) => ({
         id,
         selected: selected.has(id),
-        note: pending ? "needs an API key or address" : "",
+        note,
       })),
       ...others.map((id) => ({
         id,

@@ -76,11 +76,14 @@ test("current values fill the form, including models and windows that are no lon
     models: ["old"],
   });
   expect(
-    viewModels([{ id: "new", pending: true }], { typed, mistakes: {} }),
+    viewModels([{ id: "new", pending: true, note: "waits" }], {
+      typed,
+      mistakes: {},
+    }),
   ).toEqual({
     all: false,
     models: [
-      { id: "new", selected: false, note: "needs an API key or address" },
+      { id: "new", selected: false, note: "waits" },
       { id: "old", selected: true, note: "no longer configured" },
     ],
     mistake: undefined,

@@ -172,9 +172,9 @@ async function findTeams(api: AdminApi, search: string): Promise<Hits> {
 async function findModels(api: AdminApi, search: string): Promise<Hits> {
   const models = await listModels(api);
   return matching(
-    models.map(({ id, pending }) => ({
+    models.map(({ id, note }) => ({
       name: id,
-      note: pending ? "needs an API key or address" : "",
+      note,
       href: MODEL_ADDRESS.href(id),
     })),
     search,

@@ -30,6 +30,7 @@ import type { Sums } from "../../../supervisor/reports/sums.ts";
 import { drawColumns, drawLines } from "../../../core/charts.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped, moment, money } from "../../../core/words.ts";
+import { MODEL_ADDRESS } from "../models/model-address.ts";
 import { callsBehind, callsOfRow } from "./calls-behind.ts";
 import {
   DIMENSIONS,
@@ -298,5 +299,18 @@ function switchTo(choice: SpendChoice, by: Dimension): SpendChoice {
 
 /** The page with details of a row. */
 function hrefOf(by: Dimension, id: string): string | null {
-  return by === "key" && id !== "" ? `/keys/${encodeURIComponent(id)}` : null;
+  if (id === "") {
+    return null;
+  }
+  switch (by) {
+    case "key":
+      return `/keys/${encodeURIComponent(id)}`;
+    case "model":
+      return MODEL_ADDRESS.href(id);
+    case "user":
+    case "team":
+    case "provider":
+    case "day":
+      return null;
+  }
 }
