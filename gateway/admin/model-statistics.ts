@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { UNANSWERED } from "../database/model-hours.ts";
 import { query } from "../database/pool.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
@@ -168,8 +169,6 @@ function answeredAt(rows: readonly HourSums[]): string | null {
     : new Date(Math.max(...answered)).toISOString();
 }
 
-/** The class of calls without an answer of a provider. */
-const UNANSWERED = -1;
 /** The newest failed calls, where a deployment that fails now has its own: an outage must not make the page slow. */
 const READ_FAILURES = 2_000;
 

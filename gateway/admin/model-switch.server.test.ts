@@ -257,6 +257,26 @@ test("statistics are the sums of the ledger's rows: latency, tokens a second, th
   ).toMatchObject({ status: 400, error: { param: "hours" } });
 });
 
+test("a failed test is the last failure of its deployment, and no request", async () => {
+  const tested = await fixture.post("/health/test_connection", {
+    model_info: { id: "wildcard" },
+    mode: "chat",
+  });
+  expect(tested["status"]).toBe("error");
+  await fixture.running.gateway.ledger.flush();
+  const { data } = await fixture.get("/model/statistics");
+  expect(data).toContainEqual(
+    expect.objectContaining({
+      model_id: "wildcard",
+      requests: 0,
+      answered_at: null,
+      last_failure: expect.objectContaining({
+        error: expect.stringContaining(":9"),
+      }),
+    }),
+  );
+});
+
 test("the calls of a wildcard are those of its deployment, under any name", async () => {
   const at = new Date().toISOString();
   await fixture.spend({

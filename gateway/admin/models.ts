@@ -116,6 +116,9 @@ export async function deleteTeamModels(
     "DELETE FROM models WHERE info ->> 'team_id' = $1 RETURNING *",
     [teamId],
   );
+  await query(client, "DELETE FROM blocked_models WHERE model_id = ANY($1)", [
+    rows.map(({ model_id: id }) => id),
+  ]);
   for (const row of rows) {
     await auditModel(client, actor.name, "deleted", row, null);
   }

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { tryDeployment, type Tried } from "../calls/health-check.ts";
 import { howToSupply, installationOfGateway } from "../../core/installation.ts";
-import type { Deployment } from "../config/types.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
@@ -30,7 +29,7 @@ const testConnection = adminRoute(
   "POST /health/test_connection",
   {
     summary:
-      "Call a model for one token: a configured one by its id, alias or model, or one described as in POST /model/new.",
+      "Call a model for one token, or as little as its `mode` allows: a configured one by its id, alias or model, or one described as in POST /model/new.",
     input: z.object({
       litellm_params: params.nullish(),
       provider_params: params.nullish(),
@@ -67,7 +66,7 @@ const testConnection = adminRoute(
     const found =
       configured ?? (await described(admin, asked ?? {}, spelling, about));
     await requireModelReach(admin, admin.pool, found.teamId);
-    const deployment = { ...found, mode: given.mode ?? modeOf(found) };
+    const deployment = { ...found, mode: given.mode ?? found.mode };
     const tried =
       found.pending === null
         ? await tryDeployment(admin.gateway, deployment)
@@ -101,10 +100,6 @@ function figuresOf(tried: Tried) {
           spend: outcome.spend,
         }),
   };
-}
-
-function modeOf({ mode }: Deployment): string {
-  return mode === "embedding" ? mode : "chat";
 }
 
 /**

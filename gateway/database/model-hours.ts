@@ -2,8 +2,10 @@ import { query, type Pool } from "./pool.ts";
 
 /** From one class of latencies to the next; a percentile is off by less than half of it. */
 export const LATENCY_GROWTH = 1.1;
-/** In place of a class: without an answer of a provider, and a test that a provider answered. */
-const [UNANSWERED, TEST_ANSWERED] = [-1, -2];
+/** In place of a class: without an answer of a provider. */
+export const UNANSWERED = -1;
+/** In place of a class: a test that a provider answered. */
+const TEST_ANSWERED = -2;
 
 const IS_TEST = "call_type = 'health_check'";
 const IS_ANSWERED = "status = 'success' AND NOT cache_hit";

@@ -92,10 +92,14 @@ async function stateOf(page: Page, alias: string): Promise<string> {
 
 test("the list and the page of a model fit every screen, with hostile names", async () => {
   const { browser, address } = testbed;
-  await checkEveryScreen(browser, `${address}/models`, {
-    name: "models",
-    heading: "1 failing of 35 deployments.",
-  });
+  await checkEveryScreen(
+    browser,
+    `${address}/models?sort=requests&order=desc`,
+    {
+      name: "models",
+      heading: "1 failing of 35 deployments.",
+    },
+  );
   await checkEveryScreen(browser, `${address}/models/model?id=mock`, {
     name: "model",
     heading: "mock is serving.",

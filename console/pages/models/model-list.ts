@@ -105,14 +105,24 @@ const COLUMNS: readonly NounColumn<ModelRow>[] = [
 
 const TEST_COLUMN: NounColumn<ModelRow> = {
   title: "Action",
-  cell: ({ deployment }) => ({
-    kind: "act",
-    label: "Test",
-    // Of many buttons with the same word.
-    name: `Test ${readable(deployment.model_name)}, ${placeOf(deployment)}`,
-    action: testHref(deployment),
-  }),
+  cell: ({ deployment }) =>
+    isTestable(deployment)
+      ? {
+          kind: "act",
+          label: "Test",
+          // Of many buttons with the same word.
+          name: `Test ${readable(deployment.model_name)}, ${placeOf(deployment)}`,
+          action: testHref(deployment),
+        }
+      : { kind: "text", text: "" },
 };
+
+/** A wildcard has no model that could be called. */
+export function isTestable({
+  provider_params: { model },
+}: DeploymentRow): boolean {
+  return !model.endsWith("*");
+}
 
 export function testHref({ model_info: { id } }: DeploymentRow): string {
   return withQuery(`${MODELS_PATH}/test`, { id });

@@ -15,6 +15,7 @@ import { drawHistory } from "./model-charts.ts";
 import {
   contextOf,
   durationOf,
+  isTestable,
   placeOf,
   priceOf,
   rateOf,
@@ -120,7 +121,9 @@ function viewDeployment(
             at: moment(Date.parse(failure.at), timeZone),
             text: readable(`${failure.status} ${failure.error}`),
           },
-    test: { action: testHref(deployment), name: `Test ${asked}` },
+    test: isTestable(deployment)
+      ? { action: testHref(deployment), name: `Test ${asked}` }
+      : null,
     asks: asksFor(deployment, asked),
   };
 }

@@ -234,7 +234,16 @@ test.each([
   },
 );
 
-test("a wildcard has no list of calls, since they have other names", () => {
+test("a wildcard has no list of calls, since they have other names, and no test", () => {
+  const wildcard = modelRows({
+    deployments: [deployment("*")],
+    statistics: new Map(),
+    timeZone: "UTC",
+  });
+  expect(viewOf(wildcard).deployments[0]?.test).toBeNull();
+  expect(
+    viewModels(wildcard, readModelQuery({}), AT).list.rows[0]?.at(-1),
+  ).toEqual({ kind: "text", text: "" });
   expect(viewOf([], { requests: 1 }, "openai/*")).toMatchObject({
     calls: null,
     figures: [{ href: null }, {}, {}, {}, {}],
