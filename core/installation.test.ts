@@ -34,6 +34,12 @@ test.each([
   },
 );
 
+test("the address of a runner is first entered in the console", () => {
+  expect(howToSupply("LOCAL_RUNNER_A_URL", "kubernetes")).toMatch(
+    /^enter its address on the page Models of the console, which takes effect at once, or set LOCAL_RUNNER_A_URL/,
+  );
+});
+
 test.each(["embedded", "two-hosts", "kubernetes", "other"] as const)(
   "an address cannot be stored as a key in %s",
   (installation) => {

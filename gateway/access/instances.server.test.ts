@@ -115,7 +115,7 @@ describe.runIf(hasRedisServer())(
       expect(again.headers.get("x-hearth-cache")).toBe("hit");
     });
 
-    test("adding, changing and deleting a model reaches the other instance within a second", async () => {
+    test("adding, changing, switching off and deleting a model reaches the other instance within a second", async () => {
       const key = await one.createKey({});
       const ask = async () =>
         (await other.chat(key, `p ${++prompts}`, { model: "added" })).status;
@@ -140,6 +140,10 @@ describe.runIf(hasRedisServer())(
           return provider.requests.at(-1)?.body["model"];
         }, WITHIN)
         .toBe("renamed");
+      await one.request("POST", "/model/block", { model_id: id });
+      await expect.poll(ask, WITHIN).toBe(403);
+      await one.request("POST", "/model/unblock", { model_id: id });
+      await expect.poll(ask, WITHIN).toBe(200);
       await one.request("POST", "/model/delete", { id });
       await expect.poll(ask, WITHIN).toBe(400);
     });
