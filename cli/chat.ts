@@ -1,13 +1,11 @@
 import { createInterface } from "node:readline/promises";
-import { setTimeout as sleep } from "node:timers/promises";
-import { z } from "zod";
-import { SseParser } from "../core/sse.ts";
 import { Failure } from "../core/failure.ts";
 import { grouped, money } from "../core/words.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listModels, modelToTry } from "../supervisor/gateway/first-call.ts";
-import { calls } from "../supervisor/gateway/usage.ts";
-import { findGateway, gatewayArg, locateGateway } from "./gateway-client.ts";
+import { recordedCall } from "../supervisor/gateway/recorded-call.ts";
+import { streamChat } from "../supervisor/gateway/stream-chat.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
 import { complain, paint, print } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
@@ -15,10 +13,6 @@ import { defineVerb, UsageError } from "./verb.ts";
 interface Message {
   readonly role: "user" | "assistant";
   readonly content: string;
-}
-
-interface Gateway extends ReturnType<typeof locateGateway> {
-  readonly api: AdminApi;
 }
 
 /** What an answer was, and its call. */
@@ -50,8 +44,8 @@ export const chat = defineVerb({
     ...gatewayArg,
   },
   run: async ({ model: named, prompt, json, url }) => {
-    const gateway = { ...locateGateway(url), api: findGateway(url) };
-    const model = named ?? modelToTry(await listModels(gateway.api));
+    const gateway = findGateway(url);
+    const model = named ?? modelToTry(await listModels(gateway));
     if (model === undefined) {
       throw new Failure(
         "no model is ready: run `hearth models discover` to find local ones, or `hearth models key openai` to store a provider's key; `hearth models list` shows what each model needs.",
@@ -78,7 +72,7 @@ export const chat = defineVerb({
 
 /** Asks and answers in turn until the input ends. An answer that fails leaves the conversation as it was. */
 async function converse(
-  gateway: Gateway,
+  gateway: AdminApi,
   model: string,
   asJson: boolean,
 ): Promise<0> {
@@ -111,7 +105,7 @@ async function converse(
 
 /** Sends a conversation, prints the answer as it arrives and what it cost, and returns it. */
 async function exchange(
-  gateway: Gateway,
+  gateway: AdminApi,
   model: string,
   messages: readonly Message[],
   asJson: boolean,
@@ -121,8 +115,8 @@ async function exchange(
       process.stdout.write(text);
     }
   };
-  const { content, callId } = await streamChat(gateway, model, messages, write);
-  const row = await recordedCall(gateway.api, callId);
+  const { content, callId } = await answerOf(gateway, model, messages, write);
+  const row = await recordedCall(gateway, callId);
   if (asJson) {
     print(
       JSON.stringify(
@@ -151,70 +145,22 @@ async function exchange(
   return content;
 }
 
-const chunk = z.looseObject({
-  choices: z
-    .array(
-      z.looseObject({
-        delta: z.looseObject({ content: z.string().nullish() }).optional(),
-      }),
-    )
-    .optional(),
-  error: z.looseObject({ message: z.string() }).optional(),
-});
-
-const refusal = z.looseObject({
-  error: z.looseObject({ message: z.string() }),
-});
-
-async function streamChat(
-  { address, masterKey }: Gateway,
+async function answerOf(
+  gateway: AdminApi,
   model: string,
   messages: readonly Message[],
   write: (text: string) => void,
 ): Promise<Answer> {
-  const response = await fetch(`${address}/v1/chat/completions`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${masterKey}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({ model, messages, stream: true }),
-  });
-  if (!response.ok || response.body === null) {
-    const { error } = refusal.parse(await response.json());
-    throw new Failure(error.message);
-  }
-  const parser = new SseParser();
+  const { signal } = new AbortController();
   let content = "";
-  for await (const bytes of response.body) {
-    for (const { data } of parser.push(bytes)) {
-      if (data === "[DONE]") {
-        continue;
-      }
-      const { choices = [], error } = chunk.parse(JSON.parse(data));
-      if (error !== undefined) {
-        throw new Failure(error.message);
-      }
-      const text = choices[0]?.delta?.content ?? "";
-      content += text;
-      write(text);
+  let callId = "";
+  for await (const event of streamChat(gateway, { model, messages }, signal)) {
+    if (event.kind === "started") {
+      ({ callId } = event);
+    } else if (event.kind === "text") {
+      content += event.text;
+      write(event.text);
     }
   }
-  return { content, callId: response.headers.get("x-hearth-call-id") ?? "" };
-}
-
-const RECORD_TRIES = 20;
-const RECORD_WAIT_MS = 100;
-
-/** The row of a call in the ledger, which follows the answer after a moment; undefined while the database is unavailable. */
-async function recordedCall(gateway: AdminApi, callId: string) {
-  const path = `/spend/logs?request_id=${encodeURIComponent(callId)}`;
-  for (let tries = 0; tries < RECORD_TRIES; tries += 1) {
-    const [row] = calls.parse(await gateway.ask("GET", path).catch(() => []));
-    if (row !== undefined) {
-      return row;
-    }
-    await sleep(RECORD_WAIT_MS);
-  }
-  return undefined;
+  return { content, callId };
 }

@@ -38,7 +38,7 @@ export function findGateway(
  * Finds the gateway: `--url`, GATEWAY_URL, else run.json. The master key comes from PROXY_MASTER_KEY or, for the gateway
  * running here, from secrets.json. Throws a Failure when no gateway is running here or the key is missing.
  */
-export function locateGateway(
+function locateGateway(
   url: string | undefined,
   env: Environment = process.env,
 ): { readonly address: string; readonly masterKey: string } {

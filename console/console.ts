@@ -25,6 +25,7 @@ import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
 import { openNounContext } from "./pages/nouns/noun-context.ts";
 import { registerNounPages } from "./pages/nouns/noun-pages.ts";
+import { registerPlaygroundPage } from "./pages/playground/playground-page.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
 import { findKnown } from "./pages/service/service-view.ts";
 import { registerSearchPage } from "./pages/search/search-page.ts";
@@ -152,6 +153,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
   registerSpendPage(api, { env, timeZone });
   registerCallsPage(api, gateway);
   registerCallPage(api, gateway);
+  registerPlaygroundPage(api, gateway);
   const { vaults } = supervision;
   registerSearchPage(api, {
     api: gateway.api,

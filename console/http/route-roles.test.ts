@@ -66,6 +66,8 @@ test("a viewer changes nothing", () => {
     .filter((route) => !route.startsWith("GET "));
   expect(allowed).toEqual([
     "POST /sign-out",
+    "POST /playground",
+    "POST /playground/answer",
     "POST /api/notes/:vault/history/chunks",
   ]);
 });

@@ -133,6 +133,13 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "POST /models/switch-off": "admin",
   "POST /models/switch-on": "admin",
   "POST /models/delete": "admin",
+  "GET /playground": "viewer",
+  // With a key that the viewer types, which pays and decides; otherwise it requires the role of the session's route.
+  "POST /playground": "viewer",
+  "POST /playground/answer": "viewer",
+  // With the master key.
+  "POST /playground/session": "operator",
+  "GET /playground/calls/:id": "viewer",
 
   "GET /notes": "viewer",
   "POST /notes": "operator",

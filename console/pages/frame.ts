@@ -9,6 +9,7 @@ import type { Caller } from "../sign-in/user-sign-in.ts";
 import { COPY_SCRIPT } from "./copy.ts";
 import { DECRYPT_SCRIPT } from "./decrypt.ts";
 import { KEYBOARD_SCRIPT } from "./keyboard.ts";
+import { PLAYGROUND_SCRIPT } from "./playground/playground-script.ts";
 import { REFRESH_SCRIPT } from "./refresh.ts";
 import { THEMES, type Theme } from "../../core/theme.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
@@ -42,6 +43,7 @@ export const FURTHER_PAGE_LINKS: readonly (PageLink & {
   { path: "/spend/calls", name: "Calls", key: "c", under: "/spend" },
   { path: "/users", name: "Users", key: "u", under: "/keys" },
   { path: "/teams", name: "Teams", key: "t", under: "/keys" },
+  { path: "/playground", name: "Playground", key: "y", under: "/models" },
 ];
 
 /** Something to know about the whole page, above it. */
@@ -162,7 +164,7 @@ export async function contentSecurityPolicy(): Promise<string> {
   return [
     "default-src 'none'",
     `style-src '${hashOf(stylesheet)}'`,
-    `script-src ${[REFRESH_SCRIPT, COPY_SCRIPT, KEYBOARD_SCRIPT, DECRYPT_SCRIPT].map((script) => `'${hashOf(script)}'`).join(" ")}`,
+    `script-src ${[REFRESH_SCRIPT, COPY_SCRIPT, KEYBOARD_SCRIPT, DECRYPT_SCRIPT, PLAYGROUND_SCRIPT].map((script) => `'${hashOf(script)}'`).join(" ")}`,
     "img-src data:",
     "connect-src 'self'",
     "form-action 'self'",

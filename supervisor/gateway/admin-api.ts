@@ -12,8 +12,23 @@ export interface AdminApi {
     path: string,
     body?: Readonly<Record<string, unknown>>,
   ) => Promise<unknown>;
+  /**
+   * Sends a call whose answer arrives in parts; throws like `ask` unless the answer starts. Errors of its body are the
+   * network's. Throws the reason of `signal` once that is aborted.
+   */
+  readonly stream: (
+    path: string,
+    body: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ) => Promise<StreamedAnswer>;
   /** The same gateway with another key. */
   readonly as: (key: string) => AdminApi;
+}
+
+export interface StreamedAnswer {
+  /** The call in the ledger. */
+  readonly callId: string;
+  readonly body: AsyncIterable<Uint8Array>;
 }
 
 /** A request that the gateway rejected, with its message. */
@@ -72,7 +87,33 @@ export function openAdminApi(options: {
       });
       return bodyOf(answer, address);
     },
+    stream: async (path, body, signal) => {
+      const answer = await fetch(`${address}${path}`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${options.credential()}`,
+          "content-type": "application/json",
+        },
+        body: JSON.stringify(body),
+        signal,
+      }).catch((error: unknown) => {
+        signal.throwIfAborted();
+        throw unanswered(address, error);
+      });
+      if (answer.ok && answer.body !== null) {
+        const callId = answer.headers.get("x-hearth-call-id") ?? "";
+        return { callId, body: answer.body };
+      }
+      const text = await answer.text().catch(() => "");
+      throw refusalOf(answer.status, parsedOf(text, answer.status, address));
+    },
   };
+}
+
+/** `fetch` wraps the error of the network. */
+function unanswered(address: string, error: unknown): Unanswered {
+  const { cause = error } = error as { readonly cause?: unknown };
+  return new Unanswered(address, requestReason(cause));
 }
 
 /** As headers carry text: its UTF-8 bytes. */
@@ -86,21 +127,28 @@ export function publicAddress(env: Environment, otherwise: string): string {
 }
 
 function bodyOf({ status, body }: HttpAnswer, address: string): unknown {
-  let parsed: unknown;
+  const parsed = parsedOf(body, status, address);
+  if (status === 200) {
+    return parsed;
+  }
+  throw refusalOf(status, parsed);
+}
+
+function parsedOf(body: string, status: number, address: string): unknown {
   try {
-    parsed = JSON.parse(body);
+    return JSON.parse(body);
   } catch {
     throw new Failure(
       `the server at ${address} is not a Hearth gateway (status ${status}): check the address.`,
     );
   }
-  if (status === 200) {
-    return parsed;
-  }
+}
+
+function refusalOf(status: number, parsed: unknown): Refusal {
   const { error } = parsed as {
     error?: { readonly message?: unknown; readonly param?: unknown };
   };
-  throw new Refusal(
+  return new Refusal(
     typeof error?.message === "string"
       ? error.message
       : `the gateway answered ${status}.`,

@@ -16,6 +16,7 @@ function apiWith(...instances: readonly object[]): AdminApi {
   const api: AdminApi = {
     address: "http://127.0.0.1:4000",
     ask: async () => ({ instances }),
+    stream: () => Promise.reject(new Error("not used")),
     as: () => api,
   };
   return api;

@@ -56,6 +56,7 @@ export function viewModel(facts: ModelFacts) {
     charts: drawHistory(history, spans[span], timeZone),
     // The calls of a wildcard have other names.
     calls: name.endsWith("*") ? null : callsHref({ model: name }),
+    playground: withQuery("/playground", { model: name }),
   };
 }
 

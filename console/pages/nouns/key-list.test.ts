@@ -183,6 +183,7 @@ test("a page waits for the counts only at first, after a change, and after a min
     as: () => {
       throw new Error("not used");
     },
+    stream: () => Promise.reject(new Error("not used")),
     ask: () => {
       const answer = Promise.withResolvers<unknown>();
       const counts = { ...none, active };

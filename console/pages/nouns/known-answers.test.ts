@@ -16,6 +16,7 @@ function start() {
   const apiNamed = (name: string): AdminApi => ({
     address: "http://gateway",
     as: () => apiNamed(name),
+    stream: () => Promise.reject(new Error("not used")),
     ask: async (method, path) => {
       gateway.asked.push(`${name} ${method} ${path}`);
       if (gateway.error !== null) {

@@ -27,6 +27,9 @@ export interface NounContext {
 
 export const KEYS_PATH = "/keys";
 
+export const NO_GATEWAY =
+  "No gateway is configured: set GATEWAY_URL, for example http://127.0.0.1:4000, and restart the supervisor.";
+
 /** Long enough for a new secret, which waits for the ledger. */
 const TIMEOUT_MS = 5000;
 /** A gateway that has just not answered is not waited for again, but noticed when it is back. */
@@ -54,9 +57,7 @@ export function openNounContext(
     credential: () => {
       const key = readVariable("PROXY_MASTER_KEY", env);
       if (address === undefined) {
-        throw new Failure(
-          "No gateway is configured: set GATEWAY_URL, for example http://127.0.0.1:4000, and restart the supervisor.",
-        );
+        throw new Failure(NO_GATEWAY);
       }
       if (key === undefined) {
         throw new Failure(
