@@ -403,7 +403,12 @@ notify:
     expect((await ask("pause", "sik")).code).toBe(2);
     const { out } = await ask("history", "sick", "--json");
     expect(JSON.parse(out)).toContainEqual(
-      expect.objectContaining({ name: "sick", to: "down" }),
+      expect.objectContaining({ kind: "incident", name: "sick", to: "down" }),
+    );
+    expect((await ask("history", "sick")).out).toMatch(/incident +sick +down/);
+    const changes = await ask("history", "sick", "--changes", "--json");
+    expect(JSON.parse(changes.out)).toContainEqual(
+      expect.objectContaining({ kind: "check", name: "sick", to: "down" }),
     );
   } finally {
     await watcher.stop();

@@ -1,4 +1,5 @@
-import type { HistoryEntry } from "../supervisor/history/history.ts";
+import type { HistoryRow } from "../supervisor/checks/incident-history.ts";
+import { lastedInWords } from "../supervisor/checks/incident-words.ts";
 import { stateWord } from "../core/words.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import {
@@ -12,7 +13,8 @@ import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const history = defineVerb({
   name: "history",
-  description: "Show state changes and actions with their reasons.",
+  description:
+    "Show incidents, one line each, and actions with their reasons; with --changes every change of state.",
   example: "hearth history gateway --lines 100",
   args: {
     name: {
@@ -27,10 +29,14 @@ export const history = defineVerb({
       description: "Number of entries, newest last",
       valueHint: "number",
     },
+    changes: {
+      type: "boolean",
+      description: "Show every change of state instead of incidents",
+    },
     ...jsonArg,
     ...addressArg,
   },
-  run: async ({ name, lines, json, url }) => {
+  run: async ({ name, lines, changes, json, url }) => {
     const count = Number(lines);
     if (!/^\d+$/.test(lines) || count < 1 || count > 10_000) {
       throw new UsageError(
@@ -41,10 +47,13 @@ export const history = defineVerb({
     if (name !== undefined) {
       query.set("name", name);
     }
+    if (changes !== true) {
+      query.set("by", "incident");
+    }
     const { entries } = (await findStack(url).ask(
       "GET",
       `/api/history?${query}`,
-    )) as { readonly entries: readonly HistoryEntry[] };
+    )) as { readonly entries: readonly HistoryRow[] };
     if (json) {
       printJson(entries);
     } else if (entries.length === 0) {
@@ -60,7 +69,7 @@ export const history = defineVerb({
   },
 });
 
-function rowOf(entry: HistoryEntry): readonly Cell[] {
+function rowOf(entry: HistoryRow): readonly Cell[] {
   return [
     { text: timeOf(entry.at), tone: "soft" },
     { text: entry.kind, tone: "soft" },
@@ -69,18 +78,38 @@ function rowOf(entry: HistoryEntry): readonly Cell[] {
       text: `${entry.from === null ? "" : `${stateWord(entry.from)} → `}${stateWord(entry.to)}`,
       tone: toneOf(entry),
     },
-    { text: entry.reason ?? "" },
+    { text: causeOf(entry) },
   ];
 }
 
-function toneOf({ to }: HistoryEntry): Tone {
+function causeOf(entry: HistoryRow): string {
+  if (entry.kind !== "incident") {
+    return entry.reason ?? "";
+  }
+  const { restarts, reason } = entry;
+  return [
+    lastedInWords(entry),
+    ...(restarts === 0
+      ? []
+      : [`${restarts} automatic ${restarts === 1 ? "restart" : "restarts"}`]),
+    ...(reason === null ? [] : [reason]),
+  ].join("; ");
+}
+
+function toneOf(entry: HistoryRow): Tone {
+  const { to } = entry;
+  if (entry.kind === "incident" && entry.until !== null) {
+    return "plain";
+  }
   if (["up", "running", "alarm-over"].includes(to)) {
     return "ok";
   }
   if (["down", "gave-up", "backing-off", "alarm"].includes(to)) {
     return "bad";
   }
-  return ["pending", "restart", "heal"].includes(to) ? "warn" : "plain";
+  return ["pending", "restart", "heal", "failed"].includes(to)
+    ? "warn"
+    : "plain";
 }
 
 /** "2026-11-21 10:02:07" in this machine's time zone. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { sentencesOf } from "../../core/failure.ts";
+import { historyByIncident } from "../../supervisor/checks/incident-history.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
 import { restartOnRequest } from "../../supervisor/healing/restart.ts";
 import { byAuthor } from "../../supervisor/history/author.ts";
@@ -46,15 +47,19 @@ function registerRecords(
   server: FastifyInstance,
   { history, runtime }: ServiceParts,
 ): void {
-  server.get<{ Querystring: { limit?: string; name?: string } }>(
+  server.get<{ Querystring: { limit?: string; name?: string; by?: string } }>(
     "/api/history",
     (request, reply) => {
+      const { name, by } = request.query;
       const limit = Number(request.query.limit ?? 200);
       if (!Number.isInteger(limit) || limit < 1 || limit > MAX_ENTRIES) {
         return sendError(reply, 400, `limit must be from 1 to ${MAX_ENTRIES}.`);
       }
       return reply.send({
-        entries: history.latest(limit, request.query.name),
+        entries:
+          by === "incident"
+            ? historyByIncident(history, Date.now(), limit, name)
+            : history.latest(limit, name),
       });
     },
   );

@@ -58,6 +58,8 @@ test("incidents have a start, an end and a reason; an ongoing one has no end", (
     from: start + 5 * HOUR,
     until: null,
     durationMs: HOUR,
+    downMs: HOUR,
+    times: 1,
     reason: "no answer",
     down: true,
   };
@@ -68,6 +70,8 @@ test("incidents have a start, an end and a reason; an ongoing one has no end", (
       from: start + HOUR,
       until: start + 2 * HOUR,
       durationMs: HOUR,
+      downMs: HOUR,
+      times: 1,
       reason: "answered 500",
       down: true,
     },
@@ -88,6 +92,8 @@ test("failures that were too few to be down are an incident as long as the downt
       from: failed,
       until: failed + 60 * SECOND,
       durationMs: 60 * SECOND,
+      downMs: 60 * SECOND,
+      times: 1,
       reason: "no answer within 2 s",
       down: false,
     },
@@ -107,6 +113,8 @@ test("failures before, within and after a time down are one incident, and the la
       from: failed,
       until: null,
       durationMs: 5 * 60 * SECOND,
+      downMs: 5 * 60 * SECOND,
+      times: 1,
       reason: "no answer within 2 s",
       down: true,
     },
@@ -130,5 +138,61 @@ test("a service that ended is an incident, even if no check noticed", () => {
       reason: "exit code 1",
       down: true,
     },
+  ]);
+});
+
+const MINUTE = 60 * SECOND;
+
+test("a flapping service is one incident, however often its state changes, noticed by its check or not", () => {
+  const began = start + HOUR;
+  for (let flap = 0; flap < 20; flap += 1) {
+    const at = began + flap * 3 * MINUTE;
+    change("service", at, "running", "backing-off", "exit code 1");
+    if (flap % 2 === 0) {
+      change("check", at + 5 * SECOND, "pending", "down", "no answer");
+    }
+    change("service", at + MINUTE, "starting", "running", null);
+    if (flap % 2 === 0) {
+      change("check", at + MINUTE, "down", "up", null);
+    }
+  }
+  change("check", began + 3 * HOUR, "pending", "down", "answered 500");
+  change("check", began + 4 * HOUR, "down", "up", null);
+  expect(incidents(history.db, start, start + 8 * HOUR)).toEqual([
+    {
+      check: "gateway",
+      from: began + 3 * HOUR,
+      until: began + 4 * HOUR,
+      durationMs: HOUR,
+      downMs: HOUR,
+      times: 1,
+      reason: "answered 500",
+      down: true,
+    },
+    {
+      check: "gateway",
+      from: began,
+      until: began + 58 * MINUTE,
+      durationMs: 58 * MINUTE,
+      downMs: 20 * MINUTE,
+      times: 20,
+      reason: "exit code 1",
+      down: true,
+    },
+  ]);
+});
+
+test("single failures every few minutes are one incident, those further apart are not", () => {
+  const { record } = openCheckHistory(history.db);
+  const first = start + HOUR;
+  const failing = [0, 5, 10, 30].map((minutes) => first + minutes * MINUTE);
+  for (let at = start; at < start + 2 * HOUR; at += 30 * SECOND) {
+    const ok = !failing.includes(at);
+    const result = { ok, text: "", at, latencyMs: 1, measures: {} };
+    record("gateway", { ...result, level: "down" }, true, 70 * SECOND);
+  }
+  expect(incidents(history.db, start, start + 2 * HOUR)).toMatchObject([
+    { from: failing[3], times: 1, down: false },
+    { from: first, times: 3, downMs: 90 * SECOND, down: false },
   ]);
 });

@@ -1,30 +1,45 @@
 import type { DatabaseSync } from "node:sqlite";
 import { hourOf, WATCHED_NAMES } from "./check-hours.ts";
 import { bringUpToDate } from "./check-reports.ts";
+import { FLAPPING_OVER_MS } from "./state.ts";
 
-/** A time in which a check failed, or in which a service had ended. Milliseconds since 1970. */
+/**
+ * A time in which a check failed, or in which a service had ended, repeatedly if it recovered for less than ten minutes in between:
+ * a flapping service is one incident. Milliseconds since 1970.
+ */
 export interface Incident {
   /** Name of the check or service. */
   readonly check: string;
   readonly from: number;
   /** null: ongoing. */
   readonly until: number | null;
+  /** From its start to its end. */
   readonly durationMs: number;
+  /** Without the times in between in which it had recovered. */
+  readonly downMs: number;
+  /** How often it went down, or failed: at least 1, more where it was flapping. */
+  readonly times: number;
   /** The reason at its start. */
   readonly reason: string | null;
   /** false: failures that were too few for the check to be down. */
   readonly down: boolean;
 }
 
-type Outage = Omit<Incident, "durationMs">;
+interface Outage {
+  readonly check: string;
+  readonly from: number;
+  /** null: ongoing. */
+  readonly until: number | null;
+  readonly reason: string | null;
+  /** What noticed it; a failed result is none yet. */
+  readonly kind: "check" | "service" | "result";
+}
 
 const HOUR_MS = 3_600_000;
-/** A service that ends is noticed by its check a little later. */
-const SAME_OUTAGE_MS = 60_000;
 
 /**
  * When checks failed and services had ended, newest first, by the same results as availability: no downtime is without an
- * incident while raw results exist. Incidents that reach beyond the time range are complete; those of one name do not overlap.
+ * incident while raw results exist. Outages that reach beyond the time range are complete; incidents of one name do not overlap.
  */
 export function incidents(
   db: DatabaseSync,
@@ -35,38 +50,78 @@ export function incidents(
   const all = [
     ...OUTAGES.flatMap((events) => outages(db, events, from, until)),
     ...failures(db, from, until),
-  ].toSorted((a, b) => a.from - b.from || Number(b.down) - Number(a.down));
-  const merged: Outage[] = [];
-  const latest = new Map<string, number>();
+  ].toSorted((a, b) => a.from - b.from);
+  const found: OpenIncident[] = [];
+  const latest = new Map<string, OpenIncident>();
   for (const outage of all) {
-    const at = latest.get(outage.check);
-    const before = at === undefined ? undefined : merged[at];
-    if (at !== undefined && before !== undefined && touches(before, outage)) {
-      merged[at] = together(before, outage);
+    const before = latest.get(outage.check);
+    if (before?.continuesWith(outage) === true) {
+      before.add(outage);
     } else {
-      latest.set(outage.check, merged.push(outage) - 1);
+      const next = new OpenIncident(outage, until);
+      latest.set(outage.check, next);
+      found.push(next);
     }
   }
-  return merged
-    .map((outage) => ({
-      ...outage,
-      durationMs: (outage.until ?? until) - outage.from,
-    }))
+  return found
+    .map((incident) => incident.closed())
     .toSorted((a, b) => b.from - a.from);
 }
 
-function touches({ until }: Outage, later: Outage): boolean {
-  return until === null || later.from <= until + SAME_OUTAGE_MS;
-}
+/** An incident that later outages may belong to; they are added in the order of their start. */
+class OpenIncident {
+  readonly #first: Outage;
+  readonly #now: number;
+  readonly #times = { check: 0, service: 0, result: 0 };
+  #reason: string | null = null;
+  #isOngoing = false;
+  /** End of what was added, and of the failed results. */
+  #end: number;
+  #resultsEnd = 0;
+  #downMs = 0;
 
-function together(before: Outage, later: Outage): Outage {
-  const ends = [before.until, later.until];
-  return {
-    ...before,
-    until: ends.includes(null) ? null : Math.max(...ends.map(Number)),
-    reason: before.reason ?? later.reason,
-    down: before.down || later.down,
-  };
+  constructor(first: Outage, now: number) {
+    this.#first = first;
+    this.#now = now;
+    this.#end = first.from;
+    this.add(first);
+  }
+
+  continuesWith({ from }: Outage): boolean {
+    return this.#isOngoing || from <= this.#end + FLAPPING_OVER_MS;
+  }
+
+  add({ kind, from, until, reason }: Outage): void {
+    const end = until ?? this.#now;
+    // Results that fail one after the other are one failure.
+    if (kind !== "result" || from > this.#resultsEnd) {
+      this.#times[kind] += 1;
+    }
+    if (kind === "result") {
+      this.#resultsEnd = Math.max(this.#resultsEnd, end);
+    }
+    this.#downMs += Math.max(0, end - Math.max(from, this.#end));
+    this.#end = Math.max(this.#end, end);
+    this.#isOngoing ||= until === null;
+    this.#reason ??= reason;
+  }
+
+  closed(): Incident {
+    const { check, from } = this.#first;
+    const { check: downs, service: ends, result: failures } = this.#times;
+    // Most outages are noticed both by a check and by the end of the service.
+    const outages = Math.max(downs, ends);
+    return {
+      check,
+      from,
+      until: this.#isOngoing ? null : this.#end,
+      durationMs: (this.#isOngoing ? this.#now : this.#end) - from,
+      downMs: this.#downMs,
+      times: outages === 0 ? failures : outages,
+      reason: this.#reason,
+      down: outages > 0,
+    };
+  }
 }
 
 /** What begins and ends an outage, as conditions of SQL on events of one kind. */
@@ -105,20 +160,16 @@ function outages(
          AND coalesce(over_at, ?2) >= ?1 ORDER BY began.at`,
     )
     .all(from, until)
-    .map(outageIn);
+    .map((row): Outage => ({
+      check: String(row["name"]),
+      from: Number(row["at"]),
+      until: row["over_at"] == null ? null : Number(row["over_at"]),
+      reason: row["reason"] === null ? null : String(row["reason"]),
+      kind,
+    }));
 }
 
-function outageIn(row: Readonly<Record<string, unknown>>): Outage {
-  return {
-    check: String(row["name"]),
-    from: Number(row["at"]),
-    until: row["over_at"] == null ? null : Number(row["over_at"]),
-    reason: row["reason"] === null ? null : String(row["reason"]),
-    down: true,
-  };
-}
-
-/** Series of failures that count, from the hours that have any; each lasts until the next result, at most as long as it is valid. */
+/** Failed results that count, from the hours that have any; each lasts until the next result, at most as long as it is valid. */
 function failures(
   db: DatabaseSync,
   from: number,
@@ -152,7 +203,7 @@ function failures(
             ? null
             : Math.min(next ?? valid, valid),
         reason: row["text"] === null ? null : String(row["text"]),
-        down: false,
+        kind: "result",
       };
     });
   });

@@ -27,7 +27,8 @@ export interface Thresholds {
   readonly recoverAfter: number;
 }
 
-const FLAPPING_OVER_MS = 600_000;
+/** Changes that are not further apart belong together. */
+export const FLAPPING_OVER_MS = 600_000;
 const FLAPPING_ABOVE = 4;
 
 export function newMemory(now: number): CheckMemory {

@@ -135,6 +135,7 @@ const HEALTH_COLUMNS = [
   "from",
   "until",
   "text",
+  "times",
 ] as const;
 
 function healthRows(report: HealthReport): readonly (readonly Value[])[] {
@@ -159,14 +160,15 @@ function healthRows(report: HealthReport): readonly (readonly Value[])[] {
         p99_ms: check.p99,
       }),
     ),
-    ...report.incidents.map(({ check, durationMs, from, until, reason }) =>
+    ...report.incidents.map(({ check, downMs, times, from, until, reason }) =>
       row({
         table: "incident",
         name: check,
-        down_ms: durationMs,
+        down_ms: downMs,
         from: iso(from),
         until: iso(until),
         text: reason,
+        times,
       }),
     ),
     ...report.restarts.map(({ at, service, act, reason }) =>

@@ -1,3 +1,4 @@
+import { lastedInWords } from "../checks/incident-words.ts";
 import { inWords } from "../../core/duration.ts";
 import { moment, percent } from "../../core/words.ts";
 import type { CheckHealth, HealthReport, Trend } from "./health-report.ts";
@@ -64,11 +65,11 @@ function incidentTable({ incidents, timeZone }: HealthReport): TableView {
   return tableOf(
     "Incidents",
     ["Check", "From", "Duration", "Reason"],
-    incidents.map(({ check, from, until, durationMs, reason }) => [
-      check,
-      moment(from, timeZone),
-      `${inWords(durationMs)}${until === null ? ", ongoing" : ""}`,
-      reason ?? "",
+    incidents.map((incident) => [
+      incident.check,
+      moment(incident.from, timeZone),
+      lastedInWords(incident),
+      incident.reason ?? "",
     ]),
   );
 }

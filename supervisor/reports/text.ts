@@ -1,3 +1,4 @@
+import { lastedInWords } from "../checks/incident-words.ts";
 import { inWords } from "../../core/duration.ts";
 import { grouped, moment, money, percent } from "../../core/words.ts";
 import {
@@ -158,11 +159,11 @@ function incidentRows({
     ["", "from", "duration", ""],
     incidents
       .slice(0, MAX_ROWS)
-      .map(({ check, from, until, durationMs, reason }) => [
-        check,
-        moment(from, timeZone),
-        `${inWords(durationMs)}${until === null ? ", ongoing" : ""}`,
-        reason ?? "",
+      .map((incident) => [
+        incident.check,
+        moment(incident.from, timeZone),
+        lastedInWords(incident),
+        incident.reason ?? "",
       ]),
   );
 }

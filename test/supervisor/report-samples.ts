@@ -221,6 +221,8 @@ export function usualHealth(
       from: startedAt,
       until: startedAt + durationMs,
       durationMs,
+      downMs: durationMs,
+      times: 1,
       reason: `connect ECONNREFUSED 127.0.0.1:4000 ${names.at(-1)}`,
       down: true,
     })),

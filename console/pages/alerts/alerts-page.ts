@@ -20,7 +20,8 @@ import { alertsHeading, viewAlerts } from "./alerts-view.ts";
 import { placeOfConfig } from "./config-place.ts";
 
 const PATH = "/alerts";
-const PAST_ON_PAGE = 50;
+/** Enough for many that were raised again and again. */
+const PAST_READ = 1000;
 const failing = { statusOf: () => 409, back: PATH };
 
 const sinkForm = z.object({ sink: z.string().max(200).optional() });
@@ -91,7 +92,7 @@ function showAlerts(
   const timeZone = config.jobs.time_zone;
   const facts = {
     alarms: alerting.active(),
-    history: alerting.history(PAST_ON_PAGE),
+    history: alerting.history(PAST_READ),
     silences: alerting.silences(),
     sinks: alerting.sinks(),
     configs: config.notify,

@@ -139,7 +139,7 @@ test("alerts lead to the page of what they are about", () => {
   ]);
 });
 
-test("the history says when an alert began and how long it lasted", () => {
+test("the history has one row for each incident: when it began and ended, how long it lasted and how often it was raised", () => {
   const record = {
     id: "1",
     alarm,
@@ -149,12 +149,43 @@ test("the history says when an alert began and how long it lasted", () => {
   };
   const { history } = viewAlerts(
     factsOf({
-      history: [record, { ...record, clearedAt: now - HOUR_MS, notified: {} }],
+      history: [
+        record,
+        ...Array.from({ length: 40 }, (_, at) => ({
+          ...record,
+          id: String(at),
+          alarm: {
+            ...alarm,
+            level: at === 7 ? alarm.level : ("warning" as const),
+          },
+          raisedAt: now - 5 * HOUR_MS - at * 180_000,
+          clearedAt: now - 5 * HOUR_MS - at * 180_000 + 60_000,
+          notified: {},
+        })),
+        {
+          ...record,
+          alarm: { ...alarm, level: "notice" as const },
+          raisedAt: now - 9 * HOUR_MS,
+          clearedAt: now - 9 * HOUR_MS,
+          notified: {},
+        },
+      ],
     }),
   );
   expect(history).toMatchObject([
-    { look: "bad", lasted: "open for 2 h", notified: "sent through mail" },
-    { look: "none", lasted: "lasted 1 h", notified: null },
+    {
+      look: "bad",
+      period: expect.stringMatching(/^since /),
+      facts: ["down", "open for 2 h"],
+      notified: "sent through mail",
+    },
+    {
+      look: "none",
+      period: expect.stringMatching(/ to /),
+      facts: ["down", "lasted 1 h 58 min", "raised 40 times"],
+      notified: null,
+    },
+    { look: "none", facts: ["notice"], notified: null },
   ]);
 });
 

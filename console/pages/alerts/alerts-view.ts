@@ -1,11 +1,16 @@
 import { inWords } from "../../../core/duration.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { ago, moment } from "../../../core/words.ts";
+import {
+  alarmIncidents,
+  type AlarmIncident,
+} from "../../../supervisor/alerts/alarm-incidents.ts";
 import type { AlarmRecord } from "../../../supervisor/alerts/alarm-store.ts";
 import type { ActiveAlarm } from "../../../supervisor/alerts/alerting.ts";
 import type { SinkConfig } from "../../../supervisor/alerts/config.ts";
 import type { SinkState } from "../../../supervisor/alerts/dispatcher.ts";
 import type { Silence } from "../../../supervisor/alerts/silence.ts";
+import { periodInWords } from "../../../supervisor/checks/incident-words.ts";
 import { subjectOf } from "../../../supervisor/status.ts";
 import { pageOf } from "../attention.ts";
 import { silenceField } from "../silence-field.ts";
@@ -13,8 +18,11 @@ import { callsOfAlarm } from "./alarm-calls.ts";
 import { CHANNEL_SETUPS, viewSetup } from "./channel-setup.ts";
 import type { Place } from "./config-place.ts";
 
+const PAST_SHOWN = 50;
+
 export interface AlertsFacts {
   readonly alarms: readonly ActiveAlarm[];
+  /** Newest first. */
   readonly history: readonly AlarmRecord[];
   readonly silences: readonly Silence[];
   readonly sinks: readonly SinkState[];
@@ -78,7 +86,9 @@ export function viewAlerts(facts: AlertsFacts) {
       ...viewSetup(setup, facts.place),
       isOpen: channels.length === 0 && setup.kind === "ntfy",
     })),
-    history: history.map((record) => viewPast(record, facts)),
+    history: alarmIncidents(history)
+      .slice(0, PAST_SHOWN)
+      .map((incident) => viewPast(incident, facts)),
   };
 }
 
@@ -136,24 +146,28 @@ function hrefOf(alarm: ActiveAlarm): string | null {
 }
 
 function viewPast(
-  { alarm, raisedAt, clearedAt, notified }: AlarmRecord,
+  { alarm, level, from, until, times, channels }: AlarmIncident,
   { now, timeZone }: AlertsFacts,
 ) {
-  const channels = Object.keys(notified);
-  const isOpen = clearedAt === null;
-  const isNotice = alarm.level === "notice";
+  const isOpen = until === null;
+  const isNotice = level === "notice";
   const look: Look =
-    !isOpen || isNotice ? "none" : alarm.level === "down" ? "bad" : "warn";
+    !isOpen || isNotice ? "none" : level === "down" ? "bad" : "warn";
+  const lasted = inWords((until ?? now) - from);
   return {
     subject: alarm.subject,
     text: alarm.text,
     look,
-    from: moment(raisedAt, timeZone),
-    lasted: isNotice
-      ? "notice"
-      : isOpen
-        ? `open for ${inWords(now - raisedAt)}`
-        : `lasted ${inWords(clearedAt - raisedAt)}`,
+    period: isNotice
+      ? moment(from, timeZone)
+      : periodInWords(from, until, timeZone),
+    facts: isNotice
+      ? ["notice"]
+      : [
+          level,
+          isOpen ? `open for ${lasted}` : `lasted ${lasted}`,
+          ...(times === 1 ? [] : [`raised ${times} times`]),
+        ],
     // Emptied once the end is reported.
     notified:
       channels.length === 0 ? null : `sent through ${channels.join(", ")}`,

@@ -1,5 +1,8 @@
-import { inWords } from "../../../core/duration.ts";
-import { moment } from "../../../core/words.ts";
+import {
+  lastedInWords,
+  levelInWords,
+  periodInWords,
+} from "../../../supervisor/checks/incident-words.ts";
 import type { Incident } from "../../../supervisor/checks/incidents.ts";
 import { lookOfIncident } from "../incident-look.ts";
 
@@ -19,12 +22,12 @@ export function viewIncidents(
 }
 
 function viewIncident(incident: Incident, timeZone: string) {
-  const { from, until, durationMs, reason, down } = incident;
+  const { from, until, reason } = incident;
   return {
     look: lookOfIncident(incident),
-    word: down ? "down" : "failed checks",
-    from: moment(from, timeZone),
-    lasted: `${inWords(durationMs)}${until === null ? ", ongoing" : ""}`,
+    word: levelInWords(incident),
+    period: periodInWords(from, until, timeZone),
+    lasted: lastedInWords(incident),
     reason: reason ?? "",
   };
 }

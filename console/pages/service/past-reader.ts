@@ -2,6 +2,7 @@ import {
   checkRecord,
   checkSteps,
 } from "../../../supervisor/checks/check-reports.ts";
+import { historyByIncident } from "../../../supervisor/checks/incident-history.ts";
 import { incidents } from "../../../supervisor/checks/incidents.ts";
 import type { History } from "../../../supervisor/history/history.ts";
 import type { Known, Past } from "./service-facts.ts";
@@ -71,7 +72,11 @@ export class PastReader {
       ).filter((incident) => names.has(incident.check)),
       steps: check === undefined ? [] : checkSteps(db, name, now, spans[span]),
       entries: [...names]
-        .flatMap((each) => this.#history.latest(SHOWN_ENTRIES, each))
+        .flatMap((each) =>
+          historyByIncident(this.#history, now, SHOWN_ENTRIES, each),
+        )
+        // They have a list of their own.
+        .filter((row) => row.kind !== "incident")
         .toSorted((a, b) => b.at - a.at)
         .slice(0, SHOWN_ENTRIES),
     };

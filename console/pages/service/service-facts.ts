@@ -27,7 +27,7 @@ export interface Past {
   readonly steps: readonly CheckStep[];
   /** Of the last 30 days, newest first. */
   readonly incidents: readonly Incident[];
-  /** Newest first. */
+  /** What belongs to no incident, newest first. */
   readonly entries: readonly HistoryEntry[];
 }
 

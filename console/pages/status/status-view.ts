@@ -3,6 +3,10 @@ import { inWords } from "../../../core/duration.ts";
 import type { Attention, Status } from "../../../supervisor/status.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { pageOf } from "../attention.ts";
+import {
+  lastedInWords,
+  periodInWords,
+} from "../../../supervisor/checks/incident-words.ts";
 import { lookOfIncident } from "../incident-look.ts";
 import { viewPods } from "../pods.ts";
 import { ago, grouped, moment } from "../../../core/words.ts";
@@ -49,11 +53,8 @@ export function viewStatus(facts: StatusFacts) {
     })),
     incidents: facts.incidents.slice(0, 10).map((incident) => ({
       check: incident.check,
-      from: moment(incident.from, timeZone),
-      lasted:
-        incident.until === null
-          ? `${inWords(incident.durationMs)}, ongoing`
-          : inWords(incident.durationMs),
+      period: periodInWords(incident.from, incident.until, timeZone),
+      lasted: lastedInWords(incident),
       look: lookOfIncident(incident),
       reason: incident.reason ?? "",
     })),

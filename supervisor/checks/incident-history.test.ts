@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { openHistory, type History } from "../history/history.ts";
+import { historyByIncident } from "./incident-history.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let now: number;
+
+const MINUTE = 60_000;
+const start = Date.UTC(2026, 10, 1);
+
+beforeEach(() => {
+  place = temporaryHome();
+  now = start;
+  history = openHistory(`${place.directory}/history.db`, () => now);
+});
+afterEach(() => {
+  history.close();
+  place.remove();
+});
+
+test("a service that flaps forty times is one row, between what people did", () => {
+  history.act("gateway", "start", "hearth up");
+  now += MINUTE;
+  history.checkChanged("gateway", "new", "up", "answered 200");
+  now += 30 * MINUTE;
+  const began = now;
+  for (let flap = 0; flap < 40; flap += 1) {
+    history.checkChanged("gateway", "up", "pending", "answered 500");
+    history.checkChanged("gateway", "pending", "down", "answered 500");
+    history.act("gateway", "alarm", "gateway is down");
+    if (flap === 7) {
+      history.act("gateway", "heal", "3 failures");
+    }
+    now += MINUTE;
+    history.checkChanged("gateway", "down", "up", "answered 200");
+    history.act("gateway", "alarm-over", "gateway is up");
+    now += 2 * MINUTE;
+  }
+  history.checkChanged("notes", "up", "pending", "timed out");
+  history.checkChanged("notes", "pending", "up", "answered 200");
+  history.checkChanged("gateway", "up", "paused", "moving");
+  now += MINUTE;
+  history.act("gateway", "asked", "silence");
+  const rows = historyByIncident(history, now, 30);
+  expect(rows.map(({ kind, name, to }) => `${kind} ${name} ${to}`)).toEqual([
+    "act gateway asked",
+    "check gateway paused",
+    "incident gateway down",
+    "check gateway up",
+    "act gateway start",
+  ]);
+  expect(rows.find(({ kind }) => kind === "incident")).toEqual({
+    at: began,
+    kind: "incident",
+    name: "gateway",
+    from: null,
+    to: "down",
+    until: began + 118 * MINUTE,
+    durationMs: 118 * MINUTE,
+    downMs: 40 * MINUTE,
+    times: 40,
+    reason: "answered 500",
+    down: true,
+    restarts: 1,
+  });
+});
+
+test("rows can be limited in number and to one name, and an incident may be ongoing", () => {
+  history.checkChanged("gateway", "pending", "down", "answered 500");
+  now += MINUTE;
+  history.checkChanged("notes", "pending", "down", "timed out");
+  now += MINUTE;
+  expect(historyByIncident(history, now, 1)).toMatchObject([{ name: "notes" }]);
+  expect(historyByIncident(history, now, 9, "gateway")).toMatchObject([
+    { name: "gateway", until: null, durationMs: 2 * MINUTE },
+  ]);
+});
