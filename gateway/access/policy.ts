@@ -233,6 +233,7 @@ const POLICY = {
   "POST /guardrails/apply_guardrail": CALL,
 
   "GET /me/usage": ANY_KEY,
+  "GET /me/calls": ANY_KEY,
   "GET /refusals": READ,
   "POST /model/new": TEAM,
   "POST /model/update": TEAM,

@@ -72,6 +72,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "GET /model_group/info",
       "POST /key/health",
       "GET /me/usage",
+      "GET /me/calls",
       "GET /user/available_roles",
       "POST /spend/calculate",
       "GET /key/info",

@@ -217,6 +217,7 @@ const WITHOUT_OWNER: Partial<Record<RouteName, Params>> = {
   "POST /key/health": {},
   "GET /user/available_roles": {},
   "GET /me/usage": {},
+  "GET /me/calls": {},
   "POST /spend/calculate": { model: "mock", messages: [] },
   // Also for admins it lists only what the key may call.
   "GET /model_group/info": {},

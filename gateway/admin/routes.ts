@@ -23,6 +23,7 @@ import { GLOBAL_ACTIVITY } from "./spend/global-activity.ts";
 import { GLOBAL_SPEND } from "./spend/global-spend.ts";
 import { CALLS } from "./spend/calls.ts";
 import { LOGS } from "./spend/logs.ts";
+import { OWN_CALLS } from "./spend/own-calls.ts";
 import { OWN_USAGE } from "./spend/own-usage.ts";
 import { REFUSALS } from "./spend/refusals.ts";
 import { TABLES } from "./spend/tables.ts";
@@ -62,6 +63,7 @@ export const ADMIN_ROUTES: readonly Route[] = [
   ...CALLS,
   ...LOGS,
   ...REFUSALS,
+  ...OWN_CALLS,
   ...OWN_USAGE,
   ...TABLES,
   ...GLOBAL_SPEND,

@@ -14,7 +14,8 @@ export const MY_USAGE_SCRIPT: string = `
     document.querySelector("link[rel=icon]").href = next.querySelector("link[rel=icon]").href;
     document.querySelector("main").replaceWith(document.adoptNode(next.querySelector("main")));
     bind();
-    document.querySelector("h1").focus();
+    const calls = fields.older || fields.newer ? document.getElementById("calls") : null;
+    (calls ?? document.querySelector("h1")).focus();
   };
   const bind = () => {
     const form = document.querySelector("form");
@@ -33,7 +34,9 @@ export const MY_USAGE_SCRIPT: string = `
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const days = form.elements.namedItem("days").value;
-      show({ key: key.value || sessionStorage.getItem(kept) || "", days }).catch(() => form.submit());
+      const { name, value } = event.submitter ?? {};
+      const place = name ? { [name]: value } : {};
+      show({ key: key.value || sessionStorage.getItem(kept) || "", days, ...place }).catch(() => form.submit());
     });
   };
   bind();

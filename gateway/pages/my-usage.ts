@@ -1,7 +1,9 @@
 import { html, NOTHING, type Html } from "../../core/html.ts";
 import { money } from "../../core/words.ts";
+import type { OwnCalls } from "../admin/spend/own-calls.ts";
 import type { OwnUsage } from "../admin/spend/own-usage-answer.ts";
 import type { Look } from "../../core/shapes.ts";
+import { callsTable } from "./calls-table.ts";
 import { framed, mark, type Page } from "./frame.ts";
 import { MY_USAGE_SCRIPT } from "./my-usage-script.ts";
 import { MY_USAGE_STYLE } from "./my-usage-style.ts";
@@ -20,6 +22,8 @@ import { moment } from "./words.ts";
 /** The contents of the page: nothing yet, the usage of a key, or an error. */
 export interface MyUsage {
   readonly usage: OwnUsage | null;
+  /** The last calls of the key, or a page of earlier ones. */
+  readonly calls: OwnCalls | null;
   /** The error message of the API. */
   readonly mistake: string | null;
   readonly days: number;
@@ -109,7 +113,7 @@ function verdictOf({ usage, mistake, timeZone }: MyUsage): Verdict {
 }
 
 function keyForm({ mistake, days }: MyUsage): Html {
-  return html`<form class="card ask" method="post" action="/me">
+  return html`<form class="card ask" id="usage" method="post" action="/me">
     <label
       >Your key
       <input
@@ -159,6 +163,7 @@ function contents(view: MyUsage, usage: OwnUsage): Html {
   const ready = usage.models.find(({ status }) => status === "ready");
   return html`${figures(usage)} ${budgets(usage, view.timeZone)}
     ${limits(usage, view.timeZone)} ${byDay(usage)} ${byModel(usage)}
+    ${view.calls === null ? NOTHING : callsTable(view.calls, view.timeZone)}
     ${refusals(usage, view.timeZone)}
     <h2>Models</h2>
     ${

@@ -5,6 +5,7 @@ import {
   startAdminFixture,
   type AdminFixture,
 } from "../../test/servers/admin.ts";
+import { hashKey } from "../access/keys.ts";
 
 let fixture: AdminFixture;
 const HOSTILE = `<script>alert("x")</script>'"&`;
@@ -152,8 +153,27 @@ test("the form shows the usage of a key without script, and never the key", asyn
   await fixture.chat(key, "hello");
   await fixture.chat(key, "hello", { model: `${HOSTILE}2` });
   await fixture.running.gateway.ledger.flush();
+  await fixture.spend(
+    ...Array.from({ length: 25 }, (_, at) => ({
+      api_key: hashKey(key),
+      model_group: `${HOSTILE}call${at}`,
+      spend: 0.01,
+      started_at: new Date(Date.now() - (at + 1) * 60_000).toISOString(),
+      status: "failure" as const,
+      metadata: { error_information: { error_message: `${HOSTILE} at ${at}` } },
+    })),
+  );
   const { status, text } = await load("/me", { key: ` ${key} `, days: "7" });
   expect(status).toBe(200);
+  expect(text).toContain("at 18</small>");
+  expect(text).not.toContain("at 19</small>");
+  expect(text).not.toContain("Newer calls");
+  const [, older = ""] = /name="older" value="([^"]+)"/.exec(text) ?? [];
+  const earlier = await load("/me", { key, days: "7", older });
+  expect(earlier.text).toContain("at 24</small>");
+  expect(earlier.text).not.toContain("at 18</small>");
+  expect(earlier.text).toContain('name="newer"');
+  expect((await load("/me", { key, older: "x" })).status).toBe(400);
   expect(text).toContain("left.</h1>");
   expect(text).toContain("Latest rejected calls");
   expect(text).toContain("By model");

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { authenticate } from "../access/authenticate.ts";
 import { adminOf } from "../admin/admin-route.ts";
+import { ownCallsOf } from "../admin/spend/own-calls.ts";
 import { ownUsageOf } from "../admin/spend/own-usage.ts";
 import { readVariable } from "../../core/environment.ts";
 import type { Gateway } from "../gateway.ts";
@@ -16,12 +17,23 @@ import { startPage, startView } from "./start.ts";
 const MAX_FORM_BYTES = 10_000;
 const DAY_MS = 86_400_000;
 
+const CALLS_ON_PAGE = 20;
+
+/** Empty in a form that was sent by another button. */
+const place = z
+  .string()
+  .max(300)
+  .optional()
+  .transform((text) => (text === "" ? undefined : text));
+
 const form = z.object({
   key: z.string().default(""),
   days: z.coerce
     .number()
     .refine((days) => PERIODS.some((period) => period === days))
     .catch(30),
+  older: place,
+  newer: place,
 });
 
 /** HTML pages; each is one file that loads nothing else. */
@@ -58,7 +70,7 @@ async function showUsage(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { key, days } = form.parse(request.body ?? {});
+  const { key, days, older, newer } = form.parse(request.body ?? {});
   const view = { ...emptyView(gateway, request), days };
   try {
     if (!gateway.database.ready()) {
@@ -71,8 +83,11 @@ async function showUsage(
       admin.now - (days - 1) * DAY_MS,
       admin.windowing.timeZone,
     );
-    const usage = await ownUsageOf(admin, { start_date: start });
-    return send(request, reply, myUsagePage({ ...view, usage }));
+    const [usage, calls] = await Promise.all([
+      ownUsageOf(admin, { start_date: start }),
+      ownCallsOf(admin, { older, newer, page_size: CALLS_ON_PAGE }),
+    ]);
+    return send(request, reply, myUsagePage({ ...view, usage, calls }));
   } catch (error) {
     if (!(error instanceof CallError)) {
       throw error;
@@ -92,6 +107,7 @@ function emptyView(
 ): Omit<MyUsage, "days"> {
   return {
     usage: null,
+    calls: null,
     mistake: null,
     timeZone: gateway.config.general.timezone,
     address: ownAddress(request),

@@ -210,7 +210,7 @@ export function refusals({ refusals: all }: OwnUsage, timeZone: string): Html {
     }`;
 }
 
-function table(
+export function table(
   label: string,
   heads: readonly string[],
   numbers: readonly number[],

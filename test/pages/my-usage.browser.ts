@@ -62,6 +62,12 @@ beforeAll(async () => {
         spend: Math.abs(Math.sin(day + 1)) / 10,
         model_group: which === 0 ? "mock" : `${HOSTILE}${day % 3}`,
         ended_at: new Date(Date.now() - day * DAY_MS).toISOString(),
+        ...(which === 1 && day % 4 === 1
+          ? {
+              status: "failure" as const,
+              metadata: { error_information: { error_message: HOSTILE } },
+            }
+          : {}),
       })),
     ),
   );
@@ -152,6 +158,26 @@ test("by the keyboard alone", async () => {
   await page.keyboard.type(keys.usual);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "anna-laptop has" }).waitFor();
+  await page.context().close();
+});
+
+test("earlier calls are a page away, also by keyboard, with the key that the tab keeps", async () => {
+  const { page, complaints } = await open(DESK);
+  await show(page, keys.usual);
+  const rows = page
+    .getByRole("region", { name: "Calls", exact: true })
+    .locator("tbody tr");
+  const newest = await rows.allInnerTexts();
+  expect(newest).toHaveLength(20);
+  await page.getByRole("button", { name: "Older calls" }).press("Enter");
+  await page.getByRole("button", { name: "Newer calls" }).waitFor();
+  expect(await rows.count()).toBe(5);
+  expect(await page.locator(":focus").innerText()).toMatch(/^calls$/i);
+  await page.getByRole("button", { name: "Newer calls" }).press("Enter");
+  await page.getByRole("button", { name: "Older calls" }).waitFor();
+  expect(await rows.allInnerTexts()).toEqual(newest);
+  expect(page.url()).toBe(`${fixture.url}/me`);
+  expect(complaints).toEqual([]);
   await page.context().close();
 });
 

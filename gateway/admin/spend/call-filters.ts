@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MASTER_USER } from "../../access/callers.ts";
 import type { Admin } from "../admin-route.ts";
 import { name, queryNumber } from "../kinds/values.ts";
 import { contains } from "../paging.ts";
@@ -162,9 +163,29 @@ async function reachOf(admin: Admin): Promise<{
   };
 }
 
-/** All rows of a key, under any of its hashes. */
 async function ofKey(admin: Admin, key: string): Promise<Driver> {
-  const hashes = await hashesOf(admin.pool, await tokenNamed(admin, key));
+  return callsOfToken(admin, await tokenNamed(admin, key));
+}
+
+/** Only the calls of the caller's own key, or those with the master key. */
+export async function ownRestrictions(admin: Admin): Promise<Restrictions> {
+  const { caller } = admin;
+  const driver =
+    caller.kind === "key"
+      ? await callsOfToken(admin, caller.token)
+      : driverOf((to) => {
+          to.and("l.user_id = ?", MASTER_USER);
+          to.and("l.api_key IS NULL");
+        });
+  return { drivers: [driver], filters: [], range: () => undefined };
+}
+
+/** All rows of a key, under any of its hashes. */
+async function callsOfToken(
+  { pool }: Pick<Admin, "pool">,
+  token: string,
+): Promise<Driver> {
+  const hashes = await hashesOf(pool, token);
   return {
     branches: hashes.map((hash) => equal("l.api_key = ?", hash)),
     condition: equal("l.api_key = ANY(?)", hashes),

@@ -145,3 +145,51 @@ test("a period is given in days", async () => {
     by_day: [{ date: "2026-01-05", spend: 3 }],
   });
 });
+
+test("a key lists its own calls only, page by page, under all of its secrets", async () => {
+  const own = await fixture.createKey({ user_id: "cleo", key_alias: "one" });
+  const other = await fixture.createKey({ user_id: "cleo", key_alias: "two" });
+  const call = (index: number, by: string) => ({
+    request_id: `${by === own ? "own" : "other"}-${index}`,
+    api_key: hashKey(by),
+    user_id: "cleo",
+    started_at: new Date(Date.now() - (9 - index) * 60_000).toISOString(),
+    status: index === 1 ? ("failure" as const) : ("success" as const),
+    metadata:
+      index === 1
+        ? { error_information: { error_message: "Overloaded." } }
+        : null,
+  });
+  await fixture.spend(
+    ...[0, 1, 2].map((index) => call(index, own)),
+    ...[0, 1, 2].map((index) => call(index, other)),
+  );
+  const { key: renewed } = await fixture.post("/key/regenerate", {
+    key: own,
+    grace_period: "1h",
+  });
+  for (const secret of [own, String(renewed)]) {
+    const first = await fixture.get("/me/calls?page_size=2", secret);
+    const idsOf = ({ data }: typeof first) =>
+      (data as unknown as (typeof first)[]).map(({ request_id: id }) => id);
+    expect(idsOf(first)).toEqual(["own-2", "own-1"]);
+    expect(first["data"]).toMatchObject([
+      {},
+      { metadata: { error_information: { error_message: "Overloaded." } } },
+    ]);
+    expect(first["newer"]).toBeNull();
+    const older = encodeURIComponent(String(first["older"]));
+    const second = await fixture.get(`/me/calls?older=${older}`, secret);
+    expect(idsOf(second)).toEqual(["own-0"]);
+    expect(second["older"]).toBeNull();
+    const newer = encodeURIComponent(String(second["newer"]));
+    expect(
+      idsOf(await fixture.get(`/me/calls?newer=${newer}`, secret)),
+    ).toEqual(["own-2", "own-1"]);
+  }
+  const mastered = await fixture.get("/me/calls");
+  expect(JSON.stringify(mastered)).not.toMatch(/own-|other-/);
+  expect(
+    await fixture.rejected("GET", "/me/calls?older=x", undefined, own),
+  ).toMatchObject({ status: 400, error: { param: "older" } });
+});

@@ -235,6 +235,7 @@ test("calls answer as documented, and spend with them", async () => {
   );
   await get("/me/usage", key);
   await get("/me/usage");
+  await get("/me/calls", key);
   await get("/refusals");
   await get("/spend/logs");
   await get("/spend/logs?summarize=true");
