@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Callers } from "./access/callers.ts";
+import type { TokenCallers } from "./access/token-callers.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { Limits } from "./limits/limits.ts";
@@ -53,6 +54,7 @@ export interface Gateway {
   readonly callPool: Pool;
   readonly database: DatabaseState;
   readonly callers: Callers;
+  readonly jwt: TokenCallers;
   readonly catalog: Catalog;
   readonly limits: Limits;
   readonly metrics: CallMetrics;

@@ -24,6 +24,7 @@ import { followDatabase } from "./follow-database.ts";
 import type { Gateway, Reloaded } from "./gateway.ts";
 import { Bodies } from "./http/bodies.ts";
 import { SocketAcceptor } from "./http/upgrade.ts";
+import { JwtCallers } from "./jwt/jwt-callers.ts";
 import type { Journal } from "./journal/journal.ts";
 import { createLedger, type Ledger } from "./ledger/ledger.ts";
 import { countersOfKey, proxyLimitsOf } from "./ledger/payers.ts";
@@ -81,6 +82,7 @@ export class GatewayParts implements Gateway {
   readonly limits: Limits;
   readonly metrics: CallMetrics;
   readonly callers: Callers;
+  readonly jwt: JwtCallers;
   readonly pending = createPendingSums();
   readonly ledger: Ledger;
   readonly retention: Retention;
@@ -134,6 +136,7 @@ export class GatewayParts implements Gateway {
       config.litellmMetrics,
     );
     this.callers = this.#createCallers();
+    this.jwt = this.#createJwt();
     this.ledger = this.#createLedger();
     this.retention = createRetention({
       pool,
@@ -223,6 +226,15 @@ export class GatewayParts implements Gateway {
         const window = windowAt(budgetDuration, Date.now(), timezone).name;
         await this.ledger.totals.prepare([{ entity, window }]);
       },
+    });
+  }
+
+  #createJwt(): JwtCallers {
+    return new JwtCallers({
+      config: () => this.config,
+      pool: this.callPool,
+      callers: this.callers,
+      database: () => this.database,
     });
   }
 

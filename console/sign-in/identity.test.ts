@@ -3,7 +3,8 @@ import {
   signInSchema,
   type ProviderConfig,
 } from "../../supervisor/sign-in/config.ts";
-import { identify, type Claims } from "./identity.ts";
+import type { Claims } from "../../core/tokens/claims.ts";
+import { identify } from "./identity.ts";
 
 function settings(more: object): ProviderConfig {
   const [config] = signInSchema.parse([

@@ -1,8 +1,10 @@
+import {
+  textsOf,
+  verifiedMail,
+  type Claims,
+} from "../../core/tokens/claims.ts";
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
 import { highestRole, type Role } from "../../supervisor/sign-in/roles.ts";
-
-/** Claims about a user: of the ID token, then of the userinfo response, which take precedence. */
-export type Claims = Readonly<Record<string, unknown>>;
 
 /** What the claims of a user mean here. */
 export type Identity =
@@ -20,7 +22,10 @@ export type Identity =
 
 const MAX_NAME_LENGTH = 100;
 
-/** Decides whether a user may sign in and with which role; the settings of the provider are the only source. */
+/**
+ * Decides whether a user may sign in and with which role; the settings of the provider are the only source.
+ * `claims` are those of the ID token, then of the userinfo response, which take precedence.
+ */
 export function identify(config: ProviderConfig, claims: Claims): Identity {
   const name = `${accountOf(claims)} (${config.name})`;
   if (!isAllowed(config, claims)) {
@@ -58,38 +63,13 @@ function isAllowed({ allow, roles }: ProviderConfig, claims: Claims): boolean {
   );
 }
 
-/** In lower case. An address that the provider has not verified may be anybody's. */
-function verifiedMail({
-  email,
-  email_verified: verified,
-}: Claims): string | undefined {
-  return typeof email === "string" &&
-    email.includes("@") &&
-    (verified === true || verified === "true")
-    ? email.toLowerCase()
-    : undefined;
-}
-
-/** The texts of a claim, which is a text or a list of them; `realm_access.roles` names a claim within another one. */
+/** The texts of a claim; of the e-mail address only if it is verified. */
 function valuesOf(claims: Claims, name: string): readonly string[] {
   if (name === "email") {
     const mail = verifiedMail(claims);
     return mail === undefined ? [] : [mail];
   }
-  const value = Object.hasOwn(claims, name)
-    ? claims[name]
-    : name.split(".").reduce<unknown>(memberOf, claims);
-  return (Array.isArray(value) ? value : [value]).filter(
-    (each): each is string => typeof each === "string",
-  );
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === "object" &&
-    value !== null &&
-    Object.hasOwn(value, name)
-    ? Reflect.get(value, name)
-    : undefined;
+  return textsOf(claims, name);
 }
 
 /** The verified e-mail address, or what else names the account; in one line. */

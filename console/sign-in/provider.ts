@@ -1,9 +1,7 @@
 import type * as OpenIdClient from "openid-client";
-import {
-  isLoopback,
-  type ProviderConfig,
-} from "../../supervisor/sign-in/config.ts";
-import type { Claims } from "./identity.ts";
+import { isLoopback } from "../../core/loopback.ts";
+import type { Claims } from "../../core/tokens/claims.ts";
+import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
 import { LogoutTokens, type LoggedOut } from "./logout-tokens.ts";
 import type { PendingSignIn } from "./pending-sign-ins.ts";
 import {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
+import { looksLikeToken } from "../../core/tokens/verify-token.ts";
 import type { Secret } from "../config/secret.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
@@ -7,7 +8,7 @@ import { CallError, databaseUnavailable } from "../http/errors.ts";
 import { MASTER_USER, type Caller, type KeyCaller } from "./callers.ts";
 import { hashKey, keyName, readKey, sameHash } from "./keys.ts";
 
-/** Who sent a request: the master key's holder or a virtual key that is neither blocked nor expired. */
+/** Who sent a request: the master key's holder, or a virtual key or a trusted issuer's token that is neither blocked nor expired. */
 export async function authenticate(
   gateway: Gateway,
   headers: IncomingHttpHeaders,
@@ -24,6 +25,11 @@ export async function authenticate(
     return masterCaller(gateway);
   }
   if (!credential.startsWith("sk-")) {
+    if (gateway.config.jwt.length > 0 && looksLikeToken(credential)) {
+      const caller = await gateway.jwt.find(credential, token);
+      refuseUnusable(caller, null);
+      return caller;
+    }
     throw new CallError(
       "malformed_key",
       "The API key is malformed: virtual keys start with `sk-`.",
@@ -117,12 +123,13 @@ async function findKey(
   }
 }
 
-function refuseUnusable(caller: KeyCaller, secret: string): void {
+/** `secret` is what was sent; null: a token. */
+function refuseUnusable(caller: KeyCaller, secret: string | null): void {
   if (caller.expires !== null && caller.expires <= Date.now()) {
     throw new CallError(
       "expired_key",
       // A replaced secret opens its successor's row, and must not reveal the successor's name.
-      `The API key ${keyName(secret)} expired at ${new Date(caller.expires).toISOString()}. Ask for a new one.`,
+      `The API key ${secret === null ? caller.keyName : keyName(secret)} expired at ${new Date(caller.expires).toISOString()}. Ask for a new one.`,
     );
   }
   if (caller.blocked) {

@@ -36,7 +36,7 @@ export interface KeyCaller {
   readonly limits: PayerLimits;
   readonly modelLimits: ReadonlyMap<string, PayerLimits>;
   readonly userId: string | null;
-  /** Whether calls spend the user's own budget: those of a team's key only if the user accepted the membership. */
+  /** Whether calls spend the user's own budget: those of a team's key only if the user accepted the membership, those with the user's own token always. */
   readonly userPays: boolean;
   readonly user: {
     readonly models: readonly string[];
@@ -203,7 +203,7 @@ const KEY_QUERY = `
     t.guardrails AS team_guardrails, t.metadata -> 'guardrails' AS team_metadata_guardrails, t.blocked AS team_blocked, t.team_member_budget,
     CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
     CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits, m.allowed_models AS member_models,
-    k.team_id IS NULL OR coalesce(m.accepted, false) AS user_pays,
+    k.team_id IS NULL OR k.jwt_issuer IS NOT NULL OR coalesce(m.accepted, false) AS user_pays,
     o.organization_id AS org_id, o.models AS org_models,
     CASE WHEN o.organization_id IS NOT NULL THEN ${limitsOf("o", "ob")} END AS org_limits
   FROM keys k

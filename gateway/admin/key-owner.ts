@@ -66,10 +66,30 @@ export async function denyChanges(
   }
   const after = { ...before, ...fields };
   const changed = (field: string) => after[field] !== before[field];
+  denyTokenKey(admin, before, OWNER_FIELDS.some(changed));
   await denyAdminsFields(admin, before, changed);
   if (OWNER_FIELDS.some(changed)) {
     await denyOwner(admin, after);
   }
+}
+
+/**
+ * Throws 403 for changes of a key that counts a trusted issuer's tokens, unless by an admin: its holder would change what
+ * the issuer decides. Its owners are those that the tokens name, so nobody changes them.
+ */
+export function denyTokenKey(
+  { reachesAll }: Pick<Admin, "reachesAll">,
+  row: Row,
+  changesOwner = false,
+): void {
+  if (row["jwt_issuer"] == null || (reachesAll && !changesOwner)) {
+    return;
+  }
+  throw new CallError(
+    "permission_denied",
+    `The key ${String(row["key_alias"])} counts calls with tokens of ${String(row["jwt_issuer"])}: ${changesOwner ? "its tokens name its user, team and organization" : "only a proxy_admin may change or delete it"}.`,
+    { param: "key" },
+  );
 }
 
 /** Limits of a key that bind those who use it. */

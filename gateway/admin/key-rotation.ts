@@ -3,6 +3,7 @@ import { carrySpendOver } from "../database/adjustments.ts";
 import { ensurePartitions } from "../database/partitions.ts";
 import { query, transaction, type Client } from "../database/pool.ts";
 import { insertRow, type Row } from "../database/rows.ts";
+import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { expiresAt } from "../ledger/windows.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
@@ -41,6 +42,7 @@ async function rotate(
   { fields, newKey, grace }: Rotation,
 ): Promise<Row> {
   const old = await reachableKey(admin, admin.pool, key);
+  rejectWithoutSecret(old);
   const renewsItself =
     old["token"] === admin.actor.token && Object.keys(fields).length === 0;
   if (!renewsItself) {
@@ -62,6 +64,16 @@ async function rotate(
       : change(admin, client, KEY, { token: renamed["token"] }, changes);
   });
   return answerWithSecret(admin, { row, key: secret.key });
+}
+
+function rejectWithoutSecret({ jwt_issuer: issuer, key_alias: alias }: Row) {
+  if (issuer != null) {
+    throw new CallError(
+      "invalid_request",
+      `The key ${String(alias)} has no secret: it counts calls with tokens of ${String(issuer)}. Block it to reject them.`,
+      { param: "key" },
+    );
+  }
 }
 
 /** The row under its new hash; history keeps it under the old one. */

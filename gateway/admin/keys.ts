@@ -8,6 +8,7 @@ import {
   createHolder,
   denyChanges,
   denySettingSpend,
+  denyTokenKey,
   reachableKey,
   requireKeyReach,
 } from "./key-owner.ts";
@@ -84,6 +85,7 @@ const deleteKeys = adminRoute(
       }
       for (const row of found) {
         await requireKeyReach(admin, client, row);
+        denyTokenKey(admin, row);
       }
       await rejectReplaced(admin, client, "keys", keys ?? []);
       for (const { token } of found) {

@@ -111,9 +111,14 @@ export async function answerRow(
   return one ?? row;
 }
 
+/** Who changes rows, and by which time. */
+export interface Writer extends Pick<Admin, "windowing" | "now"> {
+  readonly actor: Pick<Admin["actor"], "name">;
+}
+
 /** Creates a row, in the caller's transaction; null if `ifNew` and it exists. */
 export async function create(
-  admin: Admin,
+  admin: Writer,
   client: Client,
   of: Kind,
   fields: Row,
@@ -137,7 +142,7 @@ export async function create(
 
 /** Changes a row, in the caller's transaction; throws 404. null resets a field to its default. */
 export async function change(
-  admin: Admin,
+  admin: Writer,
   client: Client,
   of: Kind,
   id: Row,
@@ -211,7 +216,7 @@ function withoutNulls(fields: Row): Row {
 const WINDOW_FIELDS = ["budget_duration", "budget_id", "model_max_budget"];
 
 async function seedIfWindowsMayChange(
-  admin: Admin,
+  admin: Writer,
   client: Client,
   of: Kind,
   row: Row,

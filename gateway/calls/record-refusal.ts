@@ -17,6 +17,8 @@ const NOT_REFUSED: ReadonlySet<ErrorKind> = new Set([
   "no_key",
   "malformed_key",
   "unknown_key",
+  "invalid_token",
+  "issuer_unavailable",
   "upstream_error",
   "not_found",
   "database_unavailable",
@@ -27,7 +29,7 @@ const NOT_REFUSED: ReadonlySet<ErrorKind> = new Set([
 export function recordRejection(
   gateway: Pick<
     Gateway,
-    "callers" | "catalog" | "config" | "metrics" | "refusals"
+    "callers" | "catalog" | "config" | "jwt" | "metrics" | "refusals"
   >,
   request: FastifyRequest,
   error: unknown,
@@ -66,6 +68,7 @@ const NOT_COUNTED: ReadonlySet<ErrorKind> = new Set([
   "no_key",
   "malformed_key",
   "unknown_key",
+  "invalid_token",
   "upstream_error",
   "not_found",
 ]);
@@ -97,9 +100,9 @@ function countForLitellm(
   });
 }
 
-/** The hash of the caller's key, empty for the master key; null for an unknown one: guessed keys are not recorded. */
+/** The hash of the caller's key, or of that of its token; empty for the master key; null for an unknown one: guessed keys are not recorded. */
 function keyOf(
-  gateway: Pick<Gateway, "callers" | "config">,
+  gateway: Pick<Gateway, "callers" | "config" | "jwt">,
   request: FastifyRequest,
 ): string | null {
   const credential = readKey(request.headers);
@@ -110,5 +113,6 @@ function keyOf(
   if (isMasterKey(gateway, token)) {
     return "";
   }
-  return gateway.callers.keys.recall(token)?.token ?? null;
+  const key = gateway.jwt.keyOf(token) ?? token;
+  return gateway.callers.keys.recall(key)?.token ?? null;
 }

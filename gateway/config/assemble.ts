@@ -2,6 +2,7 @@ import { readDatabase } from "./database.ts";
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache } from "./cache.ts";
+import { readJwt } from "./jwt.ts";
 import { readCallWebhook } from "./call-webhook.ts";
 import { readCallbacks } from "./callbacks.ts";
 import { readProviderBudgets } from "./provider-budgets.ts";
@@ -39,6 +40,7 @@ export function assemble(
     files: parts.files,
     models: parts.models,
     guardrails: parts.guardrails,
+    jwt: readJwt(reading, read, general),
     router: readRouter(reading, parts),
     cache: readCache(reading, parts, redis),
     redis,

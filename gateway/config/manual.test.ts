@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { jwtIssuer } from "./jwt-schema.ts";
 import {
   CALL_DEFAULT_NAMES,
   cacheParams,
@@ -33,6 +34,7 @@ test("config/gateway.yaml documents every setting", () => {
       callWebhookSettings,
       generalSettings,
       retention,
+      jwtIssuer,
     ].flatMap((section) => Object.keys(section.shape)),
   ].filter((name) => !CALL_DEFAULT_NAMES.includes(name));
   expect(

@@ -30,6 +30,7 @@ export const SECTIONS = [
   "proxy_settings",
   "general_settings",
   "guardrails",
+  "jwt",
   "environment_variables",
 ] as const;
 
@@ -274,6 +275,8 @@ export const generalSettings = z.object({
   max_websockets_per_key: whole(1, 100_000),
   trusted_proxies: texts(),
   metrics_key: text(),
+  enable_jwt_auth: flag(),
+  litellm_jwtauth: z.unknown().optional(),
   metrics_label_values: whole(1, 100_000),
 });
 

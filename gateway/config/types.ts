@@ -1,4 +1,5 @@
 import type { RedisPlace, SentinelLogin } from "../../core/redis/place.ts";
+import type { Algorithm } from "../../core/tokens/verify-token.ts";
 import type { TierPrice } from "../pricing/price-card.ts";
 import type { CallbacksConfig } from "./callbacks.ts";
 import type { LitellmMetricsConfig } from "./litellm-metrics.ts";
@@ -10,6 +11,8 @@ export interface GatewayConfig {
   readonly files: readonly string[];
   readonly models: readonly Deployment[];
   readonly guardrails: readonly GuardrailConfig[];
+  /** Issuers whose tokens are accepted instead of keys; empty: none are. */
+  readonly jwt: readonly JwtIssuerConfig[];
   readonly router: RouterConfig;
   readonly cache: CacheConfig;
   /** One Redis for cache and limits; null: both use memory. */
@@ -384,4 +387,47 @@ export interface CallWebhookConfig {
   readonly calls: "all" | "success" | "failure";
   /** Whether it receives prompts and answers. */
   readonly content: boolean;
+}
+
+/** An issuer of tokens, and what its tokens say about a call. */
+export interface JwtIssuerConfig {
+  /** In names of payers and in errors. */
+  readonly name: string;
+  readonly issuer: string;
+  /** Where its keys are; null: its discovery document says so. */
+  readonly jwksUri: string | null;
+  readonly audiences: readonly string[];
+  readonly algorithms: readonly Algorithm[];
+  readonly leewayMs: number;
+  /** Its keys are requested again after this time … */
+  readonly refreshKeysMs: number;
+  /** … and used for this time while it is unavailable. */
+  readonly keepKeysMs: number;
+  readonly claims: JwtClaimNames;
+  /** Of tokens that name no team; null: none. */
+  readonly defaultTeam: string | null;
+  /** What ids of users, teams and organizations that its tokens name start with here. */
+  readonly idPrefix: string;
+  /** What they must not start with: ids of other issuers. */
+  readonly otherPrefixes: readonly string[];
+  readonly createUsers: boolean;
+  readonly createTeams: boolean;
+  /** In lower case; null: any address, or none. */
+  readonly emailDomain: string | null;
+  /** As `allowed_routes` of keys. */
+  readonly allowedRoutes: readonly string[];
+}
+
+/** Claims by what they mean, limits under the names of a key's columns; null: tokens do not say it. */
+export interface JwtClaimNames {
+  readonly user: string | null;
+  readonly email: string | null;
+  readonly team: string | null;
+  readonly organization: string | null;
+  readonly models: string | null;
+  readonly max_budget: string | null;
+  readonly budget_duration: string | null;
+  readonly tpm_limit: string | null;
+  readonly rpm_limit: string | null;
+  readonly max_parallel_requests: string | null;
 }

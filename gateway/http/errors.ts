@@ -3,6 +3,8 @@ const KINDS = {
   no_key: { status: 401, type: "auth_error" },
   malformed_key: { status: 401, type: "auth_error" },
   unknown_key: { status: 401, type: "token_not_found_in_db" },
+  invalid_token: { status: 401, type: "auth_error" },
+  issuer_unavailable: { status: 503, type: "issuer_unavailable" },
   expired_key: { status: 401, type: "expired_key" },
   blocked: { status: 401, type: "auth_error" },
   key_model_access_denied: { status: 403, type: "key_model_access_denied" },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isLoopback } from "../../core/loopback.ts";
 import { duration, name } from "../config/fields.ts";
 import { ROLES } from "./roles.ts";
 
@@ -77,8 +78,3 @@ const provider = z
 /** `sign_in:`, providers of OpenID Connect for the console; durations in milliseconds. */
 export const signInSchema = z.array(provider).default([]);
 export type ProviderConfig = Readonly<z.output<typeof provider>>;
-
-/** Whether an address is on this machine, where http cannot be intercepted by others on the network. */
-export function isLoopback(url: string): boolean {
-  return ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);
-}

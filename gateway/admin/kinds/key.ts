@@ -60,6 +60,10 @@ const KEY_FIELDS = {
   /** From now; sets `expires`. */
   duration: { input: lifetime },
   expires: readOnly("moment", SORTABLE),
+  /** Of a key without a secret, which counts the calls of a trusted issuer's tokens. */
+  jwt_issuer: readOnly("text"),
+  jwt_subject: readOnly("text"),
+  jwt_issued_at: readOnly("moment"),
   ...STAMPS,
   updated_at: { ...STAMPS.updated_at, sortable: true },
 } as const;
