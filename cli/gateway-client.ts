@@ -4,12 +4,15 @@ import { readVariable, type Environment } from "../core/environment.ts";
 import { Failure } from "../core/failure.ts";
 import {
   openAdminApi,
+  Refusal,
   type AdminApi,
 } from "../supervisor/gateway/admin-api.ts";
 import {
   aliveIn,
   readRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
+import { currentLogin } from "./stack-client.ts";
+import { UserLogins, type Login } from "./user-login.ts";
 
 export const gatewayArg = {
   url: {
@@ -21,17 +24,63 @@ export const gatewayArg = {
 
 const TIMEOUT_MS = 30_000;
 
-/** The admin API of the gateway that {@link locateGateway} finds. */
+/**
+ * The admin API of the gateway: through the console where the user logged in (`hearth login`), with the user's role, unless
+ * the address of a gateway or the master key is given; else of the gateway that {@link locateGateway} finds.
+ */
 export function findGateway(
   url: string | undefined,
   env: Environment = process.env,
 ): AdminApi {
+  const isGiven =
+    (url ??
+      readVariable("GATEWAY_URL", env) ??
+      readVariable("PROXY_MASTER_KEY", env)) !== undefined;
+  const login = isGiven ? undefined : currentLogin(undefined, env);
+  if (login !== undefined) {
+    return throughConsole(login, new UserLogins(locateHome(env)));
+  }
   const { address, masterKey } = locateGateway(url, env);
   return openAdminApi({
     address,
     credential: () => masterKey,
     timeoutMs: TIMEOUT_MS,
   });
+}
+
+function throughConsole(first: Login, logins: UserLogins): AdminApi {
+  let login = first;
+  const api = openAdminApi({
+    address: `${login.address}/api/gateway`,
+    credential: () => login.session.token,
+    timeoutMs: TIMEOUT_MS,
+  });
+  return {
+    address: login.gateway,
+    as: (key) =>
+      openAdminApi({
+        address: login.gateway,
+        credential: () => key,
+        timeoutMs: TIMEOUT_MS,
+      }),
+    // The console passes whole answers on; no command streams one yet.
+    stream: async () => {
+      throw new Failure(
+        "an answer in parts is not available through the console: set GATEWAY_URL to the gateway's address and PROXY_MASTER_KEY to a key.",
+      );
+    },
+    ask: async (...request) => {
+      try {
+        return await api.ask(...request);
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.status !== 401) {
+          throw error;
+        }
+      }
+      login = await logins.renew(login);
+      return api.ask(...request);
+    },
+  };
 }
 
 /**

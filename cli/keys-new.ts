@@ -92,7 +92,9 @@ export async function describeSecret(
   key: string,
 ): Promise<readonly string[]> {
   const address = publicAddress(process.env, gateway.address);
-  const model = modelToTry(await listModels(gateway.as(key)));
+  // The key is shown only here, whatever happens.
+  const models = await listModels(gateway.as(key)).catch(() => []);
+  const model = modelToTry(models);
   return [
     key,
     "",

@@ -1,9 +1,10 @@
+import type { GatewayView } from "../console/http/gateway-routes.ts";
 import {
   askHttp,
   type HttpAnswer,
   type HttpAsk,
 } from "../supervisor/checks/http-get.ts";
-import { authorizationFor } from "../supervisor/credentials.ts";
+import { authorizationFor, givenPassword } from "../supervisor/credentials.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { readVariable, type Environment } from "../core/environment.ts";
 import { Failure, requestReason } from "../core/failure.ts";
@@ -11,6 +12,13 @@ import {
   aliveIn,
   readRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
+import {
+  bearer,
+  LoginCredential,
+  operatorCredential,
+  type Credential,
+} from "./stack-credential.ts";
+import { UserLogins, type Login } from "./user-login.ts";
 import { UsageError } from "./verb.ts";
 
 export interface StackClient {
@@ -39,8 +47,9 @@ const DEFAULT_TIMEOUT_MS = 15_000;
 const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Finds the supervisor: `--url`, HEARTH_URL, else run.json. `stop` aborts requests in progress. Throws a Failure when no
- * supervisor is running here.
+ * Finds the supervisor: `--url`, HEARTH_URL, else run.json, else that of the latest `hearth login`. Requests are made by the user
+ * who logged in there, unless the operator password is set as a variable. `stop` aborts requests in progress. Throws a Failure
+ * when no supervisor is running here.
  */
 export function findStack(
   url: string | undefined,
@@ -48,6 +57,22 @@ export function findStack(
   stop?: AbortSignal,
 ): StackClient {
   const home = locateHome(env);
+  const address = stackAddress(home, url, env);
+  const login = loginAt(home, address, env);
+  return new HttpStackClient(
+    address,
+    login === undefined
+      ? operatorCredential(authorizationFor(home, address, env))
+      : new LoginCredential(new UserLogins(home), login),
+    stop,
+  );
+}
+
+function stackAddress(
+  home: Home,
+  url: string | undefined,
+  env: Environment,
+): string {
   const given = url ?? readVariable("HEARTH_URL", env);
   const address = (given ?? addressHere(home)).replace(/\/+$/, "");
   if (!URL.canParse(address)) {
@@ -55,25 +80,67 @@ export function findStack(
       `"${address}" is not an address; write one such as http://127.0.0.1:4080.`,
     );
   }
-  return new HttpStackClient(
-    address,
-    authorizationFor(home, address, env),
-    stop,
-  );
+  return address;
+}
+
+/** The user's login at a console; undefined for the operator. */
+function loginAt(
+  home: Home,
+  address: string,
+  env: Environment,
+): Login | undefined {
+  return givenPassword(env) === undefined
+    ? new UserLogins(home).find(address)
+    : undefined;
+}
+
+/** The login whose rights commands have, at the console that `findStack` finds; undefined for the operator. */
+export function currentLogin(
+  url: string | undefined,
+  env: Environment = process.env,
+): Login | undefined {
+  const home = locateHome(env);
+  const given = url ?? readVariable("HEARTH_URL", env);
+  return given === undefined && supervisorHere(home) === undefined
+    ? loginAt(home, new UserLogins(home).find()?.address ?? "", env)
+    : loginAt(home, stackAddress(home, url, env), env);
+}
+
+/** The gateway of a console, for a session of it. */
+export async function gatewayOf(
+  address: string,
+  token: string,
+): Promise<GatewayView> {
+  const credential = operatorCredential(bearer(token));
+  const stack = new HttpStackClient(address, credential, undefined);
+  return (await stack.ask("GET", "/api/gateway")) as GatewayView;
+}
+
+/** Ends the session of a login at its console. */
+export async function endSession({ address, session }: Login): Promise<void> {
+  const { status } = await askHttp(`${address}/api/sign-in`, {
+    method: "DELETE",
+    headers: bearer(session.token),
+    signal: AbortSignal.timeout(DEFAULT_TIMEOUT_MS),
+  });
+  // 401: it has ended already.
+  if (status >= 300 && status !== 401) {
+    throw unexpected(address, status);
+  }
 }
 
 class HttpStackClient implements StackClient {
   readonly address: string;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #credential: Credential;
   readonly #stop: AbortSignal | undefined;
 
   constructor(
     address: string,
-    headers: Readonly<Record<string, string>>,
+    credential: Credential,
     stop: AbortSignal | undefined,
   ) {
     this.address = address;
-    this.#headers = headers;
+    this.#credential = credential;
     this.#stop = stop;
   }
 
@@ -104,7 +171,18 @@ class HttpStackClient implements StackClient {
     return answer.body;
   };
 
-  #send(
+  async #send(
+    path: string,
+    timeoutMs: number,
+    request: Omit<HttpAsk, "signal" | "maxBody">,
+  ): Promise<HttpAnswer> {
+    const answer = await this.#sendOnce(path, timeoutMs, request);
+    return answer.status === 401 && (await this.#credential.renew())
+      ? this.#sendOnce(path, timeoutMs, request)
+      : answer;
+  }
+
+  #sendOnce(
     path: string,
     timeoutMs: number,
     request: Omit<HttpAsk, "signal" | "maxBody">,
@@ -112,7 +190,7 @@ class HttpStackClient implements StackClient {
     return askHttp(`${this.address}${path}`, {
       ...request,
       maxBody: MAX_TEXT_BYTES,
-      headers: { ...this.#headers, ...request.headers },
+      headers: { ...this.#credential.headers(), ...request.headers },
       signal: AbortSignal.any([
         AbortSignal.timeout(timeoutMs),
         ...(this.#stop === undefined ? [] : [this.#stop]),
@@ -125,8 +203,7 @@ class HttpStackClient implements StackClient {
   }
 
   #bodyOf(answer: HttpAnswer): unknown {
-    const isAuthorized = "authorization" in this.#headers;
-    return bodyOf(answer, this.address, isAuthorized);
+    return bodyOf(answer, this.address, this.#credential);
   }
 }
 
@@ -136,19 +213,20 @@ export function supervisorHere(home: Home) {
 }
 
 function addressHere(home: Home): string {
-  const supervisor = supervisorHere(home);
-  if (supervisor === undefined) {
+  const address =
+    supervisorHere(home)?.address ?? new UserLogins(home).find()?.address;
+  if (address === undefined) {
     throw new Failure(
       "Hearth is not running here: run `hearth up` to start it.",
     );
   }
-  return supervisor.address;
+  return address;
 }
 
 function bodyOf(
   answer: HttpAnswer,
   address: string,
-  isAuthorized: boolean,
+  credential: Credential,
 ): unknown {
   let body: unknown;
   try {
@@ -162,11 +240,7 @@ function bodyOf(
     return body;
   }
   if (answer.status === 401) {
-    throw new Failure(
-      isAuthorized
-        ? `the supervisor at ${address} denied the operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file that contains it.`
-        : `the supervisor at ${address} requires the operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file that contains it (run \`hearth operator password\` on its host to print it).`,
-    );
+    throw new Failure(credential.advice(address));
   }
   const message =
     typeof body === "object" && body !== null && "error" in body

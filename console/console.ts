@@ -10,6 +10,7 @@ import { registerAlertRoutes } from "./http/alert-routes.ts";
 import { registerBackupRoutes } from "./http/backup-routes.ts";
 import { registerCheckRoutes } from "./http/check-routes.ts";
 import { registerCopyRoutes } from "./http/copy-routes.ts";
+import { registerGatewayRoutes } from "./http/gateway-routes.ts";
 import { registerJobRoutes } from "./http/job-routes.ts";
 import { registerMetricsRoutes } from "./http/metrics-routes.ts";
 import { registerNotesRoutes } from "./http/notes-routes.ts";
@@ -23,7 +24,7 @@ import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
 import { registerModelsPage } from "./pages/models/models-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
-import { openNounContext } from "./pages/nouns/noun-context.ts";
+import { openGatewayApi, openNounContext } from "./pages/nouns/noun-context.ts";
 import { registerNounPages } from "./pages/nouns/noun-pages.ts";
 import { registerPlaygroundPage } from "./pages/playground/playground-page.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
@@ -103,6 +104,9 @@ function probeAgain(watch: Watch | undefined, name: string): void {
   }
 }
 
+/** As long as commands wait for the gateway itself. */
+const COMMAND_TIMEOUT_MS = 30_000;
+
 /** Pages where an operator changes what may need attention: the next page must not contradict the change. */
 const CHANGES_PATH =
   /^\/(?:keys|users|teams|models|notes|api\/notes)(?:[/?]|$)/;
@@ -150,6 +154,11 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
   });
   registerNounPages(api, gateway);
   registerModelsPage(api, gateway, env);
+  registerGatewayRoutes(
+    api,
+    openGatewayApi(env, COMMAND_TIMEOUT_MS),
+    gateway.address,
+  );
   registerSpendPage(api, { env, timeZone });
   registerCallsPage(api, gateway);
   registerCallPage(api, gateway);

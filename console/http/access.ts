@@ -158,6 +158,11 @@ export class Authenticator {
     }
   }
 
+  /** Ends the session of a user's commands. */
+  endBearerSession({ headers }: FastifyRequest): void {
+    this.#users.endSession(bearerIn(headers.authorization) ?? "");
+  }
+
   /** Ends every session and unused link; returns the number of sessions. */
   signOutAll(): number {
     this.#links.endAll();
@@ -198,28 +203,31 @@ export class Authenticator {
     return isRight ? "right" : "wrong";
   }
 
-  #judgeAuthorization(
+  async #judgeAuthorization(
     request: FastifyRequest,
     authorization: string,
     requirement: Exclude<Requirement, "public" | "sign-in">,
-  ): Access {
+  ): Promise<Access> {
     const { operatorPassword, cliToken, metricsToken } = this.#credentials();
-    const [, scheme = "", value = ""] =
-      /^(\S+)\s*(.*)$/.exec(authorization) ?? [];
-    if (scheme.toLowerCase() === "bearer") {
+    const value = bearerIn(authorization);
+    if (value !== undefined) {
       // Tokens are too long to guess, so wrong ones cause no wait: an outdated token must not lock the operator out.
       if (isSameText(value, cliToken)) {
         return OPERATOR_ADMITTED;
+      }
+      const user = await this.#users.callerOf(value);
+      if (user !== undefined) {
+        return admit(user, requirement, false);
       }
       return requirement === "metrics" && isSameText(value, metricsToken)
         ? { kind: "allowed", caller: null, signedIn: false }
         : { kind: "unauthenticated" };
     }
-    const given = Buffer.from(value, "base64").toString("utf8");
+    const [, basic = ""] = /^basic\s*(.*)$/i.exec(authorization) ?? [];
+    const given = Buffer.from(basic, "base64").toString("utf8");
     const trial = this.#tryPassword(
       request,
-      scheme.toLowerCase() === "basic" &&
-        isSameText(given, `operator:${operatorPassword}`),
+      basic !== "" && isSameText(given, `operator:${operatorPassword}`),
     );
     if (trial === "right") {
       return OPERATOR_ADMITTED;
@@ -228,6 +236,10 @@ export class Authenticator {
       ? { kind: "unauthenticated" }
       : { kind: "wait", ...trial };
   }
+}
+
+function bearerIn(authorization: string | undefined): string | undefined {
+  return /^bearer\s*(.*)$/i.exec(authorization ?? "")?.[1];
 }
 
 function admit(

@@ -66,6 +66,7 @@ test("a viewer changes nothing", () => {
     .filter((route) => !route.startsWith("GET "));
   expect(allowed).toEqual([
     "POST /sign-out",
+    "DELETE /api/sign-in",
     "POST /playground",
     "POST /playground/answer",
     "POST /api/notes/:vault/history/chunks",

@@ -6,6 +6,23 @@ import { includesRole, type Role } from "../../supervisor/sign-in/roles.ts";
  */
 export type Requirement = Role | "metrics" | "sign-in" | "public";
 
+/** What the pages of keys, users and teams show to viewers, too. */
+export const VIEWED_AT_GATEWAY = [
+  "/instances",
+  "/key/list",
+  "/key/usage",
+  "/model/history",
+  "/model/info",
+  "/model/statistics",
+  "/organization/list",
+  "/refusals",
+  "/spend/calls",
+  "/team/info",
+  "/user/list",
+  "/v1/models",
+  "/v2/team/list",
+] as const;
+
 /** Every route of the console. Routes and buttons check this table only; whatever is not in it requires an admin. */
 export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "GET /healthz": "public",
@@ -25,6 +42,11 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   // A link signs in as an admin.
   "POST /api/sign-in-links": "admin",
   "POST /api/sign-out-all": "admin",
+  // Commands sign in with tokens of the provider, which are verified.
+  "GET /api/sign-in": "public",
+  "POST /api/sign-in": "public",
+  "DELETE /api/sign-in": "viewer",
+  "GET /api/me": "viewer",
 
   "GET /": "viewer",
   "GET /search": "viewer",
@@ -108,6 +130,12 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "GET /users/edit": "admin",
   "POST /users/edit": "admin",
   "POST /users/delete": "admin",
+  // The same for commands: the gateway's admin API, with the master key.
+  "GET /api/gateway": "viewer",
+  ...viewedAtGateway(),
+  "GET /api/gateway/*": "admin",
+  "POST /api/gateway/*": "admin",
+  "PATCH /api/gateway/*": "admin",
   "GET /teams": "viewer",
   "GET /teams/team": "viewer",
   "GET /teams/new": "admin",
@@ -176,6 +204,12 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "POST /api/notes/:vault/history/chunks": "viewer",
   "POST /api/notes/:vault/history/write": "operator",
 };
+
+function viewedAtGateway(): Readonly<Record<string, Requirement>> {
+  return Object.fromEntries(
+    VIEWED_AT_GATEWAY.map((path) => [`GET /api/gateway${path}`, "viewer"]),
+  );
+}
 
 /** What a route requires; `url` is its pattern, undefined for an unknown path. */
 export function requirementOf(

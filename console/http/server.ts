@@ -6,6 +6,7 @@ import { UserSessions } from "../../supervisor/history/user-sessions.ts";
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
 import { UserSignIn, type ProviderView } from "../sign-in/user-sign-in.ts";
 import { Authenticator, type AuthenticatorOptions } from "./access.ts";
+import { registerCommandRoutes } from "./command-routes.ts";
 import { acceptForms } from "./forms.ts";
 import { guardRoutes } from "./guard.ts";
 import { registerProviderRoutes } from "./provider-routes.ts";
@@ -83,6 +84,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   acceptForms(server);
   registerSignInRoutes(server, authenticator);
   registerProviderRoutes(server, authenticator, users);
+  registerCommandRoutes(server, authenticator, users, parts.providers ?? []);
   registerThemeRoute(server);
   registerServiceRoutes(server, parts);
   return server;

@@ -2,6 +2,7 @@ import type * as OpenIdClient from "openid-client";
 import { isLoopback } from "../../core/loopback.ts";
 import type { Claims } from "../../core/tokens/claims.ts";
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
+import { CommandTokens } from "./command-tokens.ts";
 import { LogoutTokens, type LoggedOut } from "./logout-tokens.ts";
 import type { PendingSignIn } from "./pending-sign-ins.ts";
 import {
@@ -42,12 +43,14 @@ export class Provider {
   #discovered: Discovered | undefined;
   #discovery: Promise<Discovered> | undefined;
   #logoutTokens: LogoutTokens | undefined;
+  readonly #commandTokens: CommandTokens;
   #trouble: { readonly sentence: string; readonly at: number } | undefined;
 
   /** `now` returns milliseconds since 1970. */
   constructor(config: ProviderConfig, now: () => number) {
     this.config = config;
     this.#now = now;
+    this.#commandTokens = new CommandTokens(config, now);
   }
 
   /** Why the last request to it failed, and when; undefined after a successful one. */
@@ -104,6 +107,19 @@ export class Provider {
       accessToken: tokens.access_token,
       refreshToken: tokens.refresh_token ?? null,
       idToken: tokens.id_token,
+    });
+  }
+
+  /** Verifies the tokens that a user's commands got from the provider, and asks for the current claims. */
+  async grantOfCommands(idToken: string, accessToken: string): Promise<Grant> {
+    const claims = await this.#commandTokens.read(idToken);
+    return this.#withUserInfo({
+      subject: claims.sub,
+      sid: typeof claims["sid"] === "string" ? claims["sid"] : null,
+      claims,
+      accessToken,
+      refreshToken: null,
+      idToken,
     });
   }
 

@@ -7,6 +7,7 @@ import type {
 } from "../../supervisor/history/user-sessions.ts";
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
 import type { Role } from "../../supervisor/sign-in/roles.ts";
+import type { CommandGrant } from "./command-providers.ts";
 import { identify } from "./identity.ts";
 import { PendingSignIns } from "./pending-sign-ins.ts";
 import {
@@ -123,22 +124,37 @@ export class UserSignIn {
     }
     const provider = this.#providerOf(name);
     const grant = await provider.grant(pending, state, query);
-    const { role, name: user } = identityOf(provider.config, grant);
-    const { session: lengthMs } = provider.config;
-    const token = this.#sessions.start(
-      {
-        provider: name,
-        settings: settingsHash(provider.config),
-        subject: grant.subject,
-        sid: grant.sid,
-        name: user,
-        role,
-        confirmedAt: this.#now(),
-        endsAt: this.#now() + lengthMs,
-      },
-      JSON.stringify(grant),
-    );
-    return { token, seconds: Math.floor(lengthMs / 1000), to: pending.to };
+    const { token, session } = this.#start(provider, grant);
+    const seconds = Math.floor((session.endsAt - this.#now()) / 1000);
+    return { token, seconds, to: pending.to };
+  }
+
+  /** A session for a user's commands. Throws a ProviderDenial or a ProviderUnavailable. */
+  async exchange({ provider: name, idToken, accessToken }: CommandGrant) {
+    const provider = this.#providerOf(name);
+    const grant = await provider.grantOfCommands(idToken, accessToken);
+    const { token, session } = this.#start(provider, grant);
+    const { endsAt } = session;
+    return { token, endsAt, ...callerIn(session) };
+  }
+
+  #start(
+    { config }: Provider,
+    grant: Grant,
+  ): { readonly token: string; readonly session: UserSession } {
+    const { role, name } = identityOf(config, grant);
+    const session = {
+      provider: config.name,
+      settings: settingsHash(config),
+      subject: grant.subject,
+      sid: grant.sid,
+      name,
+      role,
+      confirmedAt: this.#now(),
+      endsAt: this.#now() + config.session,
+    };
+    const token = this.#sessions.start(session, JSON.stringify(grant));
+    return { token, session };
   }
 
   /** The user of a session, confirmed by the provider where that is due; undefined if it has none. */

@@ -54,6 +54,7 @@ const provider = z
     issuer,
     client_id: text,
     client_secret: text.optional(),
+    cli_client_id: text.optional(),
     scopes: texts
       .refine((scopes) => scopes.includes("openid"), "must contain openid")
       .default(["openid", "profile", "email"]),

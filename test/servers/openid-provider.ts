@@ -14,6 +14,9 @@ export type Account = Readonly<Record<string, unknown>>;
 
 export const CLIENT = { id: "hearth", secret: "the-secret-of-the-client" };
 
+/** The client of the commands, which have no secret. */
+export const CLI_CLIENT = "hearth-cli";
+
 /** A real provider of OpenID Connect (npm oidc-provider) with a sign-in form that asks only for a name. */
 export interface OpenIdProvider {
   readonly issuer: string;
@@ -89,6 +92,17 @@ function configure(
         backchannel_logout_uri: `${console}/sign-in/with/${name}/logout`,
         backchannel_logout_session_required: true,
       },
+      {
+        client_id: CLI_CLIENT,
+        application_type: "native",
+        token_endpoint_auth_method: "none",
+        grant_types: [
+          "authorization_code",
+          "refresh_token",
+          "urn:ietf:params:oauth:grant-type:device_code",
+        ],
+        redirect_uris: ["http://127.0.0.1/callback"],
+      },
     ],
     cookies: { keys: ["a-key-of-the-cookies"] },
     findAccount: (_context, id) => {
@@ -106,6 +120,19 @@ function configure(
     features: {
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
+      deviceFlow: {
+        enabled: true,
+        userCodeInputSource: (context, form) => {
+          context.body = page(form);
+        },
+        userCodeConfirmSource: (context, form) => {
+          context.body = page(form);
+        },
+        successSource: (context) => {
+          context.body = page("Signed in");
+        },
+      },
+      revocation: { enabled: true },
       rpInitiatedLogout: {
         enabled: true,
         logoutSource: (context, form) => {
@@ -140,6 +167,10 @@ function configure(
   };
 }
 
+function page(content: string): string {
+  return `<!doctype html><title>Device</title>${content}`;
+}
+
 function handle(provider: Provider): Listener {
   const callback = provider.callback();
   return async (request, response) => {
@@ -150,6 +181,8 @@ function handle(provider: Provider): Listener {
       const sent = new URLSearchParams(await text(request));
       return provider.interactionFinished(request, response, {
         login: { accountId: sent.get("login") ?? "" },
+        // Native clients always ask for it.
+        consent: {},
       });
     }
     response.setHeader("content-type", "text/html");

@@ -46,14 +46,14 @@ export interface GatewayState {
 }
 
 /** The gateway of GATEWAY_URL with the key of PROXY_MASTER_KEY, read for each request because a rotation changes its file. */
-export function openNounContext(
+export function openGatewayApi(
   env: Environment,
-  timeZone: string,
-  gateway: GatewayState,
-): NounContext {
-  const address = readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
-  const options = {
+  timeoutMs: number = TIMEOUT_MS,
+): AdminApi {
+  const address = gatewayAddress(env);
+  return openAdminApi({
     address: address ?? "",
+    timeoutMs,
     credential: () => {
       const key = readVariable("PROXY_MASTER_KEY", env);
       if (address === undefined) {
@@ -66,10 +66,22 @@ export function openNounContext(
       }
       return key;
     },
-  };
+  });
+}
+
+function gatewayAddress(env: Environment): string | undefined {
+  return readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
+}
+
+/** The gateway, whose latest answers are remembered. */
+export function openNounContext(
+  env: Environment,
+  timeZone: string,
+  gateway: GatewayState,
+): NounContext {
   const api = rememberAnswers({
-    api: openAdminApi({ ...options, timeoutMs: TIMEOUT_MS }),
-    hasty: openAdminApi({ ...options, timeoutMs: HASTY_TIMEOUT_MS }),
+    api: openGatewayApi(env),
+    hasty: openGatewayApi(env, HASTY_TIMEOUT_MS),
     now: Date.now,
     timeZone,
     ...gateway,
@@ -88,8 +100,8 @@ export function openNounContext(
         }
       },
     },
-    patientApi: openAdminApi({ ...options, timeoutMs: PATIENT_TIMEOUT_MS }),
-    address: publicAddress(env, address ?? ""),
+    patientApi: openGatewayApi(env, PATIENT_TIMEOUT_MS),
+    address: publicAddress(env, gatewayAddress(env) ?? ""),
     timeZone,
     changes: () => changes,
   };
