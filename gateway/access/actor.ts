@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { query, type Pool } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
+import { utf8Text } from "./acting-user.ts";
 import type { Caller, KeyCaller, PayerLimits } from "./callers.ts";
 import {
+  ACTING_KEY_TYPE,
   keyAllowsRoute,
   mayUseRoute,
   whoMay,
@@ -71,7 +73,7 @@ export async function actorFor(
       `This key may not use ${route}: its key_type or allowed_routes do not include it.`,
     );
   }
-  const actor = await keyActor(pool, caller);
+  const actor = await keyActor(pool, caller, headers);
   const part = {
     adminOfATeam: [...actor.teams.values()].includes("admin"),
     memberOfATeam: actor.teams.size > 0,
@@ -86,23 +88,23 @@ export async function actorFor(
 }
 
 /** With the master key the acting person can be named. */
-function masterActor(userId: string, headers: IncomingHttpHeaders): Actor {
+function authorIn(headers: IncomingHttpHeaders): string | undefined {
   const named = headers["x-hearth-changed-by"] ?? headers["litellm-changed-by"];
+  return typeof named === "string" && named !== ""
+    ? utf8Text(named)
+    : undefined;
+}
+
+function masterActor(userId: string, headers: IncomingHttpHeaders): Actor {
   return {
     ...EMPTY,
-    name: typeof named === "string" && named !== "" ? utf8Text(named) : userId,
+    name: authorIn(headers) ?? userId,
     role: "proxy_admin",
     userId,
     token: null,
     restrictedBy: "nothing",
     within: null,
   };
-}
-
-/** The text of a header whose bytes are UTF-8, which Node reads as Latin-1; unchanged if they are not. */
-function utf8Text(header: string): string {
-  const text = Buffer.from(header, "latin1").toString("utf8");
-  return text.includes("\uFFFD") ? header : text;
 }
 
 interface Parts {
@@ -125,11 +127,16 @@ export function roleOf(caller: KeyCaller): Role {
   return withinOf(caller) === null ? role : roleOfSharedKey(role);
 }
 
-async function keyActor(pool: Pool, caller: KeyCaller): Promise<Actor> {
+async function keyActor(
+  pool: Pool,
+  caller: KeyCaller,
+  headers: IncomingHttpHeaders,
+): Promise<Actor> {
   const { userId, token, team, organization } = caller;
+  const author = caller.keyType === ACTING_KEY_TYPE ? authorIn(headers) : null;
   const role = roleOf(caller);
   const own = {
-    name: userId ?? `key:${token}`,
+    name: author ?? userId ?? `key:${token}`,
     userId,
     token,
     restrictedBy: restrictedBy(caller),
@@ -203,7 +210,9 @@ function restrictedBy(caller: KeyCaller): Actor["restrictedBy"] {
   if (isLimited) {
     return "limits";
   }
-  return caller.keyType === "default" ? "nothing" : "key_type";
+  return caller.keyType === "default" || caller.keyType === ACTING_KEY_TYPE
+    ? "nothing"
+    : "key_type";
 }
 
 function hasLimit(limits: PayerLimits): boolean {

@@ -5,6 +5,12 @@ import type { Secret } from "../config/secret.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
+import {
+  ACTING_USER_HEADER,
+  actingCaller,
+  actingUserIn,
+  userBlocked,
+} from "./acting-user.ts";
 import { MASTER_USER, type Caller, type KeyCaller } from "./callers.ts";
 import { hashKey, keyName, readKey, sameHash } from "./keys.ts";
 
@@ -21,8 +27,17 @@ export async function authenticate(
     );
   }
   const token = hashKey(credential);
+  const acting = actingUserIn(headers);
   if (isMasterKey(gateway, token)) {
-    return masterCaller(gateway);
+    return acting === undefined
+      ? masterCaller(gateway)
+      : actingCaller(gateway.pool, acting);
+  }
+  if (acting !== undefined) {
+    throw new CallError(
+      "permission_denied",
+      `Only the master key may act for a user: leave out the header ${ACTING_USER_HEADER}.`,
+    );
   }
   if (!credential.startsWith("sk-")) {
     if (gateway.config.jwt.length > 0 && looksLikeToken(credential)) {
@@ -137,6 +152,9 @@ function refuseUnusable(caller: KeyCaller, secret: string | null): void {
       "blocked",
       `Key is blocked: ${caller.keyName}. Ask the gateway's administrator to unblock it.`,
     );
+  }
+  if (caller.user?.blocked === true) {
+    throw userBlocked(caller.userId);
   }
   if (caller.team?.blocked === true) {
     throw new CallError(

@@ -41,6 +41,7 @@ export interface KeyCaller {
   readonly user: {
     readonly models: readonly string[];
     readonly role: string;
+    readonly blocked: boolean;
     readonly limits: PayerLimits;
   } | null;
   readonly team: {
@@ -181,7 +182,7 @@ function invalidateAll({ keys, users, endUsers, tags }: CallerLookups): void {
 /**
  * The limits of the row `own`, with those of its tier `tier` where it sets none. Both are table aliases in the statement.
  */
-function limitsOf(own: string, tier: string): string {
+export function limitsOf(own: string, tier: string): string {
   return `json_build_object(
     'maxBudget', coalesce(${own}.max_budget, ${tier}.max_budget),
     'budgetDuration', coalesce(${own}.budget_duration, ${tier}.budget_duration),
@@ -197,7 +198,7 @@ function groupModelsOf(of: string): string {
 
 const KEY_QUERY = `
   SELECT k.*, least(k.expires, rotated.valid_until) AS expires, ${limitsOf("k", "kb")} AS limits, kb.model_max_budget AS tier_model_max_budget,
-    u.models AS user_models, u.user_role, CASE WHEN u.user_id IS NOT NULL THEN ${limitsOf("u", "ub")} END AS user_limits,
+    u.models AS user_models, u.user_role, u.blocked AS user_blocked, CASE WHEN u.user_id IS NOT NULL THEN ${limitsOf("u", "ub")} END AS user_limits,
     ${groupModelsOf("k")} AS group_models, ${groupModelsOf("t")} AS team_group_models,
     t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.metadata -> 'tags' AS team_metadata_tags,
     t.guardrails AS team_guardrails, t.metadata -> 'guardrails' AS team_metadata_guardrails, t.blocked AS team_blocked, t.team_member_budget,
@@ -245,6 +246,7 @@ interface KeyRow {
   readonly model_tpm_limit: Record<string, number>;
   readonly user_models: string[] | null;
   readonly user_role: string | null;
+  readonly user_blocked: boolean | null;
   readonly user_limits: PayerLimits | null;
   readonly team_alias: string | null;
   readonly team_models: string[] | null;
@@ -330,6 +332,7 @@ function userOf(row: KeyRow): KeyCaller["user"] {
   return {
     models: row.user_models ?? [],
     role: row.user_role ?? "internal_user",
+    blocked: row.user_blocked ?? false,
     limits: row.user_limits,
   };
 }

@@ -379,8 +379,12 @@ export function whoMay({ reach, teamAdmin, teamUser }: Rule): string {
     : `${roles.slice(0, -1).join(", ")} or ${roles.at(-1)}`;
 }
 
+/** Of no key: of a request for the user that is signed in at the console. It makes no calls. */
+export const ACTING_KEY_TYPE = "acting";
+
 /** Kinds of routes that a key of a type may use. */
 const KEY_TYPES: ReadonlyMap<string, readonly RouteKind[]> = new Map([
+  [ACTING_KEY_TYPE, ["management", "info", "any"]],
   ["llm_api", ["llm_api", "any"]],
   ["management", ["management", "info", "any"]],
   ["read_only", ["info", "any"]],

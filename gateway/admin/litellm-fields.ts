@@ -19,7 +19,6 @@ const UNUSED: ReadonlySet<string> = new Set([
   "rpm_limit_type",
   "secret_manager_settings",
   "send_invite_email",
-  "sso_user_id",
   "timezone",
   "tpm_limit_type",
 ]);

@@ -19,7 +19,7 @@ import { dollars, flag, name, names, texts } from "./kinds/values.ts";
 import { insertKey } from "./new-key.ts";
 import { createMember } from "./new-member.ts";
 import { answerRow, create, findOne } from "./payers.ts";
-import { denyRole, rejectTakenEmail } from "./user-access.ts";
+import { denyAccount, denyRole, rejectTakenEmail } from "./user-access.ts";
 
 /** A team to join, with role and budget in the team. */
 const teamOfUser = z.object({
@@ -64,6 +64,7 @@ export const newUser = adminRoute(
       ...columns
     } = fields;
     denyRole(admin, fields.user_role);
+    denyAccount(admin, fields.sso_user_id);
     if (!admin.reachesAll && fields.user_id === MASTER_USER) {
       throw outOfReach(admin.rule, `user ${MASTER_USER}`);
     }

@@ -194,6 +194,21 @@ export function denyRole(admin: Admin, role: Role | null | undefined): void {
   );
 }
 
+/** Whoever sets the account of a user gives it the user's rights. */
+export function denyAccount(
+  admin: Admin,
+  account: string | null | undefined,
+): void {
+  if (admin.reachesAll || account === undefined) {
+    return;
+  }
+  throw new CallError(
+    "permission_denied",
+    "Only a proxy_admin may set `sso_user_id`.",
+    { param: "sso_user_id" },
+  );
+}
+
 /** Throws 409 for an e-mail address of another user. */
 export async function rejectTakenEmail(
   from: Pool | Client,

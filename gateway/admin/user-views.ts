@@ -105,6 +105,7 @@ const FILTERS: Filters = {
   role: "user_role = ?",
   user_ids: "user_id = ANY(?)",
   user_email: contains("user_email"),
+  sso_user_id: "sso_user_id = ?",
   search: searchOf(USER),
   team: "user_id IN (SELECT user_id FROM team_members WHERE team_id = ?)",
 };
@@ -120,6 +121,7 @@ const list = adminRoute(
       role: role.optional(),
       user_ids: queryNames.optional(),
       user_email: name.optional(),
+      sso_user_id: name.optional(),
       /** In id, e-mail address or name. */
       search: name.optional(),
       team: name.optional(),

@@ -17,6 +17,7 @@ import { newUser } from "./new-user.ts";
 import { answerRow, change, remove } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import {
+  denyAccount,
   denyRole,
   denyUser,
   rejectTakenEmail,
@@ -39,6 +40,7 @@ async function updateUser(
   });
   await denyUser(admin, user);
   denyRole(admin, fields.user_role);
+  denyAccount(admin, fields.sso_user_id);
   if (spend != null) {
     denySettingSpend(admin);
   }

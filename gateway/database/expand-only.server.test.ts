@@ -15,10 +15,14 @@ const files = readdirSync(directory)
   .filter((file) => file.endsWith(".sql"))
   .toSorted();
 
-/** Removed by a migration although the previous release has it: only views used it, which are replaced with it. */
+/** Removed by a migration although the previous release has it: only views used it, which are replaced with it. Restricted: only a new column. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "0013_user_pays.sql": [
     "gone: function entities_of(text,text,text,text,text,text,text[],text)",
+  ],
+  "0031_sign_in_users.sql": [
+    "stricter: rule users.users_sso_user_id_key UNIQUE (sso_user_id)",
+    "stricter: unique users CREATE UNIQUE INDEX users_sso_user_id_key ON public.users USING btree (sso_user_id)",
   ],
 };
 /** Migrations from before there were releases. */

@@ -34,7 +34,7 @@ function keyWith(own: Partial<KeyCaller>): KeyCaller {
     modelLimits: new Map(),
     userId: "user",
     userPays: true,
-    user: { models: [], role: "internal_user", limits: DAILY },
+    user: { models: [], role: "internal_user", blocked: false, limits: DAILY },
     team: null,
     organization: null,
     ...own,

@@ -29,7 +29,14 @@ export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
       {
         method: ask.method ?? "GET",
         agent: false,
-        headers: { connection: "close", ...ask.headers },
+        headers: {
+          connection: "close",
+          // Node does not frame the body of a DELETE without it.
+          ...(ask.body === undefined
+            ? {}
+            : { "content-length": Buffer.byteLength(ask.body) }),
+          ...ask.headers,
+        },
         signal: ask.signal,
         ...(ask.ca === undefined ? {} : { ca: ask.ca }),
       },

@@ -8,7 +8,7 @@ export interface AdminApi {
   readonly address: string;
   /** Returns the parsed body; throws a {@link Refusal} for any status but 200, an {@link Unanswered} if no gateway answers. */
   readonly ask: (
-    method: "GET" | "POST" | "PATCH",
+    method: "GET" | "POST" | "PATCH" | "DELETE",
     path: string,
     body?: Readonly<Record<string, unknown>>,
   ) => Promise<unknown>;
@@ -23,6 +23,8 @@ export interface AdminApi {
   ) => Promise<StreamedAnswer>;
   /** The same gateway with another key. */
   readonly as: (key: string) => AdminApi;
+  /** The same gateway with the rights of a user. */
+  readonly actingFor: (userId: string) => AdminApi;
 }
 
 export interface StreamedAnswer {
@@ -66,11 +68,14 @@ export function openAdminApi(options: {
   readonly address: string;
   readonly credential: () => string;
   readonly timeoutMs: number;
+  /** Requests have the rights of this user. */
+  readonly actingFor?: string;
 }): AdminApi {
   const { address, timeoutMs } = options;
   return {
     address,
-    as: (key) => openAdminApi({ ...options, credential: () => key }),
+    as: (key) => openAdminApi({ address, timeoutMs, credential: () => key }),
+    actingFor: (userId) => openAdminApi({ ...options, actingFor: userId }),
     ask: async (method, path, body) => {
       const answer = await askHttp(`${address}${path}`, {
         method,
@@ -78,6 +83,9 @@ export function openAdminApi(options: {
           authorization: `Bearer ${options.credential()}`,
           "content-type": "application/json",
           "x-hearth-changed-by": headerText(currentAuthor()),
+          ...(options.actingFor === undefined
+            ? {}
+            : { "x-hearth-acting-user": headerText(options.actingFor) }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         maxBody: MAX_BODY_BYTES,

@@ -62,6 +62,9 @@ const userColumns = {
   user_email: z.string().nullable(),
   user_alias: z.string().nullable(),
   user_role: z.string(),
+  /** An older gateway answers neither. */
+  blocked: z.boolean().default(false),
+  sso_user_id: z.string().nullish(),
   ...limits,
   budget_in_force,
 } as const;

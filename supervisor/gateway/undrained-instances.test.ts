@@ -18,6 +18,7 @@ function apiWith(...instances: readonly object[]): AdminApi {
     ask: async () => ({ instances }),
     stream: () => Promise.reject(new Error("not used")),
     as: () => api,
+    actingFor: () => api,
   };
   return api;
 }

@@ -14,7 +14,7 @@ import { KEY } from "./key.ts";
 import { IN_FORCE, rowOf, type Kind } from "./kind.ts";
 import { LIMITS } from "./limits.ts";
 import { out } from "./out.ts";
-import { models, name, object } from "./values.ts";
+import { flag, models, name, object } from "./values.ts";
 
 export const role = z.enum(
   Object.keys(ROLES) as [Role, ...Role[]],
@@ -34,6 +34,10 @@ const USER_FIELDS = {
   models: settable("list", models),
   ...LIMITS,
   metadata: settable("json", object),
+  /** The account with which the user signs in, as `provider:subject`. */
+  sso_user_id: settable("text", name),
+  /** Calls with any of its keys are denied. */
+  blocked: settable("flag", flag),
   ...STAMPS,
 } as const;
 

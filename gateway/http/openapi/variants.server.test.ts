@@ -125,6 +125,7 @@ async function createCalls(): Promise<typeof there> {
     search: "ann",
     service: "prometheus",
     session_id: "none",
+    sso_user_id: "home:1",
     start_date: today,
     tag: "red",
     tags: "red",
