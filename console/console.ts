@@ -21,6 +21,7 @@ import { registerBackupsPage } from "./pages/backups/backups-page.ts";
 import { registerCallPage } from "./pages/calls/call-page.ts";
 import { registerCallsPage } from "./pages/calls/calls-page.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
+import { registerMePages } from "./pages/me/me-pages.ts";
 import { registerModelsPage } from "./pages/models/models-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
@@ -73,6 +74,7 @@ export function buildConsole(
     runtime,
     watch,
     history,
+    gateway: openGatewayApi(env),
     stop: onStopRequested,
     credentials,
     publicUrl: readPublicUrl(env),
@@ -109,7 +111,7 @@ const COMMAND_TIMEOUT_MS = 30_000;
 
 /** Pages where an operator changes what may need attention: the next page must not contradict the change. */
 const CHANGES_PATH =
-  /^\/(?:keys|users|teams|models|notes|api\/notes)(?:[/?]|$)/;
+  /^\/(?:keys|users|teams|me|models|notes|api\/notes)(?:[/?]|$)/;
 
 function refreshAfterChanges(api: FastifyInstance, refresh: () => void): void {
   api.addHook("onResponse", async ({ method, url }, { statusCode }) => {
@@ -159,6 +161,10 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     openGatewayApi(env, COMMAND_TIMEOUT_MS),
     gateway.address,
   );
+  registerMePages(api, {
+    ...gateway,
+    api: openGatewayApi(env),
+  });
   registerSpendPage(api, { env, timeZone });
   registerCallsPage(api, gateway);
   registerCallPage(api, gateway);

@@ -9,6 +9,7 @@ import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { Attempts } from "./attempts.ts";
 import { isOwnHost } from "./own-host.ts";
+import { openGatewayApi } from "../pages/nouns/noun-context.ts";
 import { buildApi } from "./server.ts";
 import { endStoredSessions } from "../../supervisor/history/sessions.ts";
 
@@ -47,6 +48,7 @@ function newApi(
     runtime: () => undefined,
     watch: () => undefined,
     history,
+    gateway: openGatewayApi({}),
     stop: undefined,
     credentials: () => credentials,
     publicUrl: "https://console.example.org",

@@ -247,9 +247,10 @@ function admit(
   requirement: Role | "metrics",
   signedIn: boolean,
 ): Access {
-  return requirement === "metrics" || includesRole(caller.role, requirement)
+  const needed = requirement === "metrics" ? "viewer" : requirement;
+  return includesRole(caller.role, needed)
     ? { kind: "allowed", caller, signedIn }
-    : { kind: "forbidden", caller, needed: requirement };
+    : { kind: "forbidden", caller, needed };
 }
 
 /**

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inWords } from "../../core/duration.ts";
 import { actAs, OPERATOR } from "../../supervisor/history/author.ts";
 import type { Role } from "../../supervisor/sign-in/roles.ts";
-import type { Notice } from "../pages/frame.ts";
+import { OWN_PAGE_PATH, type Notice } from "../pages/frame.ts";
 import type { Caller } from "../sign-in/user-sign-in.ts";
 import type { Access, Authenticator } from "./access.ts";
 import { requirementOf, type Requirement } from "./route-roles.ts";
@@ -101,6 +101,9 @@ function forbid(
 ): FastifyReply | Promise<FastifyReply> {
   request.signedIn = true;
   request.requester = caller;
+  if (caller.role === "user" && request.url === "/" && wantsPage(request)) {
+    return reply.redirect(OWN_PAGE_PATH, 303);
+  }
   const sentence = `This requires the role ${needed}; ${caller.name} has the role ${caller.role}. Ask an admin of this console for it, or sign in with the operator password.`;
   return request.url.startsWith("/api/") ||
     !(request.headers.accept ?? "").includes("text/html")

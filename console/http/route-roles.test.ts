@@ -65,12 +65,24 @@ test("a viewer changes nothing", () => {
     .map(([route]) => route)
     .filter((route) => !route.startsWith("GET "));
   expect(allowed).toEqual([
-    "POST /sign-out",
-    "DELETE /api/sign-in",
     "POST /playground",
     "POST /playground/answer",
     "POST /api/notes/:vault/history/chunks",
   ]);
+});
+
+test("a person without a console role reaches the own page, and nothing else", () => {
+  const allowed = Object.entries(ROUTE_ROLES)
+    .filter(([, requirement]) => requirement === "user")
+    .map(([route]) => route);
+  expect(allowed.filter((route) => !/ \/me(\/|$)/.test(route))).toEqual([
+    "POST /sign-out",
+    "DELETE /api/sign-in",
+  ]);
+  for (const address of ["/", "/keys", "/metrics", "/api/status"]) {
+    expect(mayRequest("user", "GET", address)).toBe(false);
+  }
+  expect(mayRequest("user", "POST", "/me/0f43/rotate")).toBe(true);
 });
 
 test("every template with a form that changes something asks whether the caller may use it", () => {
@@ -86,7 +98,7 @@ test("every template with a form that changes something asks whether the caller 
 test("what is not in the table requires an admin, unknown paths only a sign-in", () => {
   expect(requirementOf("POST", "/new")).toBe("admin");
   expect(requirementOf("HEAD", "/jobs")).toBe("viewer");
-  expect(requirementOf("GET", undefined)).toBe("viewer");
+  expect(requirementOf("GET", undefined)).toBe("user");
 });
 
 test.each([
@@ -101,7 +113,7 @@ test.each([
   "%s %s is for the role %s and those above",
   (method, path, role) => {
     expect(
-      (["viewer", "operator", "admin"] as const).filter((each) =>
+      (["user", "viewer", "operator", "admin"] as const).filter((each) =>
         mayRequest(each, method, path),
       ),
     ).toEqual(

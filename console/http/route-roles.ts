@@ -1,7 +1,7 @@
 import { includesRole, type Role } from "../../supervisor/sign-in/roles.ts";
 
 /**
- * What a request requires: a role; `metrics` any role or the token of /metrics; `sign-in` only one of the supervisor's own names
+ * What a request requires: a role; `metrics` the role viewer or the token of /metrics; `sign-in` only one of the supervisor's own names
  * as Host; `public` nothing.
  */
 export type Requirement = Role | "metrics" | "sign-in" | "public";
@@ -38,17 +38,27 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   // The provider's server sends it, with a signed token.
   "POST /sign-in/with/:provider/logout": "public",
   "POST /theme": "sign-in",
-  "POST /sign-out": "viewer",
+  "POST /sign-out": "user",
   // A link signs in as an admin.
   "POST /api/sign-in-links": "admin",
   "POST /api/sign-out-all": "admin",
   // Commands sign in with tokens of the provider, which are verified.
   "GET /api/sign-in": "public",
   "POST /api/sign-in": "public",
-  "DELETE /api/sign-in": "viewer",
+  "DELETE /api/sign-in": "user",
   "GET /api/me": "viewer",
 
   "GET /": "viewer",
+  // Of the signed-in person only, with that person's rights at the gateway.
+  "GET /me": "user",
+  "GET /me/new": "user",
+  "POST /me/new": "user",
+  "GET /me/:token": "user",
+  "GET /me/:token/edit": "user",
+  "POST /me/:token/edit": "user",
+  "POST /me/:token/rotate": "user",
+  "POST /me/:token/delete": "user",
+
   "GET /search": "viewer",
   "GET /api/status": "viewer",
   "GET /api/history": "viewer",
@@ -129,6 +139,8 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "POST /users/new": "admin",
   "GET /users/edit": "admin",
   "POST /users/edit": "admin",
+  "POST /users/block": "admin",
+  "POST /users/unblock": "admin",
   "POST /users/delete": "admin",
   // The same for commands: the gateway's admin API, with the master key.
   "GET /api/gateway": "viewer",
@@ -217,7 +229,7 @@ export function requirementOf(
   url: string | undefined,
 ): Requirement {
   if (url === undefined) {
-    return "viewer";
+    return "user";
   }
   return ROUTE_ROLES[routeName(method, url)] ?? "admin";
 }
@@ -258,8 +270,10 @@ export function mayRequest(
   switch (requirement) {
     case "public":
     case "sign-in":
-    case "metrics":
       return true;
+    case "metrics":
+      return includesRole(role, "viewer");
+    case "user":
     case "viewer":
     case "operator":
     case "admin":

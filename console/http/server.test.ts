@@ -12,6 +12,7 @@ import { findAttention, type Status } from "../../supervisor/status.ts";
 import { judge } from "../../supervisor/verdict.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { openGatewayApi } from "../pages/nouns/noun-context.ts";
 import { buildApi } from "./server.ts";
 import { showPage } from "./show-page.ts";
 
@@ -66,6 +67,7 @@ beforeEach(() => {
   gateway = { ...GATEWAY };
   check = { ...CHECK };
   api = buildApi({
+    gateway: openGatewayApi({}),
     status,
     attention: () => {
       searches += 1;

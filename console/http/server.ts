@@ -1,9 +1,11 @@
 import Fastify, { type FastifyInstance, type RouteOptions } from "fastify";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
+import type { AdminApi } from "../../supervisor/gateway/admin-api.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { portTaken } from "../../supervisor/runtimes/process/ports.ts";
 import { UserSessions } from "../../supervisor/history/user-sessions.ts";
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
+import { GatewayUsers } from "../sign-in/gateway-users.ts";
 import { UserSignIn, type ProviderView } from "../sign-in/user-sign-in.ts";
 import { Authenticator, type AuthenticatorOptions } from "./access.ts";
 import { registerCommandRoutes } from "./command-routes.ts";
@@ -22,6 +24,8 @@ export interface ApiParts
     Pick<AuthenticatorOptions, "credentials" | "publicUrl"> {
   /** Providers of OpenID Connect; none when left out. */
   readonly providers?: readonly ProviderConfig[];
+  /** The gateway, with the master key. */
+  readonly gateway: AdminApi;
   /** Called with each route that is registered. */
   readonly onRoute?: ((route: RouteOptions) => void) | undefined;
   /** Milliseconds since 1970; this machine's clock when left out. */
@@ -68,6 +72,8 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   const users = new UserSignIn({
     providers: parts.providers ?? [],
     sessions: new UserSessions(db, () => credentials().operatorPassword, now),
+    gatewayUsers: new GatewayUsers(parts.gateway),
+    onProblem: (sentence) => parts.history.act("sign_in", "notice", sentence),
     now,
   });
   const authenticator = new Authenticator({

@@ -5,6 +5,7 @@ import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import { THEME_COOKIE, themeOf } from "../../core/theme.ts";
 import type { Look } from "../../core/shapes.ts";
 import { cookieIn } from "../../core/cookies.ts";
+import { includesRole } from "../../supervisor/sign-in/roles.ts";
 import type { Status } from "../../supervisor/status.ts";
 
 export interface Page {
@@ -52,7 +53,8 @@ export async function showPage(
       signedIn: request.signedIn,
       caller: request.requester,
       needs:
-        request.requester !== null
+        request.requester !== null &&
+        includesRole(request.requester.role, "viewer")
           ? countByPage(page.attention ?? request.server.attention())
           : new Map(),
       json: page.json ?? null,

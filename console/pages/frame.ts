@@ -35,6 +35,15 @@ export const PAGE_LINKS: readonly PageLink[] = [
   { path: "/reports/", name: "Reports", key: "r" },
 ];
 
+/** The page of the own keys. */
+export const OWN_PAGE_PATH = "/me";
+
+const OWN_PAGE_LINK: PageLink = {
+  path: OWN_PAGE_PATH,
+  name: "My keys",
+  key: "m",
+};
+
 /** Pages below those of the navigation. */
 export const FURTHER_PAGE_LINKS: readonly (PageLink & {
   /** Path of the page in the navigation. */
@@ -125,13 +134,17 @@ export async function renderPage(
     icon: iconOf(frame.look),
     warning: shapeOf("warn"),
     user: userOf(frame),
-    links: PAGE_LINKS.map((link) => ({
+    links: linksFor(frame.caller, may).map((link) => ({
       ...link,
       needs: needsOf(frame, link.path),
     })),
-    shortcuts: [...PAGE_LINKS, ...FURTHER_PAGE_LINKS].filter(
-      ({ key }) => key !== undefined,
-    ),
+    searches: isFor(frame.caller, may, "/search"),
+    shortcuts: [
+      ...linksFor(frame.caller, may),
+      ...FURTHER_PAGE_LINKS.filter(({ path }) =>
+        isFor(frame.caller, may, path),
+      ),
+    ].filter(({ key }) => key !== undefined),
     themes: THEMES,
     scripts: [
       ...(frame.refreshes === null ? [] : [REFRESH_SCRIPT]),
@@ -141,6 +154,22 @@ export async function renderPage(
     // Without script the whole page reloads visibly, so less often.
     reloads: frame.refreshes === null ? null : frame.refreshes * 2,
   });
+}
+
+type May = (address: string, method?: "GET" | "POST") => boolean;
+
+/** Before the sign-in, the navigation is complete. */
+function isFor(caller: Caller | null, may: May, path: string): boolean {
+  return caller === null || may(path, "GET");
+}
+
+function linksFor(caller: Caller | null, may: May): readonly PageLink[] {
+  return [
+    ...PAGE_LINKS.filter(({ path }) => isFor(caller, may, path)),
+    ...(caller?.userId === undefined && caller?.role !== "user"
+      ? []
+      : [OWN_PAGE_LINK]),
+  ];
 }
 
 /** Who is signed in, unless it is the operator. */

@@ -21,7 +21,7 @@ export const KEYBOARD_SCRIPT: string = `
     if (dialog.open) return;
     if (key === "/") {
       event.preventDefault();
-      document.getElementById("search-all").focus();
+      document.getElementById("search-all")?.focus();
     } else if (key === "g") {
       going = event.timeStamp;
     } else if (event.timeStamp - going < 1500) {

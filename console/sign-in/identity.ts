@@ -38,13 +38,18 @@ export function identify(config: ProviderConfig, claims: Claims): Identity {
   const roles = valuesOf(claims, claim).flatMap((value) =>
     Object.hasOwn(map, value) ? (map[value] ?? []) : [],
   );
-  const role = highestRole(roles) ?? otherwise;
+  const role = highestRole(roles) ?? otherwise ?? ownPageRole(config);
   return role === undefined
     ? {
         kind: "denied",
         why: `${name} has no role in this console. Ask an admin of this console for one.`,
       }
     : { kind: "allowed", role, name };
+}
+
+/** Whoever is allowed in has at least the page of the own keys, where users have one. */
+function ownPageRole({ allow, users }: ProviderConfig): Role | undefined {
+  return users !== undefined && allow !== undefined ? "user" : undefined;
 }
 
 /** One match is enough; without `allow`, an account needs a role only. */
@@ -64,7 +69,7 @@ function isAllowed({ allow, roles }: ProviderConfig, claims: Claims): boolean {
 }
 
 /** The texts of a claim; of the e-mail address only if it is verified. */
-function valuesOf(claims: Claims, name: string): readonly string[] {
+export function valuesOf(claims: Claims, name: string): readonly string[] {
   if (name === "email") {
     const mail = verifiedMail(claims);
     return mail === undefined ? [] : [mail];

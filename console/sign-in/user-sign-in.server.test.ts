@@ -21,6 +21,7 @@ import {
 import { WebClient } from "../../test/servers/web-client.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { openGatewayApi } from "../pages/nouns/noun-context.ts";
 import { buildApi } from "../http/server.ts";
 
 const MINUTE_MS = 60_000;
@@ -97,6 +98,7 @@ function newApi(
     runtime: () => undefined,
     watch: () => undefined,
     history,
+    gateway: openGatewayApi({}),
     stop: undefined,
     credentials: () => testCredentials,
     publicUrl,

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { Failure } from "../../core/failure.ts";
+import { actAs } from "../../supervisor/history/author.ts";
 import { newToken } from "../../supervisor/history/sessions.ts";
 import type {
   UserSession,
@@ -8,6 +10,7 @@ import type {
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
 import type { Role } from "../../supervisor/sign-in/roles.ts";
 import type { CommandGrant } from "./command-providers.ts";
+import type { GatewayUsers } from "./gateway-users.ts";
 import { identify } from "./identity.ts";
 import { PendingSignIns } from "./pending-sign-ins.ts";
 import {
@@ -22,6 +25,8 @@ export interface Caller {
   readonly role: Role;
   /** "operator", or a user as the audit log names them. */
   readonly name: string;
+  /** The user of the gateway whose keys the caller manages; undefined for the operator, and where there is none. */
+  readonly userId?: string;
 }
 
 /** A provider on the sign-in page. */
@@ -35,6 +40,9 @@ export interface ProviderView {
 export interface UserSignInOptions {
   readonly providers: readonly ProviderConfig[];
   readonly sessions: UserSessions;
+  readonly gatewayUsers: Pick<GatewayUsers, "sync">;
+  /** Called with a sentence when a user or its memberships could not be set at the gateway. */
+  readonly onProblem: (sentence: string) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -58,14 +66,26 @@ export class UserSignIn {
   readonly #sessions: UserSessions;
   readonly #pending: PendingSignIns;
   readonly #now: () => number;
+  readonly #gatewayUsers: UserSignInOptions["gatewayUsers"];
+  readonly #onProblem: UserSignInOptions["onProblem"];
+  /** By name of the person: reported once until it changes. */
+  readonly #problems = new Map<string, string>();
   /** By token: requests of one browser share a confirmation, because some refresh tokens can be used only once. */
   readonly #confirming = new Map<string, Promise<Caller | undefined>>();
 
-  constructor({ providers, sessions, now }: UserSignInOptions) {
+  constructor({
+    providers,
+    sessions,
+    gatewayUsers,
+    onProblem,
+    now,
+  }: UserSignInOptions) {
     this.#providers = new Map(
       providers.map((config) => [config.name, new Provider(config, now)]),
     );
     this.#sessions = sessions;
+    this.#gatewayUsers = gatewayUsers;
+    this.#onProblem = onProblem;
     this.#pending = new PendingSignIns(now);
     this.#now = now;
   }
@@ -124,7 +144,7 @@ export class UserSignIn {
     }
     const provider = this.#providerOf(name);
     const grant = await provider.grant(pending, state, query);
-    const { token, session } = this.#start(provider, grant);
+    const { token, session } = await this.#start(provider, grant);
     const seconds = Math.floor((session.endsAt - this.#now()) / 1000);
     return { token, seconds, to: pending.to };
   }
@@ -133,16 +153,18 @@ export class UserSignIn {
   async exchange({ provider: name, idToken, accessToken }: CommandGrant) {
     const provider = this.#providerOf(name);
     const grant = await provider.grantOfCommands(idToken, accessToken);
-    const { token, session } = this.#start(provider, grant);
+    const { token, session } = await this.#start(provider, grant);
     const { endsAt } = session;
     return { token, endsAt, ...callerIn(session) };
   }
 
-  #start(
-    { config }: Provider,
+  async #start(
+    provider: Provider,
     grant: Grant,
-  ): { readonly token: string; readonly session: UserSession } {
+  ): Promise<{ readonly token: string; readonly session: UserSession }> {
+    const { config } = provider;
     const { role, name } = identityOf(config, grant);
+    const userId = await this.#userIdOf(provider, grant, name);
     const session = {
       provider: config.name,
       settings: settingsHash(config),
@@ -150,7 +172,8 @@ export class UserSignIn {
       sid: grant.sid,
       name,
       role,
-      confirmedAt: this.#now(),
+      userId,
+      confirmedAt: this.#confirmedAt(provider, userId),
       endsAt: this.#now() + config.session,
     };
     const token = this.#sessions.start(session, JSON.stringify(grant));
@@ -231,9 +254,12 @@ export class UserSignIn {
       }
       const confirmed = await provider.confirm(grant);
       const { role, name } = identityOf(provider.config, confirmed);
+      const userId =
+        (await this.#userIdOf(provider, confirmed, name)) ?? session.userId;
+      const confirmedAt = this.#confirmedAt(provider, userId);
       this.#sessions.confirm(
         token,
-        { role, name, confirmedAt: this.#now() },
+        { role, name, userId, confirmedAt },
         JSON.stringify(confirmed),
       );
       // It may have ended while the provider was asked.
@@ -251,6 +277,50 @@ export class UserSignIn {
       }
       throw error;
     }
+  }
+
+  /** The person's user at the gateway; null without `users`, or if the gateway cannot tell now. Throws a ProviderDenial for a blocked one. */
+  async #userIdOf(
+    { config }: Provider,
+    { subject, claims }: Grant,
+    name: string,
+  ): Promise<string | null> {
+    if (config.users === undefined) {
+      return null;
+    }
+    try {
+      const person = { config, subject, claims, name };
+      const { userId, problems } = await actAs(name, () =>
+        this.#gatewayUsers.sync(person),
+      );
+      this.#report(name, problems);
+      return userId;
+    } catch (error) {
+      // Admins sign in also while the gateway does not run.
+      if (error instanceof ProviderDenial || !(error instanceof Failure)) {
+        throw error;
+      }
+      this.#report(name, error.sentences);
+      return null;
+    }
+  }
+
+  #report(name: string, problems: readonly string[]): void {
+    const sentence = problems.join(" ");
+    if (sentence !== "" && this.#problems.get(name) !== sentence) {
+      this.#onProblem(`${name} at the gateway: ${sentence}`);
+    }
+    this.#problems.delete(name);
+    if (sentence !== "") {
+      this.#problems.set(name, sentence);
+    }
+  }
+
+  /** Now; a session without its user at the gateway is confirmed again soon. */
+  #confirmedAt({ config }: Provider, userId: string | null): number {
+    const isMissing = config.users !== undefined && userId === null;
+    const early = Math.max(0, config.confirm_every - RETRY_MS);
+    return this.#now() - (isMissing ? early : 0);
   }
 
   /** Since the last confirmation; a time in the future, after a change of the clock, counts as long ago as it is ahead. */
@@ -289,8 +359,8 @@ function identityOf(config: ProviderConfig, { claims }: Grant) {
   return identity;
 }
 
-function callerIn({ role, name }: UserSession): Caller {
-  return { role, name };
+function callerIn({ role, name, userId }: UserSession): Caller {
+  return { role, name, ...(userId === null ? {} : { userId }) };
 }
 
 /** A session does not outlive a change of these settings. The secret may be replaced. */

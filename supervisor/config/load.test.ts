@@ -340,7 +340,7 @@ checks: []
     "sign-in.yaml:5: sign_in[home].client_secret: must not contain a secret: write ${NAME}, and set the variable NAME, or NAME_FILE to the path of a file",
     "sign-in.yaml:6: sign_in[home].scopes: must contain openid; it is a list",
     'sign-in.yaml:7: sign_in[home].allow: unknown setting "domain" (did you mean "domains"?)',
-    'sign-in.yaml:8: sign_in[home].roles.map.admins: must be viewer, operator or admin; it is "root"',
+    'sign-in.yaml:8: sign_in[home].roles.map.admins: must be user, viewer, operator or admin; it is "root"',
     'sign-in.yaml:9: sign_in[home].confirm_every: must be at most 1h; it is "2h"',
     "sign-in.yaml:14: sign_in[open].roles.otherwise: gives a role to every account of the provider: set allow, with everyone: true if that is intended",
     "sign-in.yaml:15: sign_in[empty].roles: gives nobody a role: set map or otherwise",

@@ -80,12 +80,8 @@ export function openAdminApi(options: {
       const answer = await askHttp(`${address}${path}`, {
         method,
         headers: {
-          authorization: `Bearer ${options.credential()}`,
-          "content-type": "application/json",
+          ...headersOf(options),
           "x-hearth-changed-by": headerText(currentAuthor()),
-          ...(options.actingFor === undefined
-            ? {}
-            : { "x-hearth-acting-user": headerText(options.actingFor) }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         maxBody: MAX_BODY_BYTES,
@@ -98,10 +94,7 @@ export function openAdminApi(options: {
     stream: async (path, body, signal) => {
       const answer = await fetch(`${address}${path}`, {
         method: "POST",
-        headers: {
-          authorization: `Bearer ${options.credential()}`,
-          "content-type": "application/json",
-        },
+        headers: headersOf(options),
         body: JSON.stringify(body),
         signal,
       }).catch((error: unknown) => {
@@ -115,6 +108,22 @@ export function openAdminApi(options: {
       const text = await answer.text().catch(() => "");
       throw refusalOf(answer.status, parsedOf(text, answer.status, address));
     },
+  };
+}
+
+function headersOf({
+  credential,
+  actingFor,
+}: {
+  readonly credential: () => string;
+  readonly actingFor?: string;
+}): Record<string, string> {
+  return {
+    authorization: `Bearer ${credential()}`,
+    "content-type": "application/json",
+    ...(actingFor === undefined
+      ? {}
+      : { "x-hearth-acting-user": headerText(actingFor) }),
   };
 }
 

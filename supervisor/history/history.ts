@@ -4,7 +4,7 @@ import { CHECK_TABLES, LATENCIES_COLUMN } from "../checks/check-tables.ts";
 import { textOf } from "../../core/failure.ts";
 import { keepHistoryReserve } from "./reserve.ts";
 import { SESSION_TABLES } from "./sessions.ts";
-import { USER_SESSION_TABLES } from "./user-sessions.ts";
+import { USER_ID_COLUMN, USER_SESSION_TABLES } from "./user-sessions.ts";
 import { ASKED_BY_COLUMN, JOB_TABLES } from "../jobs/job-history.ts";
 import { DamagedFile, moveAside, openVerified } from "./sqlite-file.ts";
 
@@ -77,6 +77,7 @@ const STEPS: readonly string[] = [
   SESSION_TABLES,
   USER_SESSION_TABLES,
   ASKED_BY_COLUMN,
+  USER_ID_COLUMN,
 ];
 
 /**

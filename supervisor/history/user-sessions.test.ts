@@ -36,6 +36,7 @@ const anna: UserSession = {
   sid: "at-home",
   name: "anna@example.org (home)",
   role: "viewer",
+  userId: null,
   confirmedAt: 1000,
   endsAt: 5000,
 };
@@ -73,7 +74,12 @@ test("a session ends at its time, by another operator password, and with all oth
 test("a confirmation changes the role, but does not bring back an ended session", () => {
   const sessions = open();
   const token = sessions.start(anna, "old");
-  const change = { role: "admin", name: anna.name, confirmedAt: 3000 } as const;
+  const change = {
+    role: "admin",
+    name: anna.name,
+    userId: "u-1",
+    confirmedAt: 3000,
+  } as const;
   sessions.confirm(token, change, "new");
   expect(open().find(token)).toEqual({ ...anna, ...change });
   expect(open().secretsOf(token)).toBe("new");

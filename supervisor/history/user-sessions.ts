@@ -15,6 +15,8 @@ export interface UserSession {
   /** As the audit log names the user. */
   readonly name: string;
   readonly role: Role;
+  /** Of the gateway; null where users have none, or the gateway has not been asked yet. */
+  readonly userId: string | null;
   /** When the provider last confirmed user and role. */
   readonly confirmedAt: number;
   readonly endsAt: number;
@@ -29,6 +31,10 @@ export const USER_SESSION_TABLES = `
     hash TEXT PRIMARY KEY, provider TEXT NOT NULL, settings TEXT NOT NULL, subject TEXT NOT NULL, sid TEXT, name TEXT NOT NULL,
     role TEXT NOT NULL, confirmed_at INTEGER NOT NULL, ends_at INTEGER NOT NULL, secrets BLOB NOT NULL
   ) STRICT, WITHOUT ROWID;`;
+
+/** user_id: of the gateway. */
+export const USER_ID_COLUMN =
+  "ALTER TABLE user_sessions ADD COLUMN user_id TEXT";
 
 interface Stored {
   readonly session: UserSession;
@@ -81,10 +87,10 @@ export class UserSessions {
     return stored && openBytes(stored.secrets, sealingKey(token));
   }
 
-  /** Replaces name, role and secrets; nothing if the session has ended meanwhile. */
+  /** Replaces name, role, user and secrets; nothing if the session has ended meanwhile. */
   confirm(
     token: string,
-    change: Pick<UserSession, "name" | "role" | "confirmedAt">,
+    change: Pick<UserSession, "name" | "role" | "userId" | "confirmedAt">,
     secrets: string,
   ): void {
     const hash = this.#hashOf(token);
@@ -134,8 +140,8 @@ export class UserSessions {
       this.#db
         .prepare(
           `INSERT OR REPLACE INTO user_sessions
-             (hash, provider, settings, subject, sid, name, role, confirmed_at, ends_at, secrets)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+             (hash, provider, settings, subject, sid, name, role, user_id, confirmed_at, ends_at, secrets)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         )
         .run(
           hash,
@@ -145,6 +151,7 @@ export class UserSessions {
           session.sid,
           session.name,
           session.role,
+          session.userId,
           session.confirmedAt,
           session.endsAt,
           secrets,
@@ -179,7 +186,8 @@ function storedOf(row: Readonly<Record<string, unknown>>): Stored {
       subject: String(row["subject"]),
       sid: row["sid"] === null ? null : String(row["sid"]),
       name: String(row["name"]),
-      role: ROLES.find((each) => each === role) ?? "viewer",
+      role: ROLES.find((each) => each === role) ?? "user",
+      userId: row["user_id"] === null ? null : String(row["user_id"]),
       confirmedAt: Number(row["confirmed_at"]),
       endsAt: Number(row["ends_at"]),
     },

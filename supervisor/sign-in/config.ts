@@ -12,7 +12,7 @@ const text = z
   .min(1, "must not be empty")
   .max(500, "must be at most 500 characters");
 const texts = z.array(text, "must be a list").min(1, "must not be empty");
-const role = z.enum(ROLES, "must be viewer, operator or admin");
+const role = z.enum(ROLES, "must be user, viewer, operator or admin");
 
 const issuer = z
   .url({
@@ -33,19 +33,40 @@ const allow = z.strictObject({
   emails: texts.optional(),
 });
 
-const roles = z
-  .strictObject({
-    claim: text.default("groups"),
-    map: z
-      .record(text, role, "must map values of the claim to roles")
-      .default({}),
-    otherwise: role.optional(),
-  })
-  .refine(
-    ({ map, otherwise }) =>
-      otherwise !== undefined || Object.keys(map).length > 0,
-    { error: "gives nobody a role: set map or otherwise" },
-  );
+const roles = z.strictObject({
+  claim: text.default("groups"),
+  map: z
+    .record(text, role, "must map values of the claim to roles")
+    .default({}),
+  otherwise: role.optional(),
+});
+
+const group = z.union(
+  [
+    text.transform((team) => ({ team, role: "user" as const })),
+    z.strictObject({
+      team: text,
+      role: z.enum(["user", "admin"], "must be user or admin").default("user"),
+    }),
+  ],
+  "must be the id or name of a team, or { team, role }",
+);
+
+/** Users of the gateway for those who sign in. */
+const users = z.strictObject({
+  claim: text.optional(),
+  teams: z
+    .record(text, z.array(group), "must map values of the claim to lists")
+    .default({}),
+  organizations: z
+    .record(text, z.array(text), "must map values of the claim to lists")
+    .default({}),
+  max_budget: z.number("must be in dollars").min(0).optional(),
+  budget_duration: text
+    .regex(/^[1-9]\d*(s|m|h|d|w|mo)$/, "must be a duration, such as 30d or 1mo")
+    .optional(),
+  models: texts.optional(),
+});
 
 const provider = z
   .strictObject({
@@ -59,7 +80,8 @@ const provider = z
       .refine((scopes) => scopes.includes("openid"), "must contain openid")
       .default(["openid", "profile", "email"]),
     allow: allow.optional(),
-    roles,
+    roles: roles.prefault({}),
+    users: users.optional(),
     confirm_every: duration
       .prefault("5m")
       .refine((ms) => ms <= HOUR_MS, "must be at most 1h"),
@@ -67,6 +89,26 @@ const provider = z
       .prefault("12h")
       .refine((ms) => ms <= MAX_SESSION_MS, "must be at most 30d"),
   })
+  .refine(
+    ({ allow, roles: { map, otherwise }, users }) =>
+      otherwise !== undefined ||
+      Object.keys(map).length > 0 ||
+      (users !== undefined && allow !== undefined),
+    {
+      path: ["roles"],
+      error: "gives nobody a role: set map or otherwise",
+    },
+  )
+  .refine(
+    ({ roles: { map, otherwise }, users }) =>
+      users !== undefined ||
+      !(otherwise === "user" || Object.values(map).includes("user")),
+    {
+      path: ["roles"],
+      error:
+        "gives the role user, whose page needs a user of the gateway: set users, {} if nothing else",
+    },
+  )
   .refine(
     (entry) => entry.roles.otherwise === undefined || entry.allow !== undefined,
     {

@@ -1,8 +1,8 @@
 /** Roles in the console, each with the rights of those before it. */
-export const ROLES = ["viewer", "operator", "admin"] as const;
+export const ROLES = ["user", "viewer", "operator", "admin"] as const;
 
 /**
- * viewer: sees everything, changes nothing; operator: also restarts, jobs, notes, silences; admin: also keys, users, teams,
+ * user: only the page of the own keys; viewer: sees everything, changes nothing; operator: also restarts, jobs, notes, silences; admin: also keys, users, teams,
  * budgets, and everything else.
  */
 export type Role = (typeof ROLES)[number];

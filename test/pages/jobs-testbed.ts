@@ -1,3 +1,4 @@
+import { openGatewayApi } from "../../console/pages/nouns/noun-context.ts";
 import { buildApi } from "../../console/http/server.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { systemClock } from "../../supervisor/jobs/clock.ts";
@@ -91,6 +92,7 @@ export async function startJobsTestbed(
     runtime: () => undefined,
     watch: () => undefined,
     history,
+    gateway: openGatewayApi({}),
     stop: undefined,
     publicUrl: undefined,
     credentials: () => testCredentials,

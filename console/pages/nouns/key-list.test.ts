@@ -184,6 +184,9 @@ test("a page waits for the counts only at first, after a change, and after a min
       throw new Error("not used");
     },
     stream: () => Promise.reject(new Error("not used")),
+    actingFor: () => {
+      throw new Error("not used");
+    },
     ask: () => {
       const answer = Promise.withResolvers<unknown>();
       const counts = { ...none, active };
@@ -194,6 +197,7 @@ test("a page waits for the counts only at first, after a change, and after a min
   const counter = new KeyCounter({
     api,
     patientApi: api,
+    keys: "/keys",
     address: "",
     timeZone: "UTC",
     changes: () => changes,

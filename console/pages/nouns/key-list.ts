@@ -28,28 +28,37 @@ const OWNER_COLUMN: NounColumn<UsedKeyRow> = {
   ascending: true,
 };
 
-export const KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] = [
-  nameColumn(
-    (key) => ({
-      href: `${KEYS_PATH}/${key.token}`,
-      text: keyTitle(key),
-      note: key.key_alias === null ? "" : key.key_name,
-    }),
-    "Name",
-    "key_alias",
-  ),
-  stateColumn(keyState),
-  ...budgetColumns(),
-  OWNER_COLUMN,
-  {
-    ...textColumn("Last used", (key, { now }) => lastUseOf(key, now)),
-    sort: "last_used_at",
-  },
-];
+/** The columns on the page of an owner; `keys`: path of the pages of keys. */
+export function ownedKeyColumns(
+  keys: string = KEYS_PATH,
+): readonly NounColumn<UsedKeyRow>[] {
+  return [
+    nameColumn(
+      (key) => ({
+        href: `${keys}/${key.token}`,
+        text: keyTitle(key),
+        note: key.key_alias === null ? "" : key.key_name,
+      }),
+      "Name",
+      "key_alias",
+    ),
+    stateColumn(keyState),
+    ...budgetColumns(),
+    {
+      ...textColumn("Last used", (key, { now }) => lastUseOf(key, now)),
+      sort: "last_used_at",
+    },
+  ];
+}
 
-/** The columns on the page of an owner. */
 export const OWNED_KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] =
-  KEY_COLUMNS.filter((column) => column !== OWNER_COLUMN);
+  ownedKeyColumns();
+
+export const KEY_COLUMNS: readonly NounColumn<UsedKeyRow>[] = [
+  ...OWNED_KEY_COLUMNS.slice(0, -1),
+  OWNER_COLUMN,
+  ...OWNED_KEY_COLUMNS.slice(-1),
+];
 
 /** Looking up the last use of each key takes too long for a page of more. */
 const MAX_SORTED_BY_USE = 1000;

@@ -16,7 +16,7 @@ import { KEYS_PATH, type NounContext } from "./noun-context.ts";
 import type { Choice, FieldContext, NounField } from "./noun-fields.ts";
 import { TEAM_BY_NAME, USER_BY_NAME } from "./owner-fields.ts";
 
-interface Key extends NounItem {
+export interface Key extends NounItem {
   readonly row: UsedKeyRow;
   /** Only on its page. */
   readonly use?: KeyUse;
@@ -71,7 +71,7 @@ export const KEY_FIELDS: readonly NounField[] = [
   ...LIMIT_FIELDS,
 ];
 
-const ACTIONS: readonly NounAction<Key>[] = [
+export const KEY_ACTIONS: readonly NounAction<Key>[] = [
   {
     verb: "block",
     label: "Block",
@@ -157,19 +157,22 @@ export function keyNoun(context: NounContext): Noun<UsedKeyRow, Key> {
       template: "key",
       find: findKeyWithUse,
       view: readKeyView,
-      actions: ACTIONS,
+      actions: KEY_ACTIONS,
     },
   };
 }
 
-async function findKey({ api }: NounContext, id: string): Promise<Key> {
+export async function findKey({ api }: NounContext, id: string): Promise<Key> {
   const answer = await api.ask("GET", `/key/info?key=${tokenOf(id)}`);
   const { info: row } = z.object({ info: usedKeyRow }).parse(answer);
   return { id, title: keyTitle(row), row };
 }
 
 /** At once: its use is found by the hash alone. */
-async function findKeyWithUse(context: NounContext, id: string): Promise<Key> {
+export async function findKeyWithUse(
+  context: NounContext,
+  id: string,
+): Promise<Key> {
   const token = tokenOf(id);
   const [key, use] = await Promise.all([
     findKey(context, token),

@@ -8,16 +8,17 @@ import { newKeyRow } from "../../../supervisor/gateway/rows.ts";
 import { showPage } from "../../http/show-page.ts";
 import type { Field } from "../field.ts";
 import { keyTitle } from "./key-list.ts";
-import { KEYS_PATH, type NounContext } from "./noun-context.ts";
+import type { NounContext } from "./noun-context.ts";
 
 /** The only page that shows a key itself: the answer to the form that created it. `grace` is how long the old secret stays valid; null for a new key. */
 export async function showSecret(
   request: FastifyRequest,
   reply: FastifyReply,
-  { api, address }: NounContext,
+  context: NounContext,
   answer: unknown,
   grace: string | null,
 ): Promise<FastifyReply> {
+  const { api, address, keys } = context;
   const created = newKeyRow.parse(answer);
   const name = keyTitle(created);
   // The key exists by now: the page omits the models where they cannot be listed.
@@ -32,12 +33,13 @@ export async function showSecret(
           ? `Key "${name}" created.`
           : `Key "${name}" has a new secret.`,
       look: "ok",
-      current: KEYS_PATH,
+      current: keys,
     },
     "key-shown",
     {
       key: created.key,
-      href: `${KEYS_PATH}/${created.token}`,
+      href: `${keys}/${created.token}`,
+      list: keys,
       former:
         grace === null
           ? null

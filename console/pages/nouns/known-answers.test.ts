@@ -17,6 +17,7 @@ function start() {
     address: "http://gateway",
     as: () => apiNamed(name),
     stream: () => Promise.reject(new Error("not used")),
+    actingFor: () => apiNamed(name),
     ask: async (method, path) => {
       gateway.asked.push(`${name} ${method} ${path}`);
       if (gateway.error !== null) {

@@ -17,6 +17,8 @@ export interface NounContext {
   readonly api: AdminApi;
   /** For requests during which the gateway waits for a provider. */
   readonly patientApi: AdminApi;
+  /** Path of the pages of keys, in the navigation. */
+  readonly keys: string;
   /** Where key holders reach the gateway. */
   readonly address: string;
   /** IANA name. */
@@ -101,6 +103,7 @@ export function openNounContext(
       },
     },
     patientApi: openGatewayApi(env, PATIENT_TIMEOUT_MS),
+    keys: KEYS_PATH,
     address: publicAddress(env, gatewayAddress(env) ?? ""),
     timeZone,
     changes: () => changes,

@@ -5,7 +5,6 @@ import type { Noun, NounAction, NounItem } from "./noun.ts";
 import type { NounAddress } from "./noun-address.ts";
 import {
   showingFailures,
-  KEYS_PATH,
   needConfirmation,
   type NounContext,
 } from "./noun-context.ts";
@@ -29,11 +28,12 @@ export function registerNounDetail<Row, Item extends NounItem>(
       return showPage(
         request,
         reply,
-        { title, look, current: KEYS_PATH, refreshes: true },
+        { title, look, current: context.keys, refreshes: true },
         detail.template,
         {
           ...view,
           name: item.title,
+          list: address.list,
           edit: address.href(item.id, "edit"),
           actions: viewActions(detail.actions, address, item),
         },

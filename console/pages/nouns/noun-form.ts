@@ -5,11 +5,7 @@ import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import { viewModels } from "./limit-fields.ts";
 import type { Noun, NounItem } from "./noun.ts";
 import { textIn } from "./noun-address.ts";
-import {
-  showingFailures,
-  KEYS_PATH,
-  type NounContext,
-} from "./noun-context.ts";
+import { showingFailures, type NounContext } from "./noun-context.ts";
 import {
   bodyOf,
   fieldsFor,
@@ -176,7 +172,7 @@ export async function showForm(
     reply,
     {
       title: form.title,
-      current: KEYS_PATH,
+      current: context.keys,
       look: wrong ? "warn" : "none",
       status: wrong ? 400 : 200,
     },

@@ -82,6 +82,11 @@ const FIELDS: readonly NounField[] = [
     note: "Used for search only; no email is sent.",
   },
   {
+    name: "sso_user_id",
+    label: "Account",
+    note: "With which the user signs in at this console, as PROVIDER:SUBJECT; set at the first sign-in.",
+  },
+  {
     name: "user_role",
     label: "Role",
     type: "choice",
@@ -141,6 +146,27 @@ export const USER_NOUN: Noun<ListedUser, User> = {
     view: viewUser,
     actions: [
       {
+        verb: "block",
+        label: "Block",
+        question: ({ title }) =>
+          `Deny all calls with the keys of ${title}, and sign it out of this console?`,
+        applies: ({ row }) => !row.blocked,
+        destroys: true,
+        path: "/user/update",
+        body: ({ id }) => ({ user_id: id, blocked: true }),
+        finish: ({ title }) =>
+          `User "${title}" blocked. Calls with its keys are denied within a second; it is signed out when its session is confirmed again.`,
+      },
+      {
+        verb: "unblock",
+        label: "Unblock",
+        question: ({ title }) => `Allow calls with the keys of ${title} again?`,
+        applies: ({ row }) => row.blocked,
+        path: "/user/update",
+        body: ({ id }) => ({ user_id: id, blocked: false }),
+        finish: ({ title }) => `User "${title}" unblocked.`,
+      },
+      {
         verb: "delete",
         label: "Delete",
         question: () =>
@@ -180,9 +206,13 @@ async function viewUser(
     look: stateOfBudget(row).look,
     budget,
     keys: await readOwnedKeys(context, "user", id),
-    facts: present([id, row.user_email, roleWords(row.user_role)]).filter(
-      (fact) => fact !== title,
-    ),
+    facts: present([
+      id,
+      row.user_email,
+      roleWords(row.user_role),
+      row.sso_user_id == null ? null : `signs in as ${row.sso_user_id}`,
+      row.blocked ? "blocked" : null,
+    ]).filter((fact) => fact !== title),
     limits: limitFigures(row),
     teams: teams.map((team) => ({
       href: TEAM_ADDRESS.href(team.team_id),

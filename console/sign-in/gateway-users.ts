@@ -1,0 +1,182 @@
+import { verifiedMail, type Claims } from "../../core/tokens/claims.ts";
+import { z } from "zod";
+import { Refusal, type AdminApi } from "../../supervisor/gateway/admin-api.ts";
+import { userPage, type ListedUser } from "../../supervisor/gateway/rows.ts";
+import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
+import { syncMemberships } from "./gateway-memberships.ts";
+
+import { ProviderDenial } from "./provider-errors.ts";
+
+export interface Person {
+  readonly config: ProviderConfig;
+  /** The provider's id of the account. */
+  readonly subject: string;
+  readonly claims: Claims;
+  /** As the audit log names the person. */
+  readonly name: string;
+}
+
+export interface GatewayUser {
+  readonly userId: string;
+  /** Memberships that could not be set, one sentence each. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * A user of the gateway for each person who signs in through a provider with `users`: found by the account, else by the verified
+ * e-mail address of a user without one, else created. Teams and organizations follow the claims.
+ */
+export class GatewayUsers {
+  readonly #api: AdminApi;
+  /** By account: sessions of one person take turns. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(api: AdminApi) {
+    this.#api = api;
+  }
+
+  /** Throws a ProviderDenial for a blocked user, another Failure if the gateway does not answer or rejects. */
+  async sync(person: Person): Promise<GatewayUser> {
+    const account = accountOf(person);
+    const turn = (this.#turns.get(account) ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => this.#sync(person, account));
+    this.#turns.set(account, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(account) === turn) {
+        this.#turns.delete(account);
+      }
+    }
+  }
+
+  async #sync(person: Person, account: string): Promise<GatewayUser> {
+    const user =
+      (await this.#find(account)) ??
+      (await this.#adopt(person, account)) ??
+      (await this.#create(person, account));
+    const { user_id: userId } = user;
+    if (user.blocked) {
+      throw new ProviderDenial(
+        `${person.name} is blocked. Ask an admin of this console for access.`,
+      );
+    }
+    await this.#followMail(person, user);
+    const problems = await syncMemberships(
+      this.#api,
+      userId,
+      person.config,
+      person.claims,
+    );
+    return { userId, problems };
+  }
+
+  async #find(account: string): Promise<ListedUser | undefined> {
+    const users = await this.#list({ sso_user_id: account });
+    // An older gateway does not know this filter.
+    return users.find((user) => user.sso_user_id === account);
+  }
+
+  /** A user that an admin created for the person, if it has no rights over others: those are only given by hand. */
+  async #adopt(
+    { claims }: Person,
+    account: string,
+  ): Promise<ListedUser | undefined> {
+    const user = await this.#findByMail(verifiedMail(claims));
+    if (
+      user === undefined ||
+      user.sso_user_id != null ||
+      !user.user_role.startsWith("internal_user")
+    ) {
+      return undefined;
+    }
+    await this.#api.ask("POST", "/user/update", {
+      user_id: user.user_id,
+      sso_user_id: account,
+    });
+    return { ...user, sso_user_id: account };
+  }
+
+  async #create(
+    { config, claims }: Person,
+    account: string,
+  ): Promise<ListedUser> {
+    const { max_budget, budget_duration, models } = config.users ?? {};
+    const mail = verifiedMail(claims);
+    const isTaken = (await this.#findByMail(mail)) !== undefined;
+    try {
+      await this.#api.ask("POST", "/user/new", {
+        sso_user_id: account,
+        user_alias: fullNameIn(claims) ?? null,
+        user_email: isTaken ? null : (mail ?? null),
+        ...(max_budget === undefined ? {} : { max_budget }),
+        ...(budget_duration === undefined ? {} : { budget_duration }),
+        ...(models === undefined ? {} : { models }),
+        auto_create_key: false,
+      });
+    } catch (error) {
+      // The other host's console may have created it at the same time.
+      if (!(error instanceof Refusal && error.param === "sso_user_id")) {
+        throw error;
+      }
+    }
+    const user = await this.#find(account);
+    if (user === undefined) {
+      throw new Refusal(
+        "The gateway is older than this console: update it, then sign in again.",
+        400,
+        null,
+      );
+    }
+    return user;
+  }
+
+  /** The user keeps the former address while the new one is another user's. */
+  async #followMail({ claims }: Person, user: ListedUser): Promise<void> {
+    const mail = verifiedMail(claims);
+    if (mail === undefined || user.user_email?.toLowerCase() === mail) {
+      return;
+    }
+    if ((await this.#findByMail(mail)) === undefined) {
+      await this.#api.ask("POST", "/user/update", {
+        user_id: user.user_id,
+        user_email: mail,
+      });
+    }
+  }
+
+  async #findByMail(mail: string | undefined): Promise<ListedUser | undefined> {
+    if (mail === undefined) {
+      return undefined;
+    }
+    // The filter finds parts of addresses, too.
+    const users = await this.#list({ user_email: mail });
+    return users.find(({ user_email: of }) => of?.toLowerCase() === mail);
+  }
+
+  async #list(
+    query: Readonly<Record<string, string>>,
+  ): Promise<readonly ListedUser[]> {
+    const parameters = new URLSearchParams({ page_size: "100", ...query });
+    const path = `/user/list?${parameters.toString()}`;
+    return userPage.parse(await this.#api.ask("GET", path)).users;
+  }
+}
+
+function accountOf({ config, subject }: Person): string {
+  return `${config.name}:${subject}`;
+}
+
+const MAX_NAME_LENGTH = 100;
+const names = z.object({ name: z.string(), preferred_username: z.string() });
+
+/** In one line. */
+function fullNameIn(claims: Claims): string | undefined {
+  const { name, preferred_username } = names.partial().catch({}).parse(claims);
+  const shown = (name ?? preferred_username ?? "")
+    .replace(/\p{C}/gu, "")
+    .trim()
+    .slice(0, MAX_NAME_LENGTH);
+  return shown === "" ? undefined : shown.toWellFormed();
+}
