@@ -23,7 +23,7 @@ import {
   withAlarm,
   type ConsoleTestbed,
 } from "./console-testbed.ts";
-import { takePicture } from "./every-screen.ts";
+import { fitEveryScreen, takePicture } from "./every-screen.ts";
 
 let browser: Browser;
 let provider: OpenIdProvider;
@@ -62,6 +62,8 @@ beforeAll(async () => {
           roles: {
             map: { viewers: "viewer", operators: "operator", admins: "admin" },
           },
+          allow: { domains: ["example.org"] },
+          users: { max_budget: 10 },
         },
       ],
     },
@@ -77,7 +79,7 @@ afterAll(async () => {
   await browser?.close();
 });
 beforeEach(() => {
-  for (const role of ["viewer", "operator", "admin"]) {
+  for (const role of ["guest", "viewer", "operator", "admin"]) {
     provider.accounts.set(role, {
       email: `${role}@example.org`,
       email_verified: true,
@@ -212,6 +214,7 @@ test.each<{
       "/services/site/pause",
       "/services/site/restart",
       "/services/site/silence",
+      "/users/block",
       "/users/delete",
     ],
   },
@@ -239,6 +242,43 @@ test.each<{
     await page.context().close();
   },
 );
+
+test("a person without a console role has the page of own keys, on every screen", async () => {
+  const { page, complaints } = await signIn("guest", "/me");
+  expect(await page.textContent("h1")).toBe(
+    "guest@example.org has spent $ 0.00 of $ 10.00.",
+  );
+  await page.getByRole("link", { name: "Create key" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("guest-laptop");
+  await page.getByLabel("Budget (USD)").fill("2");
+  await fitEveryScreen(page, "me-new");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByText("The key is shown only once").waitFor();
+  const secret = (await page.locator("#the-key").textContent()) ?? "";
+  await fixture.chat(secret, "Hello");
+  await page.getByRole("link", { name: "All keys" }).click();
+  await page.getByRole("link", { name: "guest-laptop" }).waitFor();
+  await expect
+    .poll(async () => {
+      await page.reload();
+      return page.getByRole("region", { name: "Latest calls" }).innerText();
+    })
+    .toContain("answered");
+  await fitEveryScreen(page, "me");
+  await page.getByRole("link", { name: "guest-laptop" }).click();
+  await page.getByRole("heading", { name: "Budgets" }).waitFor();
+  await fitEveryScreen(page, "me-key");
+  for (const { method, path } of await offersOf(page)) {
+    expect(mayRequest("user", method, path), `${method} ${path}`).toBe(true);
+  }
+  await page.locator("summary", { hasText: "Rotate secret" }).click();
+  await page.getByRole("button", { name: "Rotate secret" }).click();
+  await page.getByText("has a new secret").waitFor();
+  await page.goto(`${testbed.address}/`);
+  expect(page.url()).toBe(`${testbed.address}/me`);
+  expect(complaints.filter(isUnexpected)).toEqual([]);
+  await page.context().close();
+});
 
 test("a form that the role may not use leads to a page that says why", async () => {
   const { page } = await signIn("viewer", "/jobs");
