@@ -276,6 +276,26 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     expect(await status(await signIn(other))).toBe(401);
     expect((await hearthAsync(["sign-out"])).code).toBe(2);
 
+    const invited = await line("users", "invite", "--for", "anna");
+    const [invitation = "", validity] = invited.split("\n");
+    expect(invitation).toMatch(
+      new RegExp(`^${watcher.address}/invitation/[0-9a-f]{48}$`),
+    );
+    expect(validity).toContain("`hearth users invite --revoke 1`");
+    expect((await fetch(invitation)).status).toBe(200);
+    const list = await line("users", "invite", "--list");
+    expect(list).toMatch(/1 +anna +open until .* none +operator/);
+    expect(await line("users", "invite", "--revoke", "1")).toBe(
+      "Invitation 1 revoked. Its link is no longer valid.",
+    );
+    expect((await fetch(invitation)).status).toBe(404);
+    expect(
+      (await hearthAsync(["users", "invite", "--revoke", "1"])).error,
+    ).toContain("There is no open invitation of this number");
+    expect(
+      (await hearthAsync(["users", "invite", "--expires", "60d"])).error,
+    ).toContain("expires_in: must be at most 30d");
+
     const later = await signIn(await line("open"));
     const password = await line("operator", "password");
     expect(await status(operatorHeaders(password))).toBe(200);

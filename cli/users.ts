@@ -245,5 +245,6 @@ export const users: Verb = {
     show: async () => show,
     update: async () => update,
     delete: async () => remove,
+    invite: async () => (await import("./users-invite.ts")).invite,
   },
 };

@@ -5,12 +5,14 @@ import { Failure } from "../core/failure.ts";
 import { openCopies } from "../supervisor/backup/copies.ts";
 import { peerOf } from "../supervisor/backup/peer.ts";
 import type { Watch } from "../supervisor/checks/watch.ts";
+import { Invitations } from "../supervisor/history/invitations.ts";
 import type { Supervision } from "../supervisor/supervision.ts";
 import { registerAlertRoutes } from "./http/alert-routes.ts";
 import { registerBackupRoutes } from "./http/backup-routes.ts";
 import { registerCheckRoutes } from "./http/check-routes.ts";
 import { registerCopyRoutes } from "./http/copy-routes.ts";
 import { registerGatewayRoutes } from "./http/gateway-routes.ts";
+import { registerInvitationRoutes } from "./http/invitation-routes.ts";
 import { registerJobRoutes } from "./http/job-routes.ts";
 import { registerMetricsRoutes } from "./http/metrics-routes.ts";
 import { registerNotesRoutes } from "./http/notes-routes.ts";
@@ -20,12 +22,18 @@ import { registerAlertsPage } from "./pages/alerts/alerts-page.ts";
 import { registerBackupsPage } from "./pages/backups/backups-page.ts";
 import { registerCallPage } from "./pages/calls/call-page.ts";
 import { registerCallsPage } from "./pages/calls/calls-page.ts";
+import { registerAcceptPage } from "./pages/invitations/accept-page.ts";
+import { registerInvitationsPage } from "./pages/invitations/invitations-page.ts";
 import { registerJobsPage } from "./pages/jobs/jobs-page.ts";
 import { registerMePages } from "./pages/me/me-pages.ts";
 import { registerModelsPage } from "./pages/models/models-page.ts";
 import { NotesReader } from "./pages/notes/notes-reader.ts";
 import { registerNotesPage } from "./pages/notes/notes-page.ts";
-import { openGatewayApi, openNounContext } from "./pages/nouns/noun-context.ts";
+import {
+  openGatewayApi,
+  openNounContext,
+  type NounContext,
+} from "./pages/nouns/noun-context.ts";
 import { registerNounPages } from "./pages/nouns/noun-pages.ts";
 import { registerPlaygroundPage } from "./pages/playground/playground-page.ts";
 import { registerReportsPage } from "./pages/reports/reports-page.ts";
@@ -165,6 +173,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     ...gateway,
     api: openGatewayApi(env),
   });
+  registerInvitations(api, supervision, gateway);
   registerSpendPage(api, { env, timeZone });
   registerCallsPage(api, gateway);
   registerCallPage(api, gateway);
@@ -176,6 +185,21 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     jobs,
     vaults: "why" in vaults ? undefined : vaults.promptActs,
   });
+}
+
+function registerInvitations(
+  api: FastifyInstance,
+  { context: { env, history, config } }: Supervision,
+  gateway: NounContext,
+): void {
+  const invitation = {
+    invitations: new Invitations(history.db, Date.now),
+    api: openGatewayApi(env),
+    history,
+  };
+  registerInvitationRoutes(api, invitation);
+  registerInvitationsPage(api, invitation, config.jobs.time_zone);
+  registerAcceptPage(api, invitation, gateway, Date.now);
 }
 
 function registerNotes(

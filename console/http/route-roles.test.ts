@@ -91,8 +91,8 @@ test("every template with a form that changes something asks whether the caller 
     const markup = readFileSync(join(folder, name), "utf8");
     return markup.includes('method="post"') && !markup.includes("it.may(");
   });
-  // The theme, signing in and signing out are for everyone.
-  expect(unasked).toEqual(["frame.eta", "sign-in.eta"]);
+  // The theme, invitations, signing in and signing out are for everyone.
+  expect(unasked).toEqual(["frame.eta", "invitation.eta", "sign-in.eta"]);
 });
 
 test("what is not in the table requires an admin, unknown paths only a sign-in", () => {

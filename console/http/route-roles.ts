@@ -162,6 +162,15 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "POST /teams/add-member": "admin",
   "POST /teams/remove-member": "admin",
 
+  "GET /invitations": "viewer",
+  "POST /invitations": "admin",
+  "POST /invitations/:id/revoke": "admin",
+  "GET /api/invitations": "viewer",
+  "POST /api/invitations": "admin",
+  "DELETE /api/invitations/:id": "admin",
+  // The link has a token; opening it changes nothing.
+  "GET /invitation/:token": "sign-in",
+  "POST /invitation/:token": "sign-in",
   "GET /models": "viewer",
   "GET /models/model": "viewer",
   "GET /models/:name": "viewer",

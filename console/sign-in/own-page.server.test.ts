@@ -10,6 +10,7 @@ import {
 } from "vitest";
 import type { AdminApi } from "../../supervisor/gateway/admin-api.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
+import { Invitations } from "../../supervisor/history/invitations.ts";
 import { signInSchema } from "../../supervisor/sign-in/config.ts";
 import {
   startAdminFixture,
@@ -22,9 +23,15 @@ import {
   type OpenIdProvider,
 } from "../../test/servers/openid-provider.ts";
 import { WebClient } from "../../test/servers/web-client.ts";
-import { testCredentials } from "../../test/supervisor/operator.ts";
+import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { buildApi } from "../http/server.ts";
+import {
+  registerInvitationRoutes,
+  type InvitationLink,
+} from "../http/invitation-routes.ts";
+import { registerAcceptPage } from "../pages/invitations/accept-page.ts";
+import { registerInvitationsPage } from "../pages/invitations/invitations-page.ts";
 import { registerMePages } from "../pages/me/me-pages.ts";
 import {
   openGatewayApi,
@@ -124,7 +131,7 @@ function newConsole(): FastifyInstance {
     publicUrl: undefined,
     gateway: breakable(openGatewayApi(env)),
     providers: configs(),
-    now: () => Date.now() + aheadMs,
+    now,
   });
   server.get("/metrics", () => "hearth_up 1");
   server.get("/", (request) => ({ caller: request.requester }));
@@ -133,7 +140,19 @@ function newConsole(): FastifyInstance {
     onSilent: () => {},
   });
   registerMePages(server, { ...context, api: openGatewayApi(env) });
+  const invitation = {
+    invitations: new Invitations(history.db, now),
+    api: breakable(openGatewayApi(env)),
+    history,
+  };
+  registerInvitationRoutes(server, invitation);
+  registerInvitationsPage(server, invitation, "UTC");
+  registerAcceptPage(server, invitation, context, now);
   return server;
+}
+
+function now(): number {
+  return Date.now() + aheadMs;
 }
 
 let count = 0;
@@ -532,5 +551,188 @@ describe("own keys", () => {
     expect(links.map(([, inner]) => inner)).toEqual([
       '<a aria-current="page" href="/me">My keys</a>',
     ]);
+  });
+});
+
+describe("an invitation", () => {
+  const stranger = () => new WebClient();
+  let hours = 0;
+  // Invalid links of former tests are forgotten.
+  beforeEach(() => {
+    hours += 2;
+    aheadMs = hours * 60 * MINUTE_MS;
+  });
+
+  async function asOperatorSent(method: string, path: string, body?: object) {
+    return fetch(`${address}${path}`, {
+      method,
+      ...(body === undefined
+        ? { headers: asOperator }
+        : {
+            headers: { ...asOperator, "content-type": "application/json" },
+            body: JSON.stringify(body),
+          }),
+    });
+  }
+
+  async function newInvitation(body: object = {}) {
+    const answer = await asOperatorSent("POST", "/api/invitations", body);
+    expect(answer.status).toBe(201);
+    const created = (await answer.json()) as InvitationLink;
+    return { ...created, link: `${address}${created.path}` };
+  }
+
+  test("gives a user of the team and role a first key, once; opening the link changes nothing", async () => {
+    const { link, invitation } = await newInvitation({
+      note: "Quinn",
+      team: "The garden",
+      team_role: "admin",
+      max_budget: "3",
+    });
+    // A scanner of mails opens it, several times.
+    for (const method of ["GET", "HEAD", "GET"]) {
+      expect((await fetch(link, { method })).status).toBe(200);
+    }
+    const form = await stranger().visit(link);
+    expect(form.body).toContain("You are invited.");
+    const quinn = stranger();
+    expect((await quinn.visit(link, { name: " " })).status).toBe(400);
+    const page = await quinn.visit(link, { name: "Quinn\u0000 <b>" });
+    expect(page.body).toContain("The key is shown only once");
+    const key = KEY.exec(page.body)?.[0] ?? "";
+    const info = (await gateway.get("/key/info", key))["info"];
+    expect(info).toMatchObject({
+      user_id: invitation.userId,
+      team_id: "garden",
+      created_by: `Quinn <b> (invitation ${invitation.id})`,
+    });
+    expect(
+      await gateway.get(`/v2/user/info?user_id=${invitation.userId}`),
+    ).toMatchObject({
+      user_alias: "Quinn <b>",
+      user_role: "internal_user",
+      max_budget: 3,
+    });
+    const team = await gateway.get("/team/info?team_id=garden");
+    expect(team["team_info"]).toMatchObject({
+      members_with_roles: expect.arrayContaining([
+        expect.objectContaining({ user_id: invitation.userId, role: "admin" }),
+      ]),
+    });
+    for (const again of [
+      await stranger().visit(link),
+      await stranger().visit(link, { name: "Mallory" }),
+    ]) {
+      expect(again.status).toBe(404);
+      expect(again.body).toContain("This invitation is not valid");
+    }
+  });
+
+  test("is accepted by one of several at the same time", async () => {
+    const { link, invitation } = await newInvitation();
+    const pages = await Promise.all(
+      [1, 2, 3, 4].map((each) => stranger().visit(link, { name: `R${each}` })),
+    );
+    expect(pages.map(({ status }) => status).toSorted()).toEqual([
+      200, 404, 404, 404,
+    ]);
+    const keys = await gateway.get(`/key/list?user_id=${invitation.userId}`);
+    expect(keys["total_count"]).toBe(1);
+  });
+
+  test("that fails can be accepted again, with the same user", async () => {
+    const { link, invitation } = await newInvitation();
+    gatewayIsDown = true;
+    const failed = await stranger().visit(link, { name: "Sara" });
+    expect(failed.status).toBe(400);
+    expect(failed.body).toContain("The invitation stays valid");
+    gatewayIsDown = false;
+    // The user was created, and then the connection broke.
+    await gateway.post("/user/new", {
+      user_id: invitation.userId,
+      auto_create_key: false,
+    });
+    const page = await stranger().visit(link, { name: "Sara" });
+    expect(page.body).toContain("The key is shown only once");
+  });
+
+  test("expires and can be revoked, and says the same as an unknown one", async () => {
+    const { link, invitation } = await newInvitation({ expires_in: "1h" });
+    const other = await newInvitation();
+    const revoked = await asOperatorSent(
+      "DELETE",
+      `/api/invitations/${other.invitation.id}`,
+    );
+    expect(revoked.status).toBe(200);
+    expect(
+      (
+        await asOperatorSent(
+          "DELETE",
+          `/api/invitations/${other.invitation.id}`,
+        )
+      ).status,
+    ).toBe(404);
+    const { body } = await stranger().visit(other.link, { name: "Tim" });
+    aheadMs += 61 * MINUTE_MS;
+    const expired = await stranger().visit(link, { name: "Tim" });
+    const unknown = await stranger().visit(
+      `${address}/invitation/${"0".repeat(48)}`,
+      { name: "Tim" },
+    );
+    expect(expired).toMatchObject({ status: 404, body });
+    expect(unknown).toMatchObject({ status: 404, body });
+    await expect(
+      gateway.get(`/user/info?user_id=${invitation.userId}`),
+    ).rejects.toThrow("404");
+    // Neither page lists tokens.
+    const stored = history.db.prepare("SELECT * FROM invitations").all();
+    expect(JSON.stringify(stored)).not.toContain(link.split("/").at(-1));
+  });
+
+  test("is created by an admin on the page, and by nobody else", async () => {
+    const uma = await newPerson({ groups: ["captains"] });
+    await uma.signIn();
+    const page = await uma.visit("/invitations", {
+      note: "Vera",
+      team: "The kitchen",
+      max_budget: "",
+    });
+    const [link = ""] =
+      /http:[^<]*\/invitation\/[0-9a-f]{48}/.exec(page.body) ?? [];
+    expect((await stranger().visit(link)).status).toBe(200);
+    const list = await uma.visit("/invitations");
+    expect(list.body).toContain("Vera");
+    expect(list.body).not.toContain(link);
+    expect(history.latest(1)[0]?.reason).toContain(
+      `by ${uma.login}@example.org (home)`,
+    );
+    const typo = await uma.visit("/invitations", { team: "The kitchn" });
+    expect(typo.body).toContain("did you mean &quot;The kitchen&quot;?");
+    const guest = await newPerson();
+    await guest.signIn();
+    expect((await guest.visit("/invitations")).status).toBe(403);
+    expect((await guest.visit("/invitations", { note: "me" })).status).toBe(
+      403,
+    );
+    expect((await stranger().visit(`${address}/invitations`, {})).status).toBe(
+      401,
+    );
+    const foreign = { origin: "https://evil.example" };
+    for (const url of [link, `${address}/invitations`]) {
+      const { status } = await uma.browser.request(url, { name: "x" }, foreign);
+      expect(status).toBe(403);
+    }
+  });
+
+  test("cannot be guessed: invalid links are limited", async () => {
+    const { link } = await newInvitation();
+    const statuses: number[] = [];
+    for (let guess = 0; guess < 12; guess += 1) {
+      const path = `/invitation/${String(guess).padStart(48, "0")}`;
+      statuses.push((await stranger().visit(`${address}${path}`)).status);
+    }
+    expect(statuses.at(-1)).toBe(429);
+    aheadMs += 60 * MINUTE_MS;
+    expect((await stranger().visit(link)).status).toBe(200);
   });
 });

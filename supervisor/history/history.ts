@@ -4,6 +4,7 @@ import { CHECK_TABLES, LATENCIES_COLUMN } from "../checks/check-tables.ts";
 import { textOf } from "../../core/failure.ts";
 import { keepHistoryReserve } from "./reserve.ts";
 import { SESSION_TABLES } from "./sessions.ts";
+import { INVITATION_TABLES } from "./invitations.ts";
 import { USER_ID_COLUMN, USER_SESSION_TABLES } from "./user-sessions.ts";
 import { ASKED_BY_COLUMN, JOB_TABLES } from "../jobs/job-history.ts";
 import { DamagedFile, moveAside, openVerified } from "./sqlite-file.ts";
@@ -78,6 +79,7 @@ const STEPS: readonly string[] = [
   USER_SESSION_TABLES,
   ASKED_BY_COLUMN,
   USER_ID_COLUMN,
+  INVITATION_TABLES,
 ];
 
 /**

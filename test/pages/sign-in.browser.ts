@@ -280,6 +280,33 @@ test("a person without a console role has the page of own keys, on every screen"
   await page.context().close();
 });
 
+test("an admin invites a person, who accepts, on every screen", async () => {
+  const admin = await signIn("admin", "/keys");
+  await admin.page.getByRole("link", { name: "Invitations" }).click();
+  await admin.page.getByLabel("For", { exact: true }).fill("Zoe");
+  await admin.page.getByLabel("Team", { exact: true }).fill("crew");
+  await admin.page.getByRole("button", { name: "Create invitation" }).click();
+  const link = (await admin.page.locator("#the-link").textContent()) ?? "";
+  await fitEveryScreen(admin.page, "invitations");
+  const { page, complaints } = await openPage(
+    browser,
+    { width: 360, scheme: "light" },
+    { signedIn: false },
+  );
+  await page.goto(link);
+  await fitEveryScreen(page, "invitation");
+  await page.getByLabel("Your name").fill("Zoe");
+  await page.getByRole("button", { name: "Accept invitation" }).click();
+  await page.getByText("The key is shown only once").waitFor();
+  expect(await page.getByRole("link", { name: "All keys" }).count()).toBe(0);
+  await admin.page.goto(`${testbed.address}/invitations`);
+  await admin.page.getByRole("link", { name: "accepted" }).click();
+  await admin.page.getByRole("heading", { name: "Zoe has spent" }).waitFor();
+  expect([...complaints, ...admin.complaints].filter(isUnexpected)).toEqual([]);
+  await page.context().close();
+  await admin.page.context().close();
+});
+
 test("a form that the role may not use leads to a page that says why", async () => {
   const { page } = await signIn("viewer", "/jobs");
   const answer = await page.goto(`${testbed.address}/keys/new`);

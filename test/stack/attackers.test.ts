@@ -102,6 +102,20 @@ function attempts(): readonly Attempt[] {
       headers: FORM,
       body: "key_alias=mine&every_model=all",
     },
+    { method: "GET", path: "/me" },
+    {
+      method: "POST",
+      path: "/me/new",
+      headers: FORM,
+      body: "key_alias=mine&every_model=all",
+    },
+    { method: "POST", path: "/invitations", headers: FORM, body: "note=me" },
+    {
+      method: "POST",
+      path: "/api/invitations",
+      headers: JSON_BODY,
+      body: "{}",
+    },
     {
       method: "POST",
       path: "/api/jobs/restore/run",
@@ -375,7 +389,7 @@ async function startAlone(env: Readonly<Record<string, string>>): Promise<{
   };
 }
 
-test("every route except health, heartbeats, the theme and signing in requires somebody who is signed in", async () => {
+test("every route except health, heartbeats, the theme, invitations and signing in requires somebody who is signed in", async () => {
   const routes: { readonly method: string; readonly path: string }[] = [];
   const onServer = (message: unknown) => {
     const { fastify } = message as { readonly fastify: FastifyInstance };
@@ -405,12 +419,16 @@ test("every route except health, heartbeats, the theme and signing in requires s
     }
     expect(open.toSorted()).toEqual([
       "GET /healthz 200",
+      // The token of an invitation is missing.
+      "GET /invitation/x 404",
       "GET /ping/x/x 400",
       // With a provider, here none: they begin and end a sign-in there.
       "GET /sign-in/with/x 404",
       "GET /sign-in/with/x/callback 403",
       "HEAD /healthz 200",
+      "HEAD /invitation/x 404",
       "HEAD /ping/x/x 400",
+      "POST /invitation/x 404",
       "POST /ping/x/x 400",
       "POST /sign-in/with/x/logout 400",
       // Only a cookie of the browser; the page of the sign-in has the switch, too.

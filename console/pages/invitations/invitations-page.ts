@@ -1,0 +1,169 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { listTeamNames } from "../../../supervisor/gateway/owners.ts";
+import type { Invitation } from "../../../supervisor/history/invitations.ts";
+import { readForm, type Fields } from "../../http/forms.ts";
+import { redirectWithMessage, showPage } from "../../http/show-page.ts";
+import { originOf } from "../../http/sign-in-routes.ts";
+import { withTyped, type Field } from "../field.ts";
+import { KEYS_PATH, showingFailures } from "../nouns/noun-context.ts";
+import { mistakeOf } from "../nouns/noun-fields.ts";
+import { viewInvitations } from "./invitations-view.ts";
+import {
+  invitationRequest,
+  invite,
+  revokeInvitation,
+  type InvitationContext,
+} from "./invite.ts";
+
+const PATH = "/invitations";
+
+const FIELDS: readonly Field[] = [
+  {
+    name: "note",
+    label: "For",
+    note: "Whom it is for (optional), for the list above.",
+    kind: "text",
+  },
+  {
+    name: "team",
+    label: "Team",
+    note: "Team that pays (optional), by name.",
+    kind: "text",
+  },
+  {
+    name: "team_role",
+    label: "Role in the team",
+    kind: "choice",
+    values: [
+      ["user", "member"],
+      ["admin", "admin of the team"],
+    ],
+  },
+  {
+    name: "role",
+    label: "Role",
+    kind: "choice",
+    values: [
+      ["internal_user", "call models; see own keys and spend"],
+      ["internal_user_viewer", "see own keys and spend"],
+    ],
+  },
+  {
+    name: "max_budget",
+    label: "Budget (USD)",
+    note: "Of the user. Leave empty for unlimited.",
+    kind: "text",
+  },
+  {
+    name: "expires_in",
+    label: "Expires",
+    kind: "choice",
+    values: [
+      ["7d", "in one week"],
+      ["1d", "in one day"],
+      ["30d", "in 30 days"],
+    ],
+  },
+];
+
+/** GET /invitations; POST creates one and shows its link, POST …/:id/revoke. */
+export function registerInvitationsPage(
+  server: FastifyInstance,
+  context: InvitationContext,
+  timeZone: string,
+): void {
+  server.get(PATH, (request, reply) =>
+    show(request, reply, context, timeZone, {}),
+  );
+  server.post(PATH, (request, reply) =>
+    showingFailures(request, reply, PATH, () =>
+      create(request, reply, context, timeZone),
+    ),
+  );
+  server.post<{ Params: { readonly id: string } }>(
+    `${PATH}/:id/revoke`,
+    (request, reply) =>
+      showingFailures(request, reply, PATH, async () => {
+        revokeInvitation(context, Number(request.params.id));
+        return redirectWithMessage(
+          reply,
+          PATH,
+          "Invitation revoked. Its link is no longer valid.",
+        );
+      }),
+  );
+}
+
+async function create(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: InvitationContext,
+  timeZone: string,
+): Promise<FastifyReply> {
+  const form = readForm(request, invitationRequest);
+  if (form.kind === "mistakes") {
+    const { fields: typed, mistakes } = form;
+    return show(request, reply, context, timeZone, { typed, mistakes });
+  }
+  try {
+    const { path, invitation } = await invite(context, form.value);
+    return await show(request, reply, context, timeZone, {
+      created: { url: `${originOf(request)}${path}`, invitation },
+    });
+  } catch (error) {
+    return show(request, reply, context, timeZone, {
+      typed: (request.body ?? {}) as Fields,
+      // The gateway names the id of a team.
+      mistakes: mistakeOf(error, [{ name: "team_id", label: "Team" }]),
+    });
+  }
+}
+
+async function show(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { api, invitations }: InvitationContext,
+  timeZone: string,
+  {
+    typed = {},
+    mistakes = {},
+    created,
+  }: {
+    readonly typed?: Fields;
+    readonly mistakes?: Readonly<Record<string, string>>;
+    readonly created?: {
+      readonly url: string;
+      readonly invitation: Invitation;
+    };
+  },
+): Promise<FastifyReply> {
+  const teams = await listTeamNames(api).catch(() => []);
+  const wrong = Object.keys(mistakes).length > 0;
+  const found = { team: mistakes["team_id"] ?? "", ...mistakes };
+  const { title, rows } = viewInvitations(invitations.list(), {
+    timeZone,
+    now: Date.now(),
+  });
+  return showPage(
+    request,
+    reply,
+    {
+      title: created === undefined ? title : "Invitation created.",
+      look: wrong ? "warn" : created === undefined ? "none" : "ok",
+      current: KEYS_PATH,
+      status: wrong ? 400 : 200,
+    },
+    "invitations",
+    {
+      rows,
+      link:
+        created === undefined
+          ? null
+          : { url: created.url, note: created.invitation.note },
+      mistake: mistakes["form"] ?? null,
+      fields: withTyped(FIELDS, typed, found).map((field) =>
+        field.name === "team" ? { ...field, among: teams } : field,
+      ),
+    },
+  );
+}
