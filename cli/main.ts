@@ -22,6 +22,7 @@ export const hearth: Verb = {
     logs: async () => (await import("./logs.ts")).logs,
     restart: async () => (await import("./restart.ts")).restart,
     history: async () => (await import("./history.ts")).history,
+    audit: async () => (await import("./audit.ts")).audit,
     alerts: async () => (await import("./alerts.ts")).alerts,
     silence: async () => (await import("./silence.ts")).silence,
     pause: async () => (await import("./pause.ts")).pause,

@@ -57,6 +57,10 @@ test("users and teams are created, named, changed and deleted", async () => {
   const keys = await hearth("keys", "list", "--team", "KITCHEN");
   expect(keys.out).toMatch(/stove .*Anna Berg, team Kitchen/);
   expect(keys.out).not.toContain(id);
+  const changes = await hearth("audit", "--type", "key", "--author", "OPER");
+  expect(changes.out).toMatch(
+    / operator +created +key stove +.*user_id: u1.*key_alias: stove/,
+  );
   const mistyped = await hearth("keys", "new", "--team", "Kitchn");
   expect(mistyped.code).toBe(1);
   expect(mistyped.error).toContain(

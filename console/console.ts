@@ -19,6 +19,7 @@ import { registerNotesRoutes } from "./http/notes-routes.ts";
 import { registerReportRoutes } from "./http/report-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
 import { registerAlertsPage } from "./pages/alerts/alerts-page.ts";
+import { registerAuditPage } from "./pages/audit/audit-page.ts";
 import { registerBackupsPage } from "./pages/backups/backups-page.ts";
 import { registerCallPage } from "./pages/calls/call-page.ts";
 import { registerCallsPage } from "./pages/calls/calls-page.ts";
@@ -174,6 +175,12 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     api: openGatewayApi(env),
   });
   registerInvitations(api, supervision, gateway);
+  // Its answers are too large to be remembered.
+  registerAuditPage(api, {
+    api: openGatewayApi(env),
+    db: history.db,
+    timeZone,
+  });
   registerSpendPage(api, { env, timeZone });
   registerCallsPage(api, gateway);
   registerCallPage(api, gateway);

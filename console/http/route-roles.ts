@@ -162,6 +162,8 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "POST /teams/add-member": "admin",
   "POST /teams/remove-member": "admin",
 
+  "GET /audit": "viewer",
+  "GET /audit.csv": "viewer",
   "GET /invitations": "viewer",
   "POST /invitations": "admin",
   "POST /invitations/:id/revoke": "admin",

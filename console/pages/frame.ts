@@ -53,6 +53,7 @@ export const FURTHER_PAGE_LINKS: readonly (PageLink & {
   { path: "/users", name: "Users", key: "u", under: "/keys" },
   { path: "/teams", name: "Teams", key: "t", under: "/keys" },
   { path: "/playground", name: "Playground", key: "y", under: "/models" },
+  { path: "/audit", name: "Audit", key: "l", under: "/keys" },
 ];
 
 /** Something to know about the whole page, above it. */

@@ -30,6 +30,7 @@ import {
   registerInvitationRoutes,
   type InvitationLink,
 } from "../http/invitation-routes.ts";
+import { registerAuditPage } from "../pages/audit/audit-page.ts";
 import { registerAcceptPage } from "../pages/invitations/accept-page.ts";
 import { registerInvitationsPage } from "../pages/invitations/invitations-page.ts";
 import { registerMePages } from "../pages/me/me-pages.ts";
@@ -147,6 +148,11 @@ function newConsole(): FastifyInstance {
   };
   registerInvitationRoutes(server, invitation);
   registerInvitationsPage(server, invitation, "UTC");
+  registerAuditPage(server, {
+    api: openGatewayApi(env),
+    db: history.db,
+    timeZone: "UTC",
+  });
   registerAcceptPage(server, invitation, context, now);
   return server;
 }
@@ -735,4 +741,40 @@ describe("an invitation", () => {
     aheadMs += 60 * MINUTE_MS;
     expect((await stranger().visit(link)).status).toBe(200);
   });
+});
+
+test("the audit log names people, pages by a cursor and downloads as CSV", async () => {
+  const admin = await newPerson({ groups: ["captains"] });
+  await admin.signIn();
+  const { token } = await createKey(admin, { key_alias: "=1+1" });
+  const author = `${admin.login}@example.org`;
+  const page = await admin.visit(`/audit?author=${author}&type=key`);
+  expect(page.status).toBe(200);
+  expect(page.body).toContain(`href="/keys/${token}">=1+1</a>`);
+  expect(page.body).toContain(`${author} (home)`);
+  const csv = await admin.visit(`/audit.csv?author=${author}&type=key`);
+  expect(csv.body).toContain(`,${author} (home),created,key,'=1+1,${token},`);
+  expect(csv.body.split("\r\n")).toHaveLength(3);
+
+  // More than one request to the gateway, and more than one page.
+  await gateway.pool.query(
+    "INSERT INTO audit_log (actor, action, object_type, object_id) SELECT 'crowd', 'viewed', 'key', n::text FROM generate_series(1, 260) n",
+  );
+  const crowd = await admin.visit("/audit.csv?author=crowd");
+  expect(crowd.body.split("\r\n")).toHaveLength(262);
+  const first = await admin.visit("/audit?author=crowd");
+  const [, older = ""] = /href="([^"]+)">Older changes/.exec(first.body) ?? [];
+  const second = await admin.visit(older.replaceAll("&amp;", "&"));
+  expect(second.body).toContain("Earlier changes.");
+  expect(second.body).toContain(">210<");
+  expect(second.body).not.toContain(">211<");
+
+  await admin.visit("/invitations", { note: "Walter" });
+  const acts = await admin.visit("/audit?source=console");
+  expect(acts.body).toContain(`created, by ${author} (home)`);
+  const guest = await newPerson();
+  await guest.signIn();
+  for (const path of ["/audit", "/audit.csv"]) {
+    expect((await guest.visit(path)).status).toBe(403);
+  }
 });

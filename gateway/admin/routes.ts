@@ -18,6 +18,7 @@ import { MODEL_VIEWS } from "./model-views.ts";
 import { MODEL_CHANGES } from "./models.ts";
 import { ORGANIZATIONS } from "./organizations.ts";
 import { ACTIVITY } from "./spend/activity.ts";
+import { AUDIT_LOG } from "./audit-log.ts";
 import { CHECKS } from "./spend/check.ts";
 import { GLOBAL_ACTIVITY } from "./spend/global-activity.ts";
 import { GLOBAL_SPEND } from "./spend/global-spend.ts";
@@ -69,6 +70,7 @@ export const ADMIN_ROUTES: readonly Route[] = [
   ...GLOBAL_SPEND,
   ...GLOBAL_ACTIVITY,
   ...ACTIVITY,
+  ...AUDIT_LOG,
   ...CHECKS,
   ...INSTANCES,
   ...TEST_CONNECTION,

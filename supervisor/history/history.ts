@@ -5,6 +5,7 @@ import { textOf } from "../../core/failure.ts";
 import { keepHistoryReserve } from "./reserve.ts";
 import { SESSION_TABLES } from "./sessions.ts";
 import { INVITATION_TABLES } from "./invitations.ts";
+import { PERSONAL_ACTS_INDEX } from "./personal-acts.ts";
 import { USER_ID_COLUMN, USER_SESSION_TABLES } from "./user-sessions.ts";
 import { ASKED_BY_COLUMN, JOB_TABLES } from "../jobs/job-history.ts";
 import { DamagedFile, moveAside, openVerified } from "./sqlite-file.ts";
@@ -80,6 +81,7 @@ const STEPS: readonly string[] = [
   ASKED_BY_COLUMN,
   USER_ID_COLUMN,
   INVITATION_TABLES,
+  PERSONAL_ACTS_INDEX,
 ];
 
 /**

@@ -303,6 +303,11 @@ test("an admin invites a person, who accepts, on every screen", async () => {
   await admin.page.getByRole("link", { name: "accepted" }).click();
   await admin.page.getByRole("heading", { name: "Zoe has spent" }).waitFor();
   expect([...complaints, ...admin.complaints].filter(isUnexpected)).toEqual([]);
+  for (const source of ["gateway", "console"]) {
+    await admin.page.goto(`${testbed.address}/audit?source=${source}`);
+    await admin.page.getByText("invitation").first().waitFor();
+    await fitEveryScreen(admin.page, `audit-${source}`);
+  }
   await page.context().close();
   await admin.page.context().close();
 });

@@ -91,45 +91,4 @@ const notices = adminRoute(
   },
 );
 
-/** GET /audit */
-const auditLog = adminRoute(
-  "GET /audit",
-  {
-    summary: "List the changes of objects and their authors, newest first.",
-    input: z.object({
-      page: queryNumber(1, 100_000, 1),
-      page_size: queryNumber(1, 100, 100),
-      object_type: name.optional(),
-      object_id: name.optional(),
-    }),
-    answer: z.array(
-      z.object({
-        id: out.count,
-        at: out.moment,
-        actor: out.text,
-        action: out.text,
-        object_type: out.text,
-        object_id: out.text,
-        before: z.record(out.text, z.unknown()).nullable(),
-        after: z.record(out.text, z.unknown()).nullable(),
-      }),
-    ),
-  },
-  async (admin, input) => {
-    const { page, page_size: size } = input;
-    const filter = conditions();
-    if (input.object_type !== undefined) {
-      filter.and("object_type = ?", input.object_type);
-    }
-    if (input.object_id !== undefined) {
-      filter.and("object_id = ?", input.object_id);
-    }
-    return query<Row>(
-      admin.pool,
-      `SELECT * FROM audit_log ${filter.where()} ORDER BY id DESC LIMIT ${size} OFFSET ${(page - 1) * size}`,
-      filter.values,
-    );
-  },
-);
-
-export const CHECKS: readonly Route[] = [check, notices, auditLog];
+export const CHECKS: readonly Route[] = [check, notices];

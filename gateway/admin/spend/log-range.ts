@@ -25,7 +25,7 @@ function isMoment(text: string): boolean {
 }
 
 /**
- * Keeps the rows of `spend_log l` that started in a range, whose end is included to its last second, or to the end of a day
+ * Keeps the rows whose time, by default of `spend_log l`, is in a range, whose end is included to its last second, or to the end of a day
  * in the time zone. (LiteLLM ends a range at the first moment of its last day.)
  */
 export function keepRange(
@@ -35,17 +35,18 @@ export function keepRange(
     readonly end_date?: string | undefined;
   },
   timeZone: string,
+  column = "l.started_at",
 ): void {
   const { start_date: start, end_date: end } = range;
   if (start !== undefined) {
     filter.and(
-      "l.started_at >= ?",
+      `${column} >= ?`,
       DAY.test(start) ? startOfDay(start, timeZone) : iso(timeOf(start)),
     );
   }
   if (end !== undefined) {
     filter.and(
-      "l.started_at < ?",
+      `${column} < ?`,
       DAY.test(end) ? endOfDay(end, timeZone) : iso(secondAfter(timeOf(end))),
     );
   }

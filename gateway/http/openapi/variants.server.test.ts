@@ -87,6 +87,8 @@ async function createCalls(): Promise<typeof there> {
   const today = new Date().toISOString().slice(0, "2026-11-21".length);
   return {
     access_group: "none",
+    action: "created",
+    actor: "anna",
     api_key: made["token"],
     budget_id: "tier",
     conversation_id: conversation["id"],
