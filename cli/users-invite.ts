@@ -100,7 +100,7 @@ async function show(
         { text: String(each.id), tone: "strong" },
         { text: readable(each.note) },
         { text: stateOf(each) },
-        { text: readable(each.teamId ?? "none") },
+        { text: readable(each.teamName ?? "none") },
         { text: readable(each.createdBy), tone: "soft" },
       ]),
     );

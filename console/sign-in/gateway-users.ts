@@ -78,7 +78,7 @@ export class GatewayUsers {
     return users.find((user) => user.sso_user_id === account);
   }
 
-  /** A user that an admin created for the person, if it has no rights over others: those are only given by hand. */
+  /** A user that an admin created for the person. One with a role over others is only linked by hand. */
   async #adopt(
     { claims }: Person,
     account: string,

@@ -231,7 +231,7 @@ describe("the first sign-in", () => {
     });
   });
 
-  test("takes over the user that an admin created with the verified address, but none with rights over others", async () => {
+  test("takes over the user that an admin created with the verified address, but none with a role over others", async () => {
     const [bert, boss] = [await newPerson(), await newPerson()];
     await gateway.post("/user/new", {
       user_id: "bert",

@@ -9,6 +9,8 @@ export interface InvitationOffer {
   readonly note: string;
   readonly userRole: "internal_user" | "internal_user_viewer";
   readonly teamId: string | null;
+  /** As its author wrote it. */
+  readonly teamName: string | null;
   readonly teamRole: "user" | "admin";
   /** Dollars; null: unlimited. */
   readonly maxBudget: number | null;
@@ -30,7 +32,7 @@ export interface Invitation extends InvitationOffer {
 export const INVITATION_TABLES = `
   CREATE TABLE invitations (
     id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE, user_id TEXT NOT NULL, note TEXT NOT NULL, user_role TEXT NOT NULL,
-    team_id TEXT, team_role TEXT NOT NULL, max_budget REAL, created_by TEXT NOT NULL, created_at INTEGER NOT NULL,
+    team_id TEXT, team_name TEXT, team_role TEXT NOT NULL, max_budget REAL, created_by TEXT NOT NULL, created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL, used_at INTEGER, revoked_at INTEGER
   ) STRICT;`;
 
@@ -60,8 +62,8 @@ export class Invitations {
     const token = newToken();
     this.#db
       .prepare(
-        `INSERT INTO invitations (hash, user_id, note, user_role, team_id, team_role, max_budget, created_by, created_at, expires_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO invitations (hash, user_id, note, user_role, team_id, team_name, team_role, max_budget, created_by, created_at, expires_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
         hashOf(token),
@@ -69,6 +71,7 @@ export class Invitations {
         offer.note,
         offer.userRole,
         offer.teamId,
+        offer.teamName,
         offer.teamRole,
         offer.maxBudget,
         currentAuthor(),
@@ -148,6 +151,7 @@ function invitationOf(row: Readonly<Record<string, unknown>>): Invitation {
         ? "internal_user_viewer"
         : "internal_user",
     teamId: row["team_id"] === null ? null : String(row["team_id"]),
+    teamName: row["team_name"] === null ? null : String(row["team_name"]),
     teamRole: row["team_role"] === "admin" ? "admin" : "user",
     maxBudget: timeOf("max_budget"),
     createdBy: String(row["created_by"]),

@@ -8,14 +8,18 @@ const UNSHOWN =
   /^(?:token|id|key_name|created_at|created_by|updated_at|updated_by)$/;
 const MAX_CHARACTERS = 80;
 
-/** The fields that a change set, as "max_budget: 1 → 2"; of a new object those that are not empty. */
-export function changesIn(before: Row | null, after: Row | null): string[] {
+/** The fields that a change set, as "max_budget: 1 → 2"; of a new object those that are not empty and not its id. */
+export function changesIn(
+  before: Row | null,
+  after: Row | null,
+  id = "",
+): readonly string[] {
   if (after === null) {
     return [];
   }
   return Object.entries(after).flatMap(([field, value]) => {
     const old = before?.[field];
-    if (UNSHOWN.test(field) || isSame(old, value)) {
+    if (UNSHOWN.test(field) || value === id || isSame(old, value)) {
       return [];
     }
     const shown = `${field}: ${words(value)}`;

@@ -95,7 +95,7 @@ export async function readAudit(
       entry.action === "deleted"
         ? null
         : hrefOf(entry.object_type, entry.object_id),
-    changes: changesIn(entry.before, entry.after),
+    changes: changesIn(entry.before, entry.after, entry.object_id),
   }));
 }
 
@@ -103,6 +103,7 @@ const NAMES = [
   "key_alias",
   "key_name",
   "user_alias",
+  "user_email",
   "team_alias",
   "organization_alias",
   "model_name",

@@ -31,9 +31,9 @@ function viewInvitation(invitation: Invitation, at: At) {
     state: word,
     user:
       invitation.usedAt === null ? null : USER_ADDRESS.href(invitation.userId),
-    team: teamId === null ? "none" : readable(teamId),
+    team: readable(invitation.teamName ?? "none"),
     role: [
-      ...(userRole === "internal_user_viewer" ? ["viewer of own keys"] : []),
+      userRole === "internal_user_viewer" ? "viewer of own keys" : "user",
       ...(teamId !== null && teamRole === "admin" ? ["admin of the team"] : []),
     ].join(", "),
     budget: maxBudget === null ? "no budget" : money(maxBudget),

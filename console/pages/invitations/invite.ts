@@ -58,6 +58,7 @@ export async function invite(
     {
       note,
       teamId: team === undefined ? null : await findTeamId(api, team),
+      teamName: team ?? null,
       teamRole: team_role,
       userRole: role,
       maxBudget: max_budget ?? null,

@@ -1,6 +1,10 @@
 import { inWords } from "../../../core/duration.ts";
 import { noteOfStatus } from "../../../supervisor/gateway/first-call.ts";
-import { MASTER_USER, ownerNames } from "../../../supervisor/gateway/owners.ts";
+import {
+  MASTER_USER,
+  ownerNames,
+  userName,
+} from "../../../supervisor/gateway/owners.ts";
 import type { KeyUsage, Refusals } from "../../../supervisor/gateway/usage.ts";
 import { drawColumns } from "../../../core/charts.ts";
 import { latencyOf, viewCall } from "../calls/call-rows.ts";
@@ -177,7 +181,7 @@ function creatorOf({ created_by: by }: KeyFacts["key"]): string {
 function viewBudgets({ key, usage, timeZone }: KeyFacts) {
   return usage.budgets.map((each) => ({
     of: payerWords[each.of] ?? each.of,
-    name: each.of === "key" ? keyTitle(key) : readable(each.name),
+    name: payerName(key, each),
     left: money(each.remaining),
     budget: viewBudget(
       {
@@ -192,11 +196,25 @@ function viewBudgets({ key, usage, timeZone }: KeyFacts) {
 
 function viewLimits({ key, usage }: KeyFacts) {
   return usage.limits.map((each) => ({
-    of: `${payerWords[each.of] ?? each.of} ${each.of === "key" ? keyTitle(key) : readable(each.name)}`,
+    of: `${payerWords[each.of] ?? each.of} ${payerName(key, each)}`,
     what: limitWords[each.limit],
     allowed: grouped(each.allowed),
     left: grouped(each.remaining),
   }));
+}
+
+/** The user by name, too: ids of users who signed in say nothing. */
+function payerName(
+  key: KeyFacts["key"],
+  { of, name }: { readonly of: string; readonly name: string },
+): string {
+  if (of === "key") {
+    return keyTitle(key);
+  }
+  const { user_id, user_alias, user_email } = key;
+  return of === "user" && user_id === name
+    ? userName({ user_id, user_alias, user_email })
+    : readable(name);
 }
 
 function viewSpend({ key, usage }: KeyFacts) {
