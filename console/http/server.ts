@@ -72,8 +72,10 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   const users = new UserSignIn({
     providers: parts.providers ?? [],
     sessions: new UserSessions(db, () => credentials().operatorPassword, now),
-    gatewayUsers: new GatewayUsers(parts.gateway),
-    onProblem: (sentence) => parts.history.act("sign_in", "notice", sentence),
+    gatewayUsers: new GatewayUsers({
+      api: parts.gateway,
+      onProblem: (sentence) => parts.history.act("sign_in", "notice", sentence),
+    }),
     now,
   });
   const authenticator = new Authenticator({

@@ -1,5 +1,6 @@
 import { verifiedMail, type Claims } from "../../core/tokens/claims.ts";
 import { z } from "zod";
+import { sentencesOf } from "../../core/failure.ts";
 import { Refusal, type AdminApi } from "../../supervisor/gateway/admin-api.ts";
 import { userPage, type ListedUser } from "../../supervisor/gateway/rows.ts";
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
@@ -16,10 +17,11 @@ export interface Person {
   readonly name: string;
 }
 
-export interface GatewayUser {
-  readonly userId: string;
-  /** Memberships that could not be set, one sentence each. */
-  readonly problems: readonly string[];
+export interface GatewayUsersOptions {
+  /** With the master key. */
+  readonly api: AdminApi;
+  /** Called with a sentence when a user or its memberships could not be set. */
+  readonly onProblem: (sentence: string) => void;
 }
 
 /**
@@ -28,19 +30,44 @@ export interface GatewayUser {
  */
 export class GatewayUsers {
   readonly #api: AdminApi;
+  readonly #onProblem: GatewayUsersOptions["onProblem"];
   /** By account: sessions of one person take turns. */
   readonly #turns = new Map<string, Promise<unknown>>();
+  /** By account: reported once until it changes. */
+  readonly #problems = new Map<string, string>();
 
-  constructor(api: AdminApi) {
+  constructor({ api, onProblem }: GatewayUsersOptions) {
     this.#api = api;
+    this.#onProblem = onProblem;
   }
 
-  /** Throws a ProviderDenial for a blocked user, another Failure if the gateway does not answer or rejects. */
-  async sync(person: Person): Promise<GatewayUser> {
+  /**
+   * The id of the person's user; null without `users`, or if the gateway cannot tell now: admins sign in also while it does not
+   * run. Throws a ProviderDenial for a blocked user.
+   */
+  async userIdOf(person: Person): Promise<string | null> {
+    if (person.config.users === undefined) {
+      return null;
+    }
     const account = accountOf(person);
+    try {
+      return await this.#inTurn(account, () => this.#sync(person, account));
+    } catch (error) {
+      if (error instanceof ProviderDenial) {
+        throw error;
+      }
+      this.#report(person, account, sentencesOf(error));
+      return null;
+    }
+  }
+
+  async #inTurn<Result>(
+    account: string,
+    act: () => Promise<Result>,
+  ): Promise<Result> {
     const turn = (this.#turns.get(account) ?? Promise.resolve())
       .catch(() => {})
-      .then(() => this.#sync(person, account));
+      .then(act);
     this.#turns.set(account, turn);
     try {
       return await turn;
@@ -51,7 +78,21 @@ export class GatewayUsers {
     }
   }
 
-  async #sync(person: Person, account: string): Promise<GatewayUser> {
+  #report(
+    { name }: Person,
+    account: string,
+    problems: readonly string[],
+  ): void {
+    const sentence = problems.join(" ");
+    if (sentence === "") {
+      this.#problems.delete(account);
+    } else if (this.#problems.get(account) !== sentence) {
+      this.#problems.set(account, sentence);
+      this.#onProblem(`${name} at the gateway: ${sentence}`);
+    }
+  }
+
+  async #sync(person: Person, account: string): Promise<string> {
     const user =
       (await this.#find(account)) ??
       (await this.#adopt(person, account)) ??
@@ -69,7 +110,8 @@ export class GatewayUsers {
       person.config,
       person.claims,
     );
-    return { userId, problems };
+    this.#report(person, account, problems);
+    return userId;
   }
 
   async #find(account: string): Promise<ListedUser | undefined> {

@@ -51,7 +51,8 @@ let gateway: AdminFixture;
 let api: FastifyInstance;
 let address: string;
 let aheadMs = 0;
-let gatewayIsDown = false;
+/** `odd`: it answers something else. */
+let gatewayIsDown: boolean | "odd" = false;
 const env: Record<string, string> = { PROXY_MASTER_KEY: MASTER_KEY };
 
 beforeAll(async () => {
@@ -114,7 +115,10 @@ function breakable(real: AdminApi): AdminApi {
   const none = openGatewayApi({ ...env, GATEWAY_URL: "http://127.0.0.1:1" });
   return {
     ...real,
-    ask: (...args) => (gatewayIsDown ? none : real).ask(...args),
+    ask: async (...args) =>
+      gatewayIsDown === "odd"
+        ? { users: "none" }
+        : (gatewayIsDown ? none : real).ask(...args),
   };
 }
 
@@ -268,6 +272,14 @@ describe("the first sign-in", () => {
       caller: { role: "admin", userId: (await dora.user())?.["user_id"] },
     });
     expect((await dora.visit("/me")).status).toBe(200);
+  });
+
+  test("an answer of the gateway that is not understood keeps nobody out", async () => {
+    const ellen = await newPerson({ groups: ["captains"] });
+    gatewayIsDown = "odd";
+    expect((await ellen.signIn()).status).toBe(200);
+    aheadMs = 6 * MINUTE_MS;
+    expect((await ellen.visit("/")).status).toBe(200);
   });
 
   test("two browsers at the same time create one user", async () => {

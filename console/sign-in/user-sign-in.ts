@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { Failure } from "../../core/failure.ts";
 import { actAs } from "../../supervisor/history/author.ts";
 import { newToken } from "../../supervisor/history/sessions.ts";
 import type {
@@ -40,9 +39,7 @@ export interface ProviderView {
 export interface UserSignInOptions {
   readonly providers: readonly ProviderConfig[];
   readonly sessions: UserSessions;
-  readonly gatewayUsers: Pick<GatewayUsers, "sync">;
-  /** Called with a sentence when a user or its memberships could not be set at the gateway. */
-  readonly onProblem: (sentence: string) => void;
+  readonly gatewayUsers: GatewayUsers;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -66,26 +63,16 @@ export class UserSignIn {
   readonly #sessions: UserSessions;
   readonly #pending: PendingSignIns;
   readonly #now: () => number;
-  readonly #gatewayUsers: UserSignInOptions["gatewayUsers"];
-  readonly #onProblem: UserSignInOptions["onProblem"];
-  /** By name of the person: reported once until it changes. */
-  readonly #problems = new Map<string, string>();
+  readonly #gatewayUsers: GatewayUsers;
   /** By token: requests of one browser share a confirmation, because some refresh tokens can be used only once. */
   readonly #confirming = new Map<string, Promise<Caller | undefined>>();
 
-  constructor({
-    providers,
-    sessions,
-    gatewayUsers,
-    onProblem,
-    now,
-  }: UserSignInOptions) {
+  constructor({ providers, sessions, gatewayUsers, now }: UserSignInOptions) {
     this.#providers = new Map(
       providers.map((config) => [config.name, new Provider(config, now)]),
     );
     this.#sessions = sessions;
     this.#gatewayUsers = gatewayUsers;
-    this.#onProblem = onProblem;
     this.#pending = new PendingSignIns(now);
     this.#now = now;
   }
@@ -280,40 +267,13 @@ export class UserSignIn {
   }
 
   /** The person's user at the gateway; null without `users`, or if the gateway cannot tell now. Throws a ProviderDenial for a blocked one. */
-  async #userIdOf(
+  #userIdOf(
     { config }: Provider,
     { subject, claims }: Grant,
     name: string,
   ): Promise<string | null> {
-    if (config.users === undefined) {
-      return null;
-    }
-    try {
-      const person = { config, subject, claims, name };
-      const { userId, problems } = await actAs(name, () =>
-        this.#gatewayUsers.sync(person),
-      );
-      this.#report(name, problems);
-      return userId;
-    } catch (error) {
-      // Admins sign in also while the gateway does not run.
-      if (error instanceof ProviderDenial || !(error instanceof Failure)) {
-        throw error;
-      }
-      this.#report(name, error.sentences);
-      return null;
-    }
-  }
-
-  #report(name: string, problems: readonly string[]): void {
-    const sentence = problems.join(" ");
-    if (sentence !== "" && this.#problems.get(name) !== sentence) {
-      this.#onProblem(`${name} at the gateway: ${sentence}`);
-    }
-    this.#problems.delete(name);
-    if (sentence !== "") {
-      this.#problems.set(name, sentence);
-    }
+    const person = { config, subject, claims, name };
+    return actAs(name, () => this.#gatewayUsers.userIdOf(person));
   }
 
   /** Now; a session without its user at the gateway is confirmed again soon. */
