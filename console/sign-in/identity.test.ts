@@ -73,9 +73,24 @@ test.each([
     { email: "anna@example.org" },
     false,
   ],
-])("allowed by %s", (_case, allow, claims, allowed) => {
-  const role = roleOf({ allow, roles: { otherwise: "viewer" } }, claims);
+])("allowed by %s", (_case, rule, claims, allowed) => {
+  const role = roleOf({ allow: rule, roles: { otherwise: "viewer" } }, claims);
   expect(role).toBe(allowed ? "viewer" : undefined);
+});
+
+const allow = { domains: ["example.org"] };
+
+test.each([
+  ["allowed, where people have users", { allow, users: {}, roles }, "user"],
+  ["allowed, elsewhere", { allow, roles }, undefined],
+  ["not said who is allowed", { users: {}, roles }, undefined],
+  [
+    "allowed, with another role for the rest",
+    { allow, users: {}, roles: { otherwise: "viewer" } },
+    "viewer",
+  ],
+])("without a role by the map: %s", (_case, more, role) => {
+  expect(roleOf(more, anna)).toBe(role);
 });
 
 test.each([

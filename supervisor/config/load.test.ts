@@ -312,6 +312,51 @@ checks: []
   ]);
 });
 
+test("a provider whose people get users needs no roles, if it says who may sign in", () => {
+  const provider =
+    "{ name: home, issuer: 'https://a.example.org', client_id: hearth, allow: { groups: [staff] }";
+  const users =
+    "{ teams: { staff: [cooking, { team: kitchen, role: admin }] }, organizations: { staff: [acme] }, budget_duration: 1mo }";
+  const path = file(
+    "users.yaml",
+    `sign_in: [${provider}, users: ${users} }]\nchecks: []\n`,
+  );
+  const { config } = loadConfig([path], () => undefined);
+  expect(config.sign_in).toMatchObject([
+    {
+      roles: { claim: "groups", map: {} },
+      users: {
+        teams: {
+          staff: [
+            { team: "cooking", role: "user" },
+            { team: "kitchen", role: "admin" },
+          ],
+        },
+        organizations: { staff: ["acme"] },
+      },
+    },
+  ]);
+  const errors = errorsOf(
+    file(
+      "mistakes.yaml",
+      `sign_in:
+  - ${provider}, users: { teams: { staff: cooking }, budget_duration: often } }
+  - ${provider.replace("home", "more")}, roles: { otherwise: user } }
+  - ${provider.replace("home", "none").replace(/, allow.*/, "")}, users: {} }
+checks: []
+`,
+    ),
+  );
+  expect(errors).toEqual([
+    expect.stringContaining("mistakes.yaml:2: sign_in[home].users.teams.staff"),
+    'mistakes.yaml:2: sign_in[home].users.budget_duration: must be a duration, such as 30d or 1mo; it is "often"',
+    "mistakes.yaml:3: sign_in[more].roles: gives the role user, whose page needs a user of the gateway: set users, {} if nothing else",
+    expect.stringContaining(
+      "sign_in[none].roles: gives nobody a role: set map or otherwise",
+    ),
+  ]);
+});
+
 test("mistakes of providers are reported with their lines, and never let in more people than intended", () => {
   const errors = errorsOf(
     file(
