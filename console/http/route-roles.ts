@@ -173,6 +173,7 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   // The link has a token; opening it changes nothing.
   "GET /invitation/:token": "sign-in",
   "POST /invitation/:token": "sign-in",
+
   "GET /models": "viewer",
   "GET /models/model": "viewer",
   "GET /models/:name": "viewer",

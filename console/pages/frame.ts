@@ -41,7 +41,7 @@ export const OWN_PAGE_PATH = "/me";
 const OWN_PAGE_LINK: PageLink = {
   path: OWN_PAGE_PATH,
   name: "My keys",
-  key: "m",
+  key: "o",
 };
 
 /** Pages below those of the navigation. */

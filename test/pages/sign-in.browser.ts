@@ -276,6 +276,10 @@ test("a person without a console role has the page of own keys, on every screen"
   await page.getByText("has a new secret").waitFor();
   await page.goto(`${testbed.address}/`);
   expect(page.url()).toBe(`${testbed.address}/me`);
+  const letters = await page
+    .locator("#shortcuts a")
+    .evaluateAll((links) => links.map((link) => link.getAttribute("data-key")));
+  expect(letters).toEqual(["o"]);
   expect(complaints.filter(isUnexpected)).toEqual([]);
   await page.context().close();
 });
