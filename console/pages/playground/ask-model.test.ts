@@ -21,6 +21,7 @@ function gatewayWith(
   const api: AdminApi = {
     address: "http://gateway",
     as: () => api,
+    actingFor: () => api,
     ask: () => Promise.reject(new Error("not used")),
     stream: async (_path, _body, signal) => ({
       callId: "call-1",
