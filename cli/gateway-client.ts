@@ -63,6 +63,11 @@ function throughConsole(first: Login, logins: UserLogins): AdminApi {
         credential: () => key,
         timeoutMs: TIMEOUT_MS,
       }),
+    actingFor: () => {
+      throw new Failure(
+        "acting for a user is not available through the console: set GATEWAY_URL to the gateway's address and PROXY_MASTER_KEY to its key.",
+      );
+    },
     // The console passes whole answers on; no command streams one yet.
     stream: async () => {
       throw new Failure(

@@ -100,6 +100,11 @@ function consoleWith(
   }),
 ): FastifyInstance {
   const server = buildApi({
+    gateway: openAdminApi({
+      address: gateway.url,
+      credential: () => MASTER_KEY,
+      timeoutMs: 5000,
+    }),
     status: () => {
       throw new Error("not used");
     },
@@ -267,6 +272,9 @@ test("a path in another spelling never reaches another host with the master key"
       throw new Error("not used");
     },
     as: () => {
+      throw new Error("not used");
+    },
+    actingFor: () => {
       throw new Error("not used");
     },
   });
