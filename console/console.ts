@@ -174,13 +174,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
     ...gateway,
     api: openGatewayApi(env),
   });
-  registerInvitations(api, supervision, gateway);
-  // Its answers are too large to be remembered.
-  registerAuditPage(api, {
-    api: openGatewayApi(env),
-    db: history.db,
-    timeZone,
-  });
+  registerInvitationsAndAudit(api, supervision, gateway);
   registerSpendPage(api, { env, timeZone });
   registerCallsPage(api, gateway);
   registerCallPage(api, gateway);
@@ -194,7 +188,7 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
   });
 }
 
-function registerInvitations(
+function registerInvitationsAndAudit(
   api: FastifyInstance,
   { context: { env, history, config } }: Supervision,
   gateway: NounContext,
@@ -207,6 +201,12 @@ function registerInvitations(
   registerInvitationRoutes(api, invitation);
   registerInvitationsPage(api, invitation, config.jobs.time_zone);
   registerAcceptPage(api, invitation, gateway, Date.now);
+  // Its answers are too large to be remembered.
+  registerAuditPage(api, {
+    api: openGatewayApi(env),
+    db: history.db,
+    timeZone: config.jobs.time_zone,
+  });
 }
 
 function registerNotes(
