@@ -418,6 +418,8 @@ test("every route except health, heartbeats, the theme, invitations and signing 
       }
     }
     expect(open.toSorted()).toEqual([
+      // The providers with which commands sign in, here none.
+      "GET /api/sign-in 200",
       "GET /healthz 200",
       // The token of an invitation is missing.
       "GET /invitation/x 404",
@@ -428,6 +430,8 @@ test("every route except health, heartbeats, the theme, invitations and signing 
       "HEAD /healthz 200",
       "HEAD /invitation/x 404",
       "HEAD /ping/x/x 400",
+      // A provider's tokens are exchanged for a session; these are missing.
+      "POST /api/sign-in 400",
       "POST /invitation/x 404",
       "POST /ping/x/x 400",
       "POST /sign-in/with/x/logout 400",
