@@ -102,6 +102,9 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
     "/search?q=bench-7",
     "/users",
     "/teams",
+    "/audit",
+    "/invitations",
+    "/playground",
     "/jobs/retention",
   ];
   const created = await fetch(`${gatewayUrl}/key/generate`, {
