@@ -33,6 +33,7 @@ import type { Router } from "./routing/route.ts";
 import type { Runners } from "./runners/runners.ts";
 import type { Traces } from "./tracing/traces.ts";
 import type { CallWebhook } from "./webhook/call-webhook.ts";
+import type { WorkerGroup } from "./workers/group.ts";
 
 /** The result of a reload: the changes, or why there were none. */
 export type Reloaded =
@@ -84,12 +85,16 @@ export interface Gateway {
   readonly startedAtSeconds: number;
   /** Reads the configuration as the next start would; changes nothing. */
   readConfig(): LoadResult;
-  /** Reads the configuration again; an invalid one changes nothing. */
+  /** Reads the configuration again, in every worker; an invalid one changes nothing. */
   reload(): Promise<Reloaded>;
+  /** The same in this process alone. */
+  reloadHere(): Promise<Reloaded>;
   /** Reads the models of the database again on this instance; the others are notified of the change itself. */
   reloadModels(): Promise<void>;
   /** Resolves references in stored models. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** True from the first stop signal: readiness answers 503, running calls are finished. */
   readonly stopping: () => boolean;
+  /** The workers that serve the same port; null: this process alone does. */
+  readonly group: WorkerGroup | null;
 }

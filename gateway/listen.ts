@@ -1,4 +1,4 @@
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, ListenOptions, Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerConfig } from "./config/types.ts";
 import type { DatabaseState } from "./database/connection.ts";
@@ -24,32 +24,66 @@ export async function listen(
     if (listenFd === undefined) {
       await server.listen({ host, port });
     } else {
-      await listenOn(listenFd, server, database);
+      await server.ready();
+      await untilReady(database);
+      await listenTo(server.server, { fd: listenFd });
     }
   } catch (error) {
-    const reason =
-      (error as { code?: string }).code === "EADDRINUSE"
-        ? "another program uses it"
-        : (error as Error).message;
-    throw new StartError(
-      `cannot listen on ${host}:${port} (${reason}): stop that program, or set HEARTH_GATEWAY_PORT.`,
-    );
+    throw cannotListen(error, host, port);
   }
   return (server.server.address() as AddressInfo).port;
 }
 
-async function listenOn(
-  fd: number,
-  server: HttpServer,
-  database: DatabaseState,
+/** The same for the primary process of several workers, which passes connections on. */
+export async function listenPlain(
+  server: Server,
+  { host, port }: Pick<ServerConfig, "host" | "port">,
+  listenFd: number | undefined,
 ): Promise<void> {
+  try {
+    await listenTo(
+      server,
+      listenFd === undefined ? { host, port } : { fd: listenFd },
+    );
+  } catch (error) {
+    throw cannotListen(error, host, port);
+  }
+}
+
+/** A worker's server: the primary process listens on the port, accepts connections and passes them on. */
+export async function takeConnections(
+  server: HttpServer,
+  port: number,
+): Promise<number> {
   await server.ready();
+  // At this event a server begins to watch over the time that requests take to arrive.
+  server.server.emit("listening");
+  return port;
+}
+
+async function untilReady(database: DatabaseState): Promise<void> {
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!database.ready() && Date.now() < deadline) {
     await sleep(10);
   }
-  await new Promise<void>((resolve, reject) => {
-    server.server.once("error", reject);
-    server.server.listen({ fd }, resolve);
+}
+
+function listenTo(
+  server: Server,
+  place: ListenOptions | { readonly fd: number },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(place, resolve);
   });
+}
+
+function cannotListen(error: unknown, host: string, port: number): StartError {
+  const reason =
+    (error as { code?: string }).code === "EADDRINUSE"
+      ? "another program uses it"
+      : (error as Error).message;
+  return new StartError(
+    `cannot listen on ${host}:${port} (${reason}): stop that program, or set HEARTH_GATEWAY_PORT.`,
+  );
 }

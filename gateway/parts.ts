@@ -58,9 +58,13 @@ import { RedisSlotLeases } from "./runners/slot-leases.ts";
 import { createTokenCounter } from "./tokens/tokens.ts";
 import type { Traces } from "./tracing/traces.ts";
 import { CallWebhook } from "./webhook/call-webhook.ts";
+import { ofEveryWorker } from "./workers/answers.ts";
+import type { WorkerGroup } from "./workers/group.ts";
+import { reloadedOf } from "./workers/reloaded.ts";
 
 export interface PartsOptions extends LiveConfigOptions {
   readonly version: string;
+  readonly group?: WorkerGroup | undefined;
 }
 
 /** All parts of a running gateway. Each gets only the others that it uses. */
@@ -106,6 +110,7 @@ export class GatewayParts implements Gateway {
   readonly router: Router;
   readonly runners: Runners;
   readonly modelHealth: ModelHealth;
+  readonly group: WorkerGroup | null;
   readonly stopping = () => this.#stopping;
   #stopping = false;
 
@@ -119,6 +124,7 @@ export class GatewayParts implements Gateway {
     const { config, log } = options;
     const { pool, callPool, sessionPool, redis } = connections;
     this.version = options.version;
+    this.group = options.group ?? null;
     this.env = options.env;
     this.log = log;
     this.readConfig = options.readConfig;
@@ -154,7 +160,7 @@ export class GatewayParts implements Gateway {
       this.responseEvents,
       log,
     );
-    this.bodies = new Bodies(config.server.bodiesLimitBytes);
+    this.bodies = new Bodies(config.server);
     this.sockets = new ResponseSockets(() => this.config, this.bodies, log);
     this.acceptor = new SocketAcceptor(config.server.bodyLimitBytes);
     this.traces = traces;
@@ -177,7 +183,11 @@ export class GatewayParts implements Gateway {
     return this.live.catalog;
   }
 
-  reload(): Promise<Reloaded> {
+  async reload(): Promise<Reloaded> {
+    return reloadedOf(await ofEveryWorker(this, "reload"));
+  }
+
+  reloadHere(): Promise<Reloaded> {
     return this.live.reload();
   }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Server } from "node:net";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pino, stdSerializers, type Logger } from "pino";
@@ -11,8 +12,11 @@ import {
   type LoadResult,
 } from "./config/load.ts";
 import { findPredecessor, startSuccessor } from "./handover.ts";
+import type { Reloaded } from "./gateway.ts";
 import { StartError } from "./start-error.ts";
-import { startGateway } from "./start.ts";
+import type { StartOptions } from "./start.ts";
+import type { PrimaryOptions } from "./workers/primary.ts";
+import { WORKER_VARIABLE } from "./workers/messages.ts";
 
 const projectRoot = fileURLToPath(new URL("..", import.meta.url));
 
@@ -20,7 +24,9 @@ const projectRoot = fileURLToPath(new URL("..", import.meta.url));
 function requireConfig(result: LoadResult): GatewayConfig {
   const problems = result.ok ? result.warnings : result.problems;
   for (const problem of problems) {
-    process.stderr.write(`hearth: ${formatProblem(problem)}\n`);
+    const line = `hearth: ${formatProblem(problem)}`;
+    printed.push(line);
+    process.stderr.write(`${line}\n`);
   }
   if (!result.ok) {
     process.exit(1);
@@ -76,6 +82,7 @@ function readVersion(): string {
 /** How long a gateway that hands over closes connections after each answer before it drains. */
 const HANDOVER_NOTICE_MS = 1_000;
 
+const printed: string[] = [];
 const given = readArguments();
 const readConfig = () =>
   loadConfig({ ...given, env: process.env, projectRoot });
@@ -84,17 +91,85 @@ if (given.check) {
   process.exit(0);
 }
 const log = createLog();
+const worker = readWorker(process.env);
 const predecessor = findPredecessor(process.env);
 try {
-  await predecessor?.takeOver();
-  const running = await startGateway({
+  const options = {
     config,
     readConfig,
     log,
     version: readVersion(),
     env: process.env,
     listenFd: predecessor?.listenFd,
-  });
+  };
+  if (worker !== null) {
+    const { runWorker } = await import("./workers/worker.ts");
+    await runWorker(worker, options);
+  } else {
+    const start =
+      config.server.workers > 1
+        ? await loadWorkers(options)
+        : await loadGateway(options);
+    await predecessor?.takeOver();
+    obeySignals(await start());
+  }
+} catch (error) {
+  if (!(error instanceof StartError)) {
+    throw error;
+  }
+  process.stderr.write(`hearth: ${error.message}\n`);
+  process.exit(1);
+}
+
+/** The number of this worker; null in a process that starts workers, or serves alone. */
+function readWorker(env: NodeJS.ProcessEnv): number | null {
+  const number = env[WORKER_VARIABLE];
+  delete env[WORKER_VARIABLE];
+  return number === undefined || process.send === undefined
+    ? null
+    : Number(number);
+}
+
+/** What this process serves with: a gateway, or its workers. */
+interface Serving {
+  readonly listener: Server;
+  stop(noticeMs?: number): Promise<void>;
+  reload(): Promise<Reloaded>;
+}
+
+/** Loads the program: calls wait from the end of a predecessor until the start. */
+async function loadGateway(
+  options: StartOptions,
+): Promise<() => Promise<Serving>> {
+  const { startGateway } = await import("./start.ts");
+  return async () => {
+    const running = await startGateway(options);
+    return { ...running, reload: () => running.gateway.reload() };
+  };
+}
+
+/** The same for several processes. Workers that cannot start end this one, with their exit code. */
+async function loadWorkers(
+  options: Omit<PrimaryOptions, "printed">,
+): Promise<() => Promise<Serving>> {
+  const { Primary, WorkerFailed } = await import("./workers/primary.ts");
+  const primary = new Primary({ ...options, printed });
+  const end = (error: unknown) => {
+    primary.kill();
+    if (!(error instanceof WorkerFailed)) {
+      throw error;
+    }
+    process.exit(error.exitCode);
+  };
+  primary.failed.catch(end);
+  await primary.load().catch(end);
+  return async () => {
+    await primary.start().catch(end);
+    return primary;
+  };
+}
+
+function obeySignals(running: Serving): void {
   let ending = false;
   const stop = (noticeMs?: number) => {
     if (ending) {
@@ -109,19 +184,7 @@ try {
       },
     );
   };
-  process.on("SIGHUP", () => {
-    running.gateway
-      .reload()
-      .then((reloaded) => {
-        if (!reloaded.ok) {
-          log.error(
-            { problems: reloaded.problems.map(formatProblem) },
-            "invalid configuration; keeping the current one",
-          );
-        }
-      })
-      .catch((error: unknown) => log.error({ error }, "the reload failed"));
-  });
+  process.on("SIGHUP", () => reload(running));
   const successor = process.env["HEARTH_SUCCESSOR"];
   if (successor !== undefined) {
     process.on("SIGUSR2", () => {
@@ -143,10 +206,18 @@ try {
     () => process.exit(1),
     { signals: ["SIGTERM", "SIGINT"] },
   );
-} catch (error) {
-  if (!(error instanceof StartError)) {
-    throw error;
-  }
-  process.stderr.write(`hearth: ${error.message}\n`);
-  process.exit(1);
+}
+
+function reload(running: Serving): void {
+  running
+    .reload()
+    .then((reloaded) => {
+      if (!reloaded.ok) {
+        log.error(
+          { problems: reloaded.problems.map(formatProblem) },
+          "invalid configuration; keeping the current one",
+        );
+      }
+    })
+    .catch((error: unknown) => log.error({ error }, "the reload failed"));
 }

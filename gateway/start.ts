@@ -1,4 +1,4 @@
-import type { Server } from "node:net";
+import type { Server } from "node:http";
 import type { Logger } from "pino";
 import {
   formatProblem,
@@ -11,9 +11,8 @@ import { watchConnections } from "./http/connections.ts";
 import { addRoutes } from "./http/routes.ts";
 import { createServer } from "./http/server.ts";
 import { routeUpgrades } from "./http/upgrade.ts";
-import { openJournal, type Journal } from "./journal/journal.ts";
-import type { Intent, Outcome } from "./ledger/records.ts";
-import { listen } from "./listen.ts";
+import { listen, takeConnections } from "./listen.ts";
+import { openGatewayJournal } from "./open-journal.ts";
 import { GatewayParts } from "./parts.ts";
 import {
   createPriceBook,
@@ -21,14 +20,18 @@ import {
   type PriceBook,
 } from "./pricing/prices.ts";
 import { StartError } from "./start-error.ts";
-import { drain, stopParts } from "./stop.ts";
+import { drain, giveNotice, stopParts } from "./stop.ts";
 import { openTraces } from "./tracing/open.ts";
+import type { WorkerGroup } from "./workers/group.ts";
+import { RemovedWorkers } from "./workers/removed.ts";
 
 export interface RunningGateway {
   readonly gateway: Gateway;
   readonly port: number;
-  /** The socket that it listens on. */
+  /** The socket that it listens on; a worker's gets its connections from the primary process. */
   readonly listener: Server;
+  /** From now on readiness answers 503, and connections end with their answers. */
+  beginStopping(): void;
   /**
    * Answers 503 on readiness, finishes running calls, brings the journal into the ledger and closes all connections. Before
    * that it continues to serve for `noticeMs`, or for the configured time if that is longer.
@@ -46,6 +49,10 @@ export interface StartOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** A listening socket that was handed over. */
   readonly listenFd?: number | undefined;
+  /** The workers that serve the same port, whose connections the primary process accepts. */
+  readonly group?: WorkerGroup | undefined;
+  /** Among these, from 1. */
+  readonly worker?: number | undefined;
 }
 
 /**
@@ -56,7 +63,10 @@ export async function startGateway(
   options: StartOptions,
 ): Promise<RunningGateway> {
   const { config, log, listenFd } = options;
-  const journal = await openGatewayJournal(config, log);
+  const removed =
+    (options.worker ?? 1) === 1 ? new RemovedWorkers(config, log) : null;
+  await removed?.drainBeforeStart();
+  const journal = await openGatewayJournal(config.journal, log);
   const connections = await openConnections(config, log);
   const prices = openPrices(config.general.pricesFile);
   const traces = await openTraces(config.tracing, options.version, log);
@@ -74,14 +84,24 @@ export async function startGateway(
   });
   addRoutes(server, parts);
   routeUpgrades(server);
-  const port = await listen(server, config.server, listenFd, parts.database);
-  log.info({ host: config.server.host, port }, "listening");
+  const port =
+    options.group === undefined
+      ? await listen(server, config.server, listenFd, parts.database)
+      : await takeConnections(server, config.server.port);
+  if (options.group === undefined) {
+    log.info({ host: config.server.host, port }, "listening");
+  }
+  removed?.drainInBackground();
   return {
     gateway: parts,
     port,
     listener: server.server,
+    beginStopping: () => parts.beginStopping(),
     async stop(noticeMs = 0) {
-      await drain(parts, server, clients, noticeMs);
+      // The primary process has given workers their notice.
+      await (options.group === undefined && giveNotice(parts, noticeMs));
+      await drain(parts, server, clients);
+      await removed?.stop();
       await stopParts(parts, connections);
     },
   };
@@ -96,27 +116,4 @@ function openPrices(file: string | null): PriceBook {
     return createPriceBook(read.prices);
   }
   throw new StartError(read.problems.map(formatProblem).join("\n"));
-}
-
-/** Free text that is shortened when a record would exceed its size limit in the journal; amounts never are. */
-const FREE_TEXT = ["metadata", "sessionId", "requesterIp"] as const;
-
-async function openGatewayJournal(
-  config: GatewayConfig,
-  log: Logger,
-): Promise<Journal<Intent, Outcome>> {
-  const { directory, sync, limitBytes, keepMs } = config.journal;
-  try {
-    return await openJournal<Intent, Outcome>({
-      dir: directory,
-      limitBytes,
-      keepMs,
-      sync,
-      freeText: FREE_TEXT,
-      now: Date.now,
-      log,
-    });
-  } catch (error) {
-    throw new StartError((error as Error).message);
-  }
 }

@@ -10,21 +10,30 @@ const LAST_ANSWERS_MS = 1_000;
 const LAST_FLUSH_MS = 5_000;
 const FLUSH_AGAIN_MS = 100;
 
+/** Answers 503 on readiness for `noticeMs`, or for the configured time if that is longer, and continues to serve. */
+export async function giveNotice(
+  parts: GatewayParts,
+  noticeMs: number,
+): Promise<void> {
+  parts.beginStopping();
+  parts.log.info({ running: parts.underWay.count() }, "stopping");
+  await sleep(Math.max(parts.config.server.drainNoticeMs, noticeMs));
+}
+
 /** Stops accepting calls, waits for the running ones, and ends those that take longer than `drain_timeout`. */
 export async function drain(
   parts: GatewayParts,
   server: ReturnType<typeof createServer>,
   clients: ReturnType<typeof watchConnections>,
-  noticeMs: number,
 ): Promise<void> {
-  const { background, sockets, underWay, log, config } = parts;
+  const { background, sockets, underWay, config } = parts;
+  const { drainTimeoutMs } = config.server;
   parts.beginStopping();
-  log.info({ running: underWay.count() }, "stopping");
-  const { drainNoticeMs, drainTimeoutMs } = config.server;
-  await sleep(Math.max(drainNoticeMs, noticeMs));
   const closed = Promise.all([
     sockets.end(),
     server.close(),
+    // A server does not count connections that another process has accepted.
+    clients.ended(),
     background.ended(),
   ]);
   clients.closeIdle();

@@ -22,6 +22,7 @@ import type {
 } from "./types.ts";
 import type { Parts } from "./parts.ts";
 import { readTracing } from "./tracing.ts";
+import { readWorkers } from "./workers.ts";
 
 const MIN_KEY_LENGTH = 20;
 const DAY_MS = 86_400_000;
@@ -62,7 +63,7 @@ export function assemble(
       idleMs: proxy.idle_timeout ?? 120_000,
       requestMs: proxy.request_timeout ?? null,
     },
-    server: readServer(reading, read, parts),
+    server: readServer(reading, read, parts, redis !== null),
   };
 }
 
@@ -239,6 +240,7 @@ function readServer(
   reading: Reading,
   read: ReadVariable,
   { general, port }: Parts,
+  hasRedis: boolean,
 ): ServerConfig {
   const givenPort =
     port === undefined
@@ -259,6 +261,7 @@ function readServer(
     port: givenPort ?? 4_000,
     drainNoticeMs: noticeMs ?? 0,
     drainTimeoutMs: general.drain_timeout ?? 120_000,
+    workers: readWorkers(reading, read, general, hasRedis),
     bodyLimitBytes: (general.max_request_size_mb ?? 50) * MEGABYTE,
     bodiesLimitBytes:
       general.max_request_bodies_mb == null

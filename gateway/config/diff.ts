@@ -29,6 +29,7 @@ const BOUND_AT_START = [
   "timeouts.idleMs",
   "server.host",
   "server.port",
+  "server.workers",
   "server.bodyLimitBytes",
   "server.bodiesLimitBytes",
   "server.trustedProxies",

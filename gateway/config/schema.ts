@@ -34,6 +34,8 @@ export const SECTIONS = [
   "environment_variables",
 ] as const;
 
+export const MAX_WORKERS = 64;
+
 const PRICES = {
   input_cost_per_token: amount("dollars"),
   output_cost_per_token: amount("dollars"),
@@ -270,6 +272,7 @@ export const generalSettings = z.object({
   journal_limit_mb: whole(1),
   journal_keep: duration(),
   drain_timeout: duration(),
+  workers: whole(1, MAX_WORKERS),
   max_request_size_mb: whole(1, 1_000),
   max_request_bodies_mb: whole(1, 100_000),
   max_websockets_per_key: whole(1, 100_000),

@@ -348,9 +348,11 @@ export interface ServerConfig {
   readonly drainNoticeMs: number;
   /** Maximum time for running calls after that. */
   readonly drainTimeoutMs: number;
+  /** Processes that serve the port, each with a journal of its own. */
+  readonly workers: number;
   /** Of one request's body. */
   readonly bodyLimitBytes: number;
-  /** Of the bodies of all requests in progress; null: a share of the memory. */
+  /** Of the bodies of all requests in progress, shared by the workers; null: a share of the memory. */
   readonly bodiesLimitBytes: number | null;
   /** WebSockets that one key may have open at this gateway. */
   readonly socketsPerKey: number;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
+import type { ServerConfig } from "../config/types.ts";
 import { countValues } from "../dialects/scan-json.ts";
 import { CallError } from "./errors.ts";
 import { isForm, readForm } from "./form.ts";
@@ -17,16 +18,22 @@ type Done = (error: Error | null, body?: unknown) => void;
 type Holder = object;
 
 /**
- * Reads bodies. All of them together, each from its first byte until its response is closed, occupy at most `limitBytes`;
- * null: a quarter of the memory that this process may use.
+ * Reads bodies. All of them together, each from its first byte until its response is closed, occupy at most `bodiesLimitBytes`;
+ * null: a quarter of the memory that this process may use. `workers` processes share the limit and the memory.
  */
 export class Bodies {
   readonly #limit: number;
   readonly #reserved = new Map<Holder, number>();
   #total = 0;
 
-  constructor(limitBytes: number | null) {
-    this.#limit = limitBytes ?? memoryLimit() * SHARE;
+  constructor({
+    bodiesLimitBytes,
+    workers,
+  }: Pick<ServerConfig, "bodiesLimitBytes" | "workers">) {
+    this.#limit =
+      bodiesLimitBytes === null
+        ? memoryLimit(workers) * SHARE
+        : bodiesLimitBytes / workers;
   }
 
   /** A content type parser of Fastify. */
@@ -135,13 +142,13 @@ export class Bodies {
   }
 }
 
-/** The smallest of the limits of the container, V8's heap and the machine, in bytes. */
-export function memoryLimit(): number {
+/** The smallest of V8's limit for the heap and the share of one of `workers` in those of the container and the machine, in bytes. */
+export function memoryLimit(workers = 1): number {
   const constrained = process.constrainedMemory();
   return Math.min(
     getHeapStatistics().heap_size_limit,
-    constrained === 0 ? Infinity : constrained,
-    totalmem(),
+    (constrained === 0 ? Infinity : constrained) / workers,
+    totalmem() / workers,
   );
 }
 

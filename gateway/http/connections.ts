@@ -6,6 +6,8 @@ export interface Connections {
   /** Closes connections without a request now, the others when their requests have ended. */
   closeIdle(): void;
   closeAll(): void;
+  /** Resolves when there is none. */
+  ended(): Promise<void>;
 }
 
 const FIRST_REQUEST_MS = 1_000;
@@ -15,69 +17,90 @@ const FIRST_REQUEST_MS = 1_000;
  * `server.close()` until its client or a timeout closes it.
  */
 export function watchConnections(server: Server): Connections {
-  const inProgress = new Map<Socket, number>();
-  /** Accepted, but without data yet. */
-  const fresh = new Set<Socket>();
-  let closing = false;
+  return new WatchedConnections(server);
+}
 
-  function closeIfIdle(socket: Socket): void {
+class WatchedConnections implements Connections {
+  readonly #inProgress = new Map<Socket, number>();
+  /** Accepted, but without data yet. */
+  readonly #fresh = new Set<Socket>();
+  readonly #whenEnded: (() => void)[] = [];
+  #closing = false;
+
+  constructor(server: Server) {
+    server.on("connection", (socket) => this.#opened(socket));
+    server.on("upgrade", (_request, socket: Socket) => {
+      // It is closed by whoever uses it from here on.
+      this.#fresh.delete(socket);
+      this.#inProgress.set(socket, 1);
+    });
+    server.on("request", ({ socket }, response) => {
+      this.#fresh.delete(socket);
+      this.#inProgress.set(socket, (this.#inProgress.get(socket) ?? 0) + 1);
+      response.once("close", () => this.#answered(socket));
+    });
+  }
+
+  closeIdle(): void {
+    this.#closing = true;
+    for (const socket of this.#inProgress.keys()) {
+      if (this.#fresh.has(socket)) {
+        this.#closeUnlessUsed(socket);
+      } else {
+        this.#closeIfIdle(socket);
+      }
+    }
+  }
+
+  closeAll(): void {
+    for (const socket of this.#inProgress.keys()) {
+      socket.destroy();
+    }
+  }
+
+  async ended(): Promise<void> {
+    if (this.#inProgress.size > 0) {
+      await new Promise<void>((resolve) => this.#whenEnded.push(resolve));
+    }
+  }
+
+  #opened(socket: Socket): void {
+    this.#inProgress.set(socket, 0);
+    this.#fresh.add(socket);
+    socket.once("close", () => this.#closed(socket));
+    if (this.#closing) {
+      this.#closeUnlessUsed(socket);
+    }
+  }
+
+  #answered(socket: Socket): void {
+    const left = this.#inProgress.get(socket);
+    if (left === undefined) {
+      return;
+    }
+    this.#inProgress.set(socket, left - 1);
+    if (this.#closing) {
+      this.#closeIfIdle(socket);
+    }
+  }
+
+  #closed(socket: Socket): void {
+    this.#inProgress.delete(socket);
+    this.#fresh.delete(socket);
+    if (this.#inProgress.size === 0) {
+      this.#whenEnded.splice(0).forEach((resolve) => resolve());
+    }
+  }
+
+  #closeIfIdle(socket: Socket): void {
     // Sends the last answer first.
-    if (inProgress.get(socket) === 0) {
+    if (this.#inProgress.get(socket) === 0) {
       socket.destroySoon();
     }
   }
 
   /** Clients send right after they connect: closing in between would fail their call. */
-  function closeUnlessUsed(socket: Socket): void {
-    setTimeout(() => closeIfIdle(socket), FIRST_REQUEST_MS).unref();
+  #closeUnlessUsed(socket: Socket): void {
+    setTimeout(() => this.#closeIfIdle(socket), FIRST_REQUEST_MS).unref();
   }
-
-  server.on("connection", (socket) => {
-    inProgress.set(socket, 0);
-    fresh.add(socket);
-    socket.once("close", () => {
-      inProgress.delete(socket);
-      fresh.delete(socket);
-    });
-    if (closing) {
-      closeUnlessUsed(socket);
-    }
-  });
-  server.on("upgrade", (_request, socket: Socket) => {
-    // It is closed by whoever uses it from here on.
-    fresh.delete(socket);
-    inProgress.set(socket, 1);
-  });
-  server.on("request", ({ socket }, response) => {
-    fresh.delete(socket);
-    inProgress.set(socket, (inProgress.get(socket) ?? 0) + 1);
-    response.once("close", () => {
-      const left = inProgress.get(socket);
-      if (left === undefined) {
-        return;
-      }
-      inProgress.set(socket, left - 1);
-      if (closing) {
-        closeIfIdle(socket);
-      }
-    });
-  });
-
-  return {
-    closeIdle() {
-      closing = true;
-      for (const socket of inProgress.keys()) {
-        if (fresh.has(socket)) {
-          closeUnlessUsed(socket);
-        } else {
-          closeIfIdle(socket);
-        }
-      }
-    },
-    closeAll() {
-      for (const socket of inProgress.keys()) {
-        socket.destroy();
-      }
-    },
-  };
 }

@@ -58,7 +58,10 @@ export interface OpenRoute {
   readonly paths: readonly string[];
   readonly summary: string;
   readonly answer: z.ZodType;
-  readonly handler: (gateway: Gateway, reply: FastifyReply) => FastifyReply;
+  readonly handler: (
+    gateway: Gateway,
+    reply: FastifyReply,
+  ) => FastifyReply | Promise<FastifyReply>;
 }
 
 /** The input of a route that takes nothing. */

@@ -59,6 +59,14 @@ export class AcknowledgedMark {
   }
 }
 
+/** When rows of the journal in a directory were last confirmed, in ms since the epoch; null: never. */
+export function lastConfirmedAt(directory: string): number | null {
+  const file = fs.statSync(path.join(directory, NAME), {
+    throwIfNoEntry: false,
+  });
+  return file?.mtimeMs ?? null;
+}
+
 /** null: there is none, or none that can be trusted. */
 function readMark(file: string): JournalMark | null {
   let bytes: Buffer;

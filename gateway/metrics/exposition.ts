@@ -21,23 +21,60 @@ import { LitellmFamilies } from "./litellm/families.ts";
 
 type Collected = Omit<MetricObjectWithValues<MetricValue<string>>, "collect">;
 
-/** The metrics of a gateway in Prometheus' text format; its library is loaded at the first scrape. */
-export function createExposition(
+/** A metric with its values at a scrape, as prom-client adds up those of several processes. */
+export type CollectedMetric = MetricObjectWithValues<MetricValue<string>>;
+
+interface Exposed {
+  readonly registry: Registry;
+  readonly litellm: LitellmFamilies | null;
+}
+
+/** By gateway; its library is loaded at the first scrape. */
+const exposed = new WeakMap<Gateway, Promise<Exposed>>();
+
+/** The metrics of a gateway in Prometheus' text format: of all its workers, whichever of them is asked. */
+export async function exposeMetrics(
   gateway: Gateway,
-): () => Promise<{ readonly contentType: string; readonly text: string }> {
+): Promise<{ readonly contentType: string; readonly text: string }> {
+  if (gateway.group === null) {
+    const registry = await currentRegistry(gateway);
+    return {
+      contentType: registry.contentType,
+      text: await registry.metrics(),
+    };
+  }
+  const { AggregatorRegistry } = await import("prom-client");
+  const answers = (await gateway.group.ask("metrics")) as readonly (
+    CollectedMetric[] | null
+  )[];
+  const sums = AggregatorRegistry.aggregate(
+    answers.filter((answer) => answer !== null),
+  );
+  return { contentType: sums.contentType, text: await sums.metrics() };
+}
+
+/** The metrics of this process alone. */
+export async function collectMetrics(
+  gateway: Gateway,
+): Promise<readonly CollectedMetric[]> {
+  const registry = await currentRegistry(gateway);
+  return registry.getMetricsAsJSON();
+}
+
+async function currentRegistry(gateway: Gateway): Promise<Registry> {
+  const known = exposed.get(gateway) ?? open(gateway);
+  exposed.set(gateway, known);
+  const { registry, litellm } = await known;
+  await litellm?.refresh();
+  return registry;
+}
+
+async function open(gateway: Gateway): Promise<Exposed> {
   const { litellm } = gateway.metrics;
   const families =
     litellm === null ? null : new LitellmFamilies(gateway, litellm);
-  let registry: Promise<Registry> | null = null;
-  return async () => {
-    registry ??= openRegistry([
-      ...ownFamilies(gateway),
-      ...(families?.all ?? []),
-    ]);
-    const open = await registry;
-    await families?.refresh();
-    return { contentType: open.contentType, text: await open.metrics() };
-  };
+  const all = [...ownFamilies(gateway), ...(families?.all ?? [])];
+  return { registry: await openRegistry(all), litellm: families };
 }
 
 async function openRegistry(families: readonly Family[]): Promise<Registry> {
@@ -52,7 +89,7 @@ async function openRegistry(families: readonly Family[]): Promise<Registry> {
         help: family.help,
         // The library's own types name kinds by numbers, its output by words.
         type: family.type as never,
-        aggregator: "sum",
+        aggregator: family.together,
         values: family.samples().map(([labels, value]) => {
           const { __name: metricName = family.name, ...rest } = labels;
           return { metricName, labels: rest, value };
@@ -173,6 +210,7 @@ function ofRouting(gateway: Gateway): readonly Family[] {
           ).length,
         ],
       ],
+      "max",
     ),
   ];
 }
@@ -205,9 +243,12 @@ function ofRejections({ metrics }: Gateway): readonly Family[] {
 function ofGateway(gateway: Gateway): readonly Family[] {
   const { cache, runners, version } = gateway;
   return [
-    gauge("hearth_build_info", "1, labelled with the version.", () => [
-      [{ version }, 1],
-    ]),
+    gauge(
+      "hearth_build_info",
+      "1, labelled with the version.",
+      () => [[{ version }, 1]],
+      "max",
+    ),
     gauge(
       "hearth_calls_in_flight",
       "Calls in flight that hold limits.",
@@ -225,6 +266,7 @@ function ofGateway(gateway: Gateway): readonly Family[] {
       "hearth_gone_runners",
       "Local runners that cannot be reached.",
       one(() => runners.gone),
+      "max",
     ),
     counter(
       "hearth_cache_hits_total",
@@ -271,6 +313,7 @@ function ofLedger(gateway: Gateway): readonly Family[] {
       "hearth_journal_full",
       "1 while calls are rejected because the journal is full.",
       one(() => Number(journal.state().full)),
+      "max",
     ),
     counter(
       "hearth_ledger_rows_total",
@@ -286,6 +329,7 @@ function ofLedger(gateway: Gateway): readonly Family[] {
       "hearth_database_connected",
       "1 while Postgres answers.",
       one(() => Number(database.connected())),
+      "min",
     ),
     gauge("hearth_pool_connections", "Postgres connections by state.", () => [
       [{ state: "open" }, pool.totalCount + callPool.totalCount],
@@ -297,11 +341,15 @@ function ofLedger(gateway: Gateway): readonly Family[] {
 
 function ofLimits({ limits }: Gateway): readonly Family[] {
   return [
-    gauge("hearth_limits_mode", "1 for the active mode of the limits.", () =>
-      (["memory", "redis", "redis_away"] as const).map((mode) => [
-        { mode },
-        Number(limits.mode() === mode),
-      ]),
+    gauge(
+      "hearth_limits_mode",
+      "1 for the active mode of the limits.",
+      () =>
+        (["memory", "redis", "redis_away"] as const).map((mode) => [
+          { mode },
+          Number(limits.mode() === mode),
+        ]),
+      "max",
     ),
     counter(
       "hearth_redis_outages_total",

@@ -4,11 +4,16 @@ import type { Histogram } from "./histogram.ts";
 export type Labels = Readonly<Record<string, string>>;
 export type Sample = readonly [labels: Labels, value: number];
 
+/** `max` and `min`: all workers know the same, or one that differs decides. */
+export type Together = "sum" | "max" | "min";
+
 /** One metric: what it means, and its samples at a scrape. */
 export interface Family {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
+  /** How the values of several workers become one. */
+  readonly together: Together;
   samples(): readonly Sample[];
 }
 
@@ -22,15 +27,16 @@ export function counter(
   help: string,
   samples: () => readonly Sample[],
 ): Family {
-  return { name, help, type: "counter", samples };
+  return { name, help, type: "counter", together: "sum", samples };
 }
 
 export function gauge(
   name: string,
   help: string,
   samples: () => readonly Sample[],
+  together: Together = "sum",
 ): Family {
-  return { name, help, type: "gauge", samples };
+  return { name, help, type: "gauge", together, samples };
 }
 
 export function histogram(
@@ -42,6 +48,7 @@ export function histogram(
     name,
     help,
     type: "histogram",
+    together: "sum",
     samples: () =>
       all().flatMap(([labels, seen]) => histogramSamples(name, labels, seen)),
   };

@@ -46,6 +46,15 @@ export interface HealthQuestion {
   readonly recentMs: number | null;
 }
 
+/** What one process counts for a deployment. */
+export interface DeploymentLoad {
+  readonly recent_calls: number;
+  readonly recent_failures: number;
+  readonly recent_rejections: number;
+  readonly slots_used: number;
+  readonly queued: number;
+}
+
 interface Answer {
   /** null when it answers, otherwise one sentence. */
   readonly error: string | null;
@@ -120,6 +129,18 @@ export class ModelHealth {
       healthy_count: healthy.length,
       unhealthy_count: unhealthy.length,
     };
+  }
+
+  /** What this process has counted for each deployment. */
+  loads(): Readonly<Record<string, DeploymentLoad>> {
+    return Object.fromEntries(
+      this.#options
+        .deployments()
+        .map((deployment) => [
+          deployment.id,
+          loadOf(this.#describe(deployment)),
+        ]),
+    );
   }
 
   async #errorOf(
@@ -200,6 +221,48 @@ function describe(
     ...(priceCard === null || !pricesCalls(priceCard)
       ? { unpriced: true as const }
       : {}),
+  };
+}
+
+function loadOf(endpoint: EndpointHealth): DeploymentLoad {
+  const { recent_calls, recent_failures, recent_rejections, runner } = endpoint;
+  const { slots_used = 0, queued = 0 } = runner ?? {};
+  return {
+    recent_calls,
+    recent_failures,
+    recent_rejections,
+    slots_used,
+    queued,
+  };
+}
+
+/** The report with the sums of what all workers of a gateway have counted. */
+export function withLoads(
+  report: HealthReport,
+  workers: readonly Readonly<Record<string, DeploymentLoad>>[],
+): HealthReport {
+  const withSums = (endpoint: EndpointHealth): EndpointHealth => {
+    const loads = workers.flatMap((loads) => loads[endpoint.model_id] ?? []);
+    const sum = (name: keyof DeploymentLoad) =>
+      loads.reduce((total, load) => total + load[name], 0);
+    const { runner } = endpoint;
+    return {
+      ...endpoint,
+      recent_calls: sum("recent_calls"),
+      recent_failures: sum("recent_failures"),
+      recent_rejections: sum("recent_rejections"),
+      runner: runner && {
+        ...runner,
+        slots_used: sum("slots_used"),
+        queued: sum("queued"),
+      },
+    };
+  };
+  return {
+    ...report,
+    healthy_endpoints: report.healthy_endpoints.map(withSums),
+    unhealthy_endpoints: report.unhealthy_endpoints.map(withSums),
+    pending_endpoints: report.pending_endpoints.map(withSums),
   };
 }
 

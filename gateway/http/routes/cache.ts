@@ -5,6 +5,7 @@ import { adminFor } from "../../admin/admin-route.ts";
 import { auditDone } from "../../admin/audit.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { validateBody } from "../../calls/validate.ts";
+import { ofEveryWorker } from "../../workers/answers.ts";
 import { CallError } from "../errors.ts";
 import { NO_INPUT, route } from "../route.ts";
 
@@ -33,15 +34,18 @@ export const pingCache = route(
       () => false,
     );
     reply.code(works ? 200 : 503);
-    const lookups = cache.hits + cache.misses;
+    const counts = await ofEveryWorker(gateway, "cache");
+    const hits = counts.reduce((sum, one) => sum + one.hits, 0);
+    const misses = counts.reduce((sum, one) => sum + one.misses, 0);
+    const lookups = hits + misses;
     return {
       status: works ? "healthy" : "unhealthy",
       cache_type: cache.kind,
       ping_response: works,
       set_cache_response: works ? "success" : "failure",
-      hits: cache.hits,
-      misses: cache.misses,
-      hit_rate: lookups === 0 ? 0 : cache.hits / lookups,
+      hits,
+      misses,
+      hit_rate: lookups === 0 ? 0 : hits / lookups,
     };
   },
 );

@@ -9,6 +9,8 @@ import {
   type Callback,
 } from "../../config/callbacks.ts";
 import type { Gateway } from "../../gateway.ts";
+import type { Delivered } from "../../metrics/deliveries.ts";
+import { ofEveryWorker } from "../../workers/answers.ts";
 import { CallError } from "../errors.ts";
 import { route } from "../route.ts";
 
@@ -37,7 +39,7 @@ export const healthServices = route(
     const [status, message] =
       callback === undefined
         ? refuse(`${unsupportedCallback(service)}.`)
-        : (deliveryOf(gateway, callback) ??
+        : ((await deliveryOf(gateway, callback)) ??
           refuse(
             `Callback "${service}" is not configured: docs/tracing.md has its settings.`,
           ));
@@ -53,52 +55,42 @@ function refuse(message: string): never {
   );
 }
 
-/** null: it is not configured. */
-function deliveryOf(
-  { config, traces, webhook }: Pick<Gateway, "config" | "traces" | "webhook">,
+/** null: it is not configured. Of all workers of the gateway. */
+async function deliveryOf(
+  gateway: Gateway,
   callback: Callback,
-): readonly [State, string] | null {
+): Promise<readonly [State, string] | null> {
   switch (callback) {
     case "prometheus":
-      return config.litellmMetrics === null
+      return gateway.config.litellmMetrics === null
         ? null
         : ["success", "LiteLLM's metrics are in /metrics."];
     case "otel":
     case "langfuse_otel": {
-      const collectors = traces?.counts() ?? [];
-      return collectors.length === 0
-        ? null
-        : summaryOf(
-            "spans",
-            collectors.map(({ exported, failed, overflowed, waiting }) => ({
-              sent: exported,
-              rejected: failed,
-              overflowed,
-              waiting,
-            })),
-          );
+      const all = await ofEveryWorker(gateway, "deliveries");
+      return summaryOf(
+        "spans",
+        all.flatMap(({ spans }) => spans),
+      );
     }
     case "webhook":
     case "generic_api": {
-      const counts = webhook?.counts();
-      return counts === undefined
-        ? null
-        : summaryOf("calls", [{ ...counts, sent: counts.delivered }]);
+      const all = await ofEveryWorker(gateway, "deliveries");
+      return summaryOf(
+        "calls",
+        all.flatMap(({ calls }) => calls ?? []),
+      );
     }
   }
-}
-
-interface Delivered {
-  readonly sent: number;
-  readonly rejected: number;
-  readonly overflowed: number;
-  readonly waiting: number;
 }
 
 function summaryOf(
   noun: string,
   counts: readonly Delivered[],
-): readonly [State, string] {
+): readonly [State, string] | null {
+  if (counts.length === 0) {
+    return null;
+  }
   const sum = (of: (one: Delivered) => number) =>
     counts.reduce((total, one) => total + of(one), 0);
   const rejected = sum((one) => one.rejected);

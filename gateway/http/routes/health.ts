@@ -5,6 +5,13 @@ import { unknownModel } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
+import {
+  readinessOf,
+  readinessOfAll,
+  type Readiness,
+} from "../../readiness.ts";
+import { withLoads } from "../../routing/health.ts";
+import { askEveryWorker, ofEveryWorker } from "../../workers/answers.ts";
 import { route, type OpenRoute } from "../route.ts";
 
 const ALIVE = "I'm alive!";
@@ -27,6 +34,8 @@ const readinessAnswer = z.object({
   /** The same, where LiteLLM's clients look for it. */
   litellm_version: out.text,
   journal: z.object({ pending: out.count }),
+  /** Only of a gateway with several workers, all of which must be ready. */
+  workers: z.object({ ready: out.count, configured: out.count }).optional(),
 });
 
 /** GET /health/readiness */
@@ -34,29 +43,34 @@ export const readiness: OpenRoute = {
   paths: ["/health/readiness"],
   summary: "Check that calls can be served; 503 if not.",
   answer: readinessAnswer,
-  handler: (gateway, reply) => {
-    const { database, journal } = gateway;
-    const servable =
-      database.ready() && !gateway.stopping() && !journal.state().full;
-    return reply.code(servable ? 200 : 503).send(readinessOf(gateway));
+  handler: async (gateway, reply) => {
+    const own = readinessOf(gateway);
+    const { group } = gateway;
+    if (group === null) {
+      return reply.code(own.servable ? 200 : 503).send(shown(own, gateway));
+    }
+    const workers = await askEveryWorker(group, "readiness");
+    const all = readinessOfAll(own, workers);
+    const ready = workers.filter((one) => one?.servable === true).length;
+    return reply.code(all.servable ? 200 : 503).send({
+      ...shown(all, gateway),
+      workers: { ready, configured: workers.length },
+    });
   },
 };
 
-function readinessOf(gateway: Gateway): z.output<typeof readinessAnswer> {
-  const { database, journal, cache, config, version } = gateway;
+function shown(
+  { status, connected, cache, limits, pending }: Readiness,
+  { version }: Pick<Gateway, "version">,
+): z.output<typeof readinessAnswer> {
   return {
-    status: gateway.stopping()
-      ? "stopping"
-      : database.ready()
-        ? "connected"
-        : "starting",
-    db: database.connected() ? "connected" : "Not connected",
-    cache: config.cache.enabled ? cache.kind : null,
-    // `redis_away`: limits are kept in process, at this instance's share.
-    limits: gateway.limits.mode(),
+    status,
+    db: connected ? "connected" : "Not connected",
+    cache,
+    limits,
     version,
     litellm_version: version,
-    journal: { pending: journal.state().pendingRecords },
+    journal: { pending },
   };
 }
 
@@ -124,14 +138,15 @@ export const health = route(
       deep,
       recentMs: recent === undefined ? null : recent * 1_000,
     };
-    if (model === undefined) {
-      return gateway.modelHealth.check(null, options);
-    }
-    const group = gateway.catalog.find(model);
-    if (group === null) {
+    const group = model === undefined ? null : gateway.catalog.find(model);
+    if (model !== undefined && group === null) {
       throw unknownModel(model);
     }
-    return gateway.modelHealth.check(group.configured, options);
+    const alias = group?.configured ?? null;
+    const report = await gateway.modelHealth.check(alias, options);
+    return gateway.group === null
+      ? report
+      : withLoads(report, await ofEveryWorker(gateway, "loads"));
   },
   { fromTheStart: true },
 );

@@ -4,10 +4,8 @@ import { authorizeRoute } from "../../access/authorize.ts";
 import { hashKey, readKey, sameHash } from "../../access/keys.ts";
 import { out } from "../../admin/kinds/out.ts";
 import type { Gateway } from "../../gateway.ts";
-import { createExposition } from "../../metrics/exposition.ts";
+import { exposeMetrics } from "../../metrics/exposition.ts";
 import { NO_INPUT, route } from "../route.ts";
-
-const expositions = new WeakMap<Gateway, ReturnType<typeof createExposition>>();
 
 /** GET /metrics: for Prometheus, by `metrics_key` or a key that may read everything. */
 export const metrics = route(
@@ -25,9 +23,7 @@ export const metrics = route(
         "GET /metrics",
       );
     }
-    const expose = expositions.get(gateway) ?? createExposition(gateway);
-    expositions.set(gateway, expose);
-    const { contentType, text } = await expose();
+    const { contentType, text } = await exposeMetrics(gateway);
     return reply.type(contentType).send(text);
   },
   { fromTheStart: true, ownKeys: true },

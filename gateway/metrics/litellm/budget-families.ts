@@ -69,18 +69,25 @@ function ofPayers(
   return {
     metric,
     create: (labels) =>
-      gauge(metric, help, () => {
-        const budgets = states()?.budgets[kind] ?? [];
-        const samples = budgets.flatMap((budget) => {
-          const own = value(budget);
-          const values = {
-            [id]: budget.id,
-            ...(alias === null ? {} : { [alias]: budget.alias ?? NONE }),
-          };
-          return own === null ? [] : [[project(values, labels), own] as const];
-        });
-        return distinct(samples, Math.min);
-      }),
+      gauge(
+        metric,
+        help,
+        () => {
+          const budgets = states()?.budgets[kind] ?? [];
+          const samples = budgets.flatMap((budget) => {
+            const own = value(budget);
+            const values = {
+              [id]: budget.id,
+              ...(alias === null ? {} : { [alias]: budget.alias ?? NONE }),
+            };
+            return own === null
+              ? []
+              : [[project(values, labels), own] as const];
+          });
+          return distinct(samples, Math.min);
+        },
+        "min",
+      ),
   };
 }
 
@@ -92,13 +99,18 @@ export function remainingOfProviders(
   return {
     metric,
     create: (labels) =>
-      gauge(metric, "Dollars that remain of the provider's budget.", () => {
-        const samples = [...(remaining() ?? [])].map(
-          ([provider, dollars]) =>
-            [project({ api_provider: provider }, labels), dollars] as const,
-        );
-        return distinct(samples, Math.min);
-      }),
+      gauge(
+        metric,
+        "Dollars that remain of the provider's budget.",
+        () => {
+          const samples = [...(remaining() ?? [])].map(
+            ([provider, dollars]) =>
+              [project({ api_provider: provider }, labels), dollars] as const,
+          );
+          return distinct(samples, Math.min);
+        },
+        "min",
+      ),
   };
 }
 
@@ -107,14 +119,19 @@ function teamSizes(states: () => PayerStates | null): LitellmFamily {
   return {
     metric,
     create: (labels) =>
-      gauge(metric, "Members of the team.", () => {
-        const sizes = states()?.teamSizes ?? [];
-        const samples = sizes.map(({ team_id, team_alias, members }) => {
-          const values = { team: team_id, team_alias: team_alias ?? NONE };
-          return [project(values, labels), members] as const;
-        });
-        return distinct(samples, Math.max);
-      }),
+      gauge(
+        metric,
+        "Members of the team.",
+        () => {
+          const sizes = states()?.teamSizes ?? [];
+          const samples = sizes.map(({ team_id, team_alias, members }) => {
+            const values = { team: team_id, team_alias: team_alias ?? NONE };
+            return [project(values, labels), members] as const;
+          });
+          return distinct(samples, Math.max);
+        },
+        "max",
+      ),
   };
 }
 
@@ -127,9 +144,14 @@ function count(
   return {
     metric,
     create: () =>
-      gauge(metric, help, () => {
-        const known = states();
-        return known === null ? [] : [[{}, value(known)]];
-      }),
+      gauge(
+        metric,
+        help,
+        () => {
+          const known = states();
+          return known === null ? [] : [[{}, value(known)]];
+        },
+        "max",
+      ),
   };
 }

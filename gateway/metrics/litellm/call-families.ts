@@ -186,6 +186,7 @@ function remaining(
         metric,
         `Remaining ${what} of the provider's limit, as its last answer reported.`,
         () => least(set, labels, (record) => record[what]),
+        "min",
       ),
   });
   return [

@@ -89,17 +89,24 @@ function ofEach(
   return {
     metric,
     create: (labels) =>
-      gauge(metric, help, () => {
-        const samples = gateway.catalog.deployments.flatMap((deployment) => {
-          const own = isEnabled(deployment) ? value(deployment) : null;
-          const values = {
-            ...deploymentLabels(deployment),
-            model_group: deployment.alias,
-          };
-          return own === null ? [] : [[project(values, labels), own] as const];
-        });
-        return distinct(samples, Math.max);
-      }),
+      gauge(
+        metric,
+        help,
+        () => {
+          const samples = gateway.catalog.deployments.flatMap((deployment) => {
+            const own = isEnabled(deployment) ? value(deployment) : null;
+            const values = {
+              ...deploymentLabels(deployment),
+              model_group: deployment.alias,
+            };
+            return own === null
+              ? []
+              : [[project(values, labels), own] as const];
+          });
+          return distinct(samples, Math.max);
+        },
+        "max",
+      ),
   };
 }
 

@@ -17,7 +17,7 @@ let url: string;
 /** How the turns of the next connection are answered. */
 let carryOut: CarryOut;
 let idleMs = 0;
-const bodies = new Bodies(LIMIT);
+const bodies = new Bodies({ bodiesLimitBytes: LIMIT, workers: 1 });
 
 beforeAll(async () => {
   server = new WebSocketServer({ port: 0, host: "127.0.0.1" });

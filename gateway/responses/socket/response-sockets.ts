@@ -17,7 +17,7 @@ export class ResponseSockets {
   readonly #config: () => GatewayConfig;
   readonly #bodies: Bodies;
   readonly #log: Logger;
-  readonly #memory = new SocketMemory(memoryLimit() * MEMORY_SHARE);
+  readonly #memory: SocketMemory;
   readonly #open = new Map<ResponseSocket, string>();
   #timer: NodeJS.Timeout | undefined;
   #whenEnded: (() => void) | null = null;
@@ -26,6 +26,9 @@ export class ResponseSockets {
     this.#config = config;
     this.#bodies = bodies;
     this.#log = log;
+    this.#memory = new SocketMemory(
+      memoryLimit(config().server.workers) * MEMORY_SHARE,
+    );
   }
 
   count(): number {

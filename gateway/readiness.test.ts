@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { readinessOfAll, type Readiness } from "./readiness.ts";
+
+const READY: Readiness = {
+  servable: true,
+  status: "connected",
+  connected: true,
+  cache: "redis",
+  limits: "redis",
+  pending: 2,
+};
+
+test("several workers are ready when all of them are", () => {
+  expect(readinessOfAll(READY, [READY, READY])).toEqual({
+    ...READY,
+    pending: 4,
+  });
+});
+
+test.each([
+  ["is being restarted", null, { status: "starting", pending: 2 }],
+  [
+    "has no database yet",
+    { ...READY, servable: false, status: "starting", connected: false },
+    { status: "starting", connected: false },
+  ],
+  [
+    "stops",
+    { ...READY, servable: false, status: "stopping" },
+    { status: "stopping" },
+  ],
+  ["has a full journal", { ...READY, servable: false }, {}],
+] as const)("they are not while one %s", (_name, other, shown) => {
+  const expected = { ...READY, pending: 4, ...shown, servable: false };
+  expect(readinessOfAll(READY, [READY, other])).toEqual(expected);
+});
+
+test("limits of one that has lost Redis are shown", () => {
+  const away: Readiness = { ...READY, limits: "redis_away" };
+  expect(readinessOfAll(READY, [READY, away]).limits).toBe("redis_away");
+});
