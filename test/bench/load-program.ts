@@ -27,6 +27,8 @@ export type Schedule =
   | {
       readonly kind: "open";
       readonly rate: number;
+      /** Opened first and used in turn; without it one is opened when no other is free. */
+      readonly connections?: number;
       readonly warmupMs: number;
       readonly durationMs: number;
     };
@@ -245,7 +247,19 @@ class LoadGenerator {
   #send(since: number): void {
     this.#inFlight++;
     this.#sent++;
-    (this.#free.pop() ?? this.#open()).send(this.#nextRequest(), since);
+    this.#connection().send(this.#nextRequest(), since);
+  }
+
+  #connection(): Connection {
+    if (
+      this.#schedule.kind !== "open" ||
+      this.#schedule.connections === undefined
+    ) {
+      return this.#free.pop() ?? this.#open();
+    }
+    return this.#all.size < this.#schedule.connections
+      ? this.#open()
+      : (this.#free.shift() ?? this.#open());
   }
 
   #open(): Connection {

@@ -19,9 +19,13 @@ import {
   type Forecast,
 } from "./scale-forecast.ts";
 import type { Testbed } from "./testbed.ts";
+import { measureWorkers, type WorkerRun } from "./worker-runs.ts";
 
 export interface ScaleOptions {
   readonly instances: readonly number[];
+  readonly workers: readonly number[];
+  /** Calls a second to each worker, while its processor time is measured. */
+  readonly rate: number;
   readonly connections: number;
   readonly drains: readonly number[];
   readonly seconds: number;
@@ -45,6 +49,7 @@ export interface ScaleRun extends Expenses {
 export interface ScaleResults {
   readonly machine: Machine;
   readonly runs: readonly ScaleRun[];
+  readonly workers: readonly WorkerRun[];
   readonly drains: readonly Drains[];
   readonly costs: CallCosts;
   readonly ceilings: readonly Ceiling[];
@@ -93,6 +98,7 @@ export class ScaleBench {
       await this.#startInstances(instances);
       runs.push(await this.#measure());
     }
+    const workers = await this.#measureWorkers();
     const complete = await this.#isComplete();
     const drains: Drains[] = [];
     for (const loops of this.#options.drains) {
@@ -105,6 +111,7 @@ export class ScaleBench {
     return {
       machine,
       runs,
+      workers,
       drains,
       costs,
       ceilings: ceilingsOf(costs),
@@ -119,13 +126,7 @@ export class ScaleBench {
         this.#instances.length === 0
           ? this.#testbed.gateway
           : await this.#startGateway();
-      const load = await this.#cleanup.keep(
-        startProgram(programFile("load-program.ts"), {
-          name: "load generator",
-          nodeArgs: ["--import", programFile("probe.ts")],
-        }),
-        (it) => it.stop(),
-      );
+      const load = await this.#startLoad();
       const instance = { gateway, load };
       this.#instances.push(instance);
       await this.#load(instance, {
@@ -134,6 +135,27 @@ export class ScaleBench {
         calls: Math.ceil(WARMUP_CALLS * this.#options.seconds),
       });
     }
+  }
+
+  /** One gateway after the other. */
+  async #measureWorkers(): Promise<readonly WorkerRun[]> {
+    const load = await this.#startLoad();
+    return measureWorkers(this.#options, {
+      start: (name, env) => this.#testbed.startGateway(name, env),
+      load: (gateway, schedule) => this.#load({ gateway, load }, schedule),
+      warmupCalls: WARMUP_CALLS,
+      log,
+    });
+  }
+
+  #startLoad(): Promise<Program> {
+    return this.#cleanup.keep(
+      startProgram(programFile("load-program.ts"), {
+        name: "load generator",
+        nodeArgs: ["--import", programFile("probe.ts")],
+      }),
+      (it) => it.stop(),
+    );
   }
 
   async #startGateway(): Promise<BenchGateway> {

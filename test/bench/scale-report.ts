@@ -3,7 +3,7 @@ import type { ScaleResults } from "./scale-bench.ts";
 
 /** The results as Markdown, readable in a terminal too. */
 export function describeScale(results: ScaleResults): string {
-  const { machine, runs, drains, ceilings, forecasts } = results;
+  const { machine, runs, workers, drains, ceilings, forecasts } = results;
   const text = (value: number | null, digits: number) =>
     value?.toFixed(digits) ?? "";
   return [
@@ -36,6 +36,17 @@ export function describeScale(results: ScaleResults): string {
         String(run.redis_scripts_per_second),
         String(run.rows_per_second),
         String(run.ledger_bytes_per_call),
+        String(run.errors),
+      ]),
+    ),
+    "",
+    table(
+      ["workers", "calls/s", "gateway ms", "to one", "errors"],
+      workers.map((run) => [
+        String(run.workers),
+        String(run.calls_per_second),
+        text(run.gateway_cpu_ms, 3),
+        text(run.to_one, 2),
         String(run.errors),
       ]),
     ),

@@ -52,7 +52,16 @@ test.each([
 test.runIf(hasRedisServer())(
   "npm run bench:scale measures more gateways with each run, and every call is in the ledger",
   async () => {
-    const args = ["--instances", "1,2", "--drains", "2", "--connections", "4"];
+    const args = [
+      "--instances",
+      "1,2",
+      "--workers",
+      "1,2",
+      "--drains",
+      "2",
+      "--connections",
+      "4",
+    ];
     const child = spawn(
       process.execPath,
       [BENCH, ...args, "--seconds", "0.3", "--json"],
@@ -73,6 +82,8 @@ test.runIf(hasRedisServer())(
       expect(run.gateway_cpu_ms).toBeGreaterThan(0);
       expect(run.redis_cpu_ms).toBeGreaterThan(0);
     }
+    expect(results.workers.map(({ workers }) => workers)).toEqual([1, 2]);
+    expect(results.workers.map(({ errors }) => errors)).toEqual([0, 0]);
     expect(results.drains.map(({ loops }) => loops)).toEqual([2]);
     expect(results.forecasts).toHaveLength(3);
   },

@@ -14,6 +14,8 @@ import { startTestbed } from "./testbed.ts";
 const USAGE = `Usage: npm run bench:scale -- [options]
   --instances LIST   gateways at once (1,2,4,8)
   --connections N    connections to each gateway, in a closed loop (32)
+  --workers LIST     then workers of one gateway, one run for each number (1,2)
+  --rate N           calls a second to each worker while its processor time is measured (200)
   --drains LIST      drains at once, without gateways (1,16)
   --seconds N        measured time of each run (5)
   --json             print one JSON value on standard output
@@ -22,13 +24,15 @@ const USAGE = `Usage: npm run bench:scale -- [options]
 const OPTIONS = {
   instances: { type: "string", default: "1,2,4,8" },
   connections: { type: "string", default: "32" },
+  workers: { type: "string", default: "1,2" },
+  rate: { type: "string", default: "200" },
   drains: { type: "string", default: "1,16" },
   seconds: { type: "string", default: "5" },
   json: { type: "boolean", default: false },
 } as const;
 
 const options = readCommandLine(USAGE, OPTIONS, (values): ScaleOptions => {
-  const listOf = (option: "instances" | "drains") =>
+  const listOf = (option: "instances" | "workers" | "drains") =>
     values[option]
       .split(",")
       .map((text) => wholeNumberOf(option, text))
@@ -36,6 +40,8 @@ const options = readCommandLine(USAGE, OPTIONS, (values): ScaleOptions => {
   return {
     instances: listOf("instances"),
     connections: wholeNumberOf("connections", values.connections),
+    workers: listOf("workers"),
+    rate: wholeNumberOf("rate", values.rate),
     drains: listOf("drains"),
     seconds: numberOf("seconds", values.seconds),
     json: values.json,
