@@ -64,6 +64,7 @@ export function gatewayService(
     stopSignal: "SIGTERM",
     stopWithinMs: DRAIN_WITHIN_MS,
     successorFile,
+    hasWorkers: true,
     haltSignal: "SIGKILL",
     explain: explainHearth,
   };

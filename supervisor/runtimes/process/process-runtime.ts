@@ -102,8 +102,11 @@ export class ProcessRuntime implements StartableRuntime {
   }
 
   stats(name: string): ServiceStats | undefined {
-    const identity = this.#named(name).identity();
-    return identity === undefined ? undefined : statsOf(identity.pid);
+    const service = this.#named(name);
+    const identity = service.identity();
+    return identity === undefined
+      ? undefined
+      : statsOf(identity.pid, service.spec.hasWorkers);
   }
 
   logs(name: string, lines: number): readonly string[] {

@@ -23,6 +23,8 @@ export interface ServiceSpec {
   readonly stopWithinMs: number;
   /** The file with which a running process starts its successor (see hand-over.ts); absent: it cannot hand over. */
   readonly successorFile?: string;
+  /** What its child processes use is its own too. */
+  readonly hasWorkers?: boolean;
   /** Ends it quickly without harming its data. */
   readonly haltSignal: NodeJS.Signals;
   /** Lines of its log that explain a failed start. */
