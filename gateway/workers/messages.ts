@@ -8,7 +8,7 @@ export type ToWorker =
   /** No other process has its journal. */
   | { readonly kind: "start" }
   /** With the accepted connection. */
-  | { readonly kind: "connection" }
+  | { readonly kind: "connection"; readonly id: number }
   | {
       readonly kind: "question";
       readonly id: number;
@@ -31,6 +31,8 @@ export type ToPrimary =
   | { readonly kind: "loaded" }
   /** It takes connections. */
   | { readonly kind: "listening" }
+  /** It has this connection; the primary process closes its own copy. */
+  | { readonly kind: "taken"; readonly id: number }
   /** It has its database. */
   | { readonly kind: "ready" }
   | { readonly kind: "answer"; readonly id: number; readonly answer: unknown }

@@ -72,7 +72,11 @@ export class Primary {
           ask: (question) => this.#ask(question),
           listening: () => this.#distributeWaiting(),
           ready: () => this.#noteReady(),
-          ended: (code, signal) => this.#ended(at + 1, code, signal),
+          ended: (code, signal, untaken) => {
+            const next = this.#ended(at + 1, code, signal);
+            untaken.forEach((socket) => this.#assign(socket));
+            return next;
+          },
           print: (line) => this.#print(line),
         }),
     );
@@ -155,11 +159,16 @@ export class Primary {
   }
 
   #assign(socket: Socket): void {
+    // None follows the stop of the workers.
+    if (this.#stopping && !this.listener.listening) {
+      socket.destroy();
+      return;
+    }
     for (let tries = 0; tries < this.#workers.length; tries++) {
       const worker = this.#workers[this.#next];
       this.#next = (this.#next + 1) % this.#workers.length;
       if (worker?.isListening() === true) {
-        worker.send({ kind: "connection" }, socket);
+        worker.pass(socket);
         return;
       }
     }

@@ -19,9 +19,11 @@ export interface WorkerEvents {
   readonly ask: (question: Question) => Promise<readonly unknown[]>;
   readonly listening: () => void;
   readonly ready: () => void;
+  /** `untaken`: connections that it was sent, but did not get. */
   readonly ended: (
     code: number | null,
     signal: NodeJS.Signals | null,
+    untaken: readonly Socket[],
   ) => "restart" | "leave";
   /** A line of its standard error. */
   readonly print: (line: string) => void;
@@ -34,6 +36,8 @@ export class WorkerProcess {
   readonly #number: number;
   readonly #events: WorkerEvents;
   readonly #asked = new Map<number, (answer: unknown) => void>();
+  /** Connections on their way to it: a process that ends has not read all that it was sent. */
+  readonly #passed = new Map<number, Socket>();
   #worker: Worker | null = null;
   #state: State = "gone";
   #startedAt = 0;
@@ -76,9 +80,21 @@ export class WorkerProcess {
     });
   }
 
-  send(message: ToWorker, socket?: Socket): void {
+  send(message: ToWorker): void {
     // Fails when the process has ended; then its end follows.
-    this.#worker?.send(message, socket, () => undefined);
+    this.#worker?.send(message, undefined, () => undefined);
+  }
+
+  /** Passes a connection on; see {@link WorkerEvents.ended}. */
+  pass(socket: Socket): void {
+    const id = ++this.#lastId;
+    this.#passed.set(id, socket);
+    this.#worker?.send(
+      { kind: "connection", id } satisfies ToWorker,
+      socket,
+      { keepOpen: true },
+      () => undefined,
+    );
   }
 
   /** null: it takes no connections now, or did not answer in time. */
@@ -131,7 +147,15 @@ export class WorkerProcess {
       createInterface({ input: stderr }).on("line", this.#events.print);
     }
     // Unlike `exit`, after its last line of standard error.
-    worker.process.once("close", (code, signal) => this.#ended(code, signal));
+    worker.process.once("close", (code, signal) => {
+      const end = () => this.#ended(code, signal);
+      // And after its last message.
+      if (worker.process.connected) {
+        worker.process.once("disconnect", end);
+      } else {
+        end();
+      }
+    });
   }
 
   #take(message: ToPrimary): void {
@@ -146,6 +170,11 @@ export class WorkerProcess {
         this.#state = "listening";
         this.#whenListening?.();
         this.#events.listening();
+        break;
+      case "taken":
+        // The process has a copy of its own.
+        this.#passed.get(message.id)?.destroy();
+        this.#passed.delete(message.id);
         break;
       case "ready":
         this.#state = "ready";
@@ -175,7 +204,9 @@ export class WorkerProcess {
       this.#answered(id, null);
     }
     this.#whenStopped?.(code);
-    if (this.#events.ended(code, signal) === "restart") {
+    const untaken = [...this.#passed.values()];
+    this.#passed.clear();
+    if (this.#events.ended(code, signal, untaken) === "restart") {
       this.#restartLater();
     }
   }

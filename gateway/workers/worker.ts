@@ -91,6 +91,7 @@ class PrimaryLink implements WorkerGroup {
     this.#take = (message, socket) => {
       switch (message.kind) {
         case "connection":
+          tell({ kind: "taken", id: message.id });
           take(listener, socket);
           break;
         case "question":

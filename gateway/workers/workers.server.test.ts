@@ -317,6 +317,27 @@ general_settings:
   );
 
   test(
+    "connections that a killed worker did not take are served by another",
+    TIMEOUT,
+    async () => {
+      const key = await createKey();
+      const [victim = 0] = workers();
+      // It does not read what it is sent.
+      process.kill(victim, "SIGSTOP");
+      let answered = 0;
+      const calls = Array.from({ length: 4 }, async () => {
+        const { status } = await chat(key, "hello");
+        answered++;
+        return status;
+      });
+      await expect.poll(() => answered, POLL).toBe(2);
+      process.kill(victim, "SIGKILL");
+      expect(await Promise.all(calls)).toEqual([200, 200, 200, 200]);
+      await gateway.untilReady();
+    },
+  );
+
+  test(
     "hands over to a successor without a failed call, and SIGTERM finishes all calls",
     TIMEOUT,
     async () => {
