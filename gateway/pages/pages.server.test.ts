@@ -86,7 +86,7 @@ test.each(["/", "/me", "/docs"])(
     }
     expect(text).not.toMatch(/\s(src|action|href)="(https?:)?\/\//);
     expect(text).not.toMatch(/\sstyle="|\son\w+="/);
-    expect(text.length).toBeLessThan(240_000);
+    expect(text.length).toBeLessThan(250_000);
   },
 );
 
