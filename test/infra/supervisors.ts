@@ -15,7 +15,14 @@ export interface HistoryLine {
   readonly reason: string | null;
 }
 
-/** The configuration of the scenarios' supervisors: checks often, so that faults are noticed in seconds, and notifies a webhook. */
+/** A provider of accounts that is always away: nothing listens there. */
+export const PROVIDER_AWAY = "https://127.0.0.1:9";
+export const CLIENT_SECRET = "client-0123456789abcdef";
+
+/**
+ * The configuration of the scenarios' supervisors: checks often, so that faults are noticed in seconds, notifies a webhook, and
+ * offers the sign-in with an account.
+ */
 export function supervisorConfig(webhook: string): string {
   const rhythm = { every: "5s", timeout: "5s" };
   const healing = { cooldown: "5s", grace: "5s" };
@@ -61,6 +68,16 @@ export function supervisorConfig(webhook: string): string {
       },
     ],
     notify: [{ kind: "webhook", url: webhook }],
+    sign_in: [
+      {
+        name: "home",
+        title: "Home",
+        issuer: PROVIDER_AWAY,
+        client_id: "hearth",
+        client_secret: "${HOME_CLIENT_SECRET}",
+        roles: { map: { admins: "admin" } },
+      },
+    ],
   });
 }
 
@@ -111,6 +128,15 @@ export async function serviceState(
   return services.find((service) => service.name === name)?.state;
 }
 
+/** A page of a host's console that needs no sign-in. */
+export async function openPage(host: "a" | "b", path: string): Promise<string> {
+  const { body } = await askTls(`https://${addresses[host]}:4443${path}`, {
+    rejectUnauthorized: false,
+    headers: { accept: "text/html" },
+  });
+  return body;
+}
+
 async function askSupervisor(host: "a" | "b", path: string): Promise<unknown> {
   const password = validConfig["operatorPassword"] ?? "";
   const { status, body } = await askTls(
@@ -127,7 +153,10 @@ async function askSupervisor(host: "a" | "b", path: string): Promise<unknown> {
 /** One GET; `fetch` has no option for an authority. */
 export function askTls(
   url: string,
-  options: Pick<RequestOptions, "auth" | "ca" | "rejectUnauthorized">,
+  options: Pick<
+    RequestOptions,
+    "auth" | "ca" | "headers" | "rejectUnauthorized"
+  >,
 ): Promise<{ readonly status: number | undefined; readonly body: string }> {
   return new Promise((resolve, reject) => {
     get(url, { ...options, agent: false }, (answer) => {

@@ -14,7 +14,11 @@ import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
 import { openFiles } from "./open-files.ts";
 import { linkTo, preparePulumi } from "./pulumi-directory.ts";
 import { validConfig } from "./stack-config.ts";
-import { supervisorConfig } from "./supervisors.ts";
+import {
+  CLIENT_SECRET,
+  PROVIDER_AWAY,
+  supervisorConfig,
+} from "./supervisors.ts";
 import {
   addresses,
   runScript,
@@ -172,7 +176,10 @@ function prepareDirectory(
   pulumiRoot: string | undefined,
 ): Readonly<Record<string, string>> {
   const env = preparePulumi(directory, pulumiRoot);
-  writeFileSync(join(directory, "gateway.yaml"), modelYaml(urls.provider));
+  writeFileSync(
+    join(directory, "gateway.yaml"),
+    `${modelYaml(urls.provider)}jwt: [{ name: home, issuer: "${PROVIDER_AWAY}", audience: hearth }]\n`,
+  );
   writeFileSync(
     join(directory, "supervisor.yaml"),
     supervisorConfig(urls.webhook),
@@ -193,6 +200,7 @@ function settingsFor(engines: TwoEngines): Readonly<Record<string, string>> {
   });
   return {
     ...validConfig,
+    alertSecrets: JSON.stringify({ HOME_CLIENT_SECRET: CLIENT_SECRET }),
     hosts: JSON.stringify({ a: host("a"), b: host("b") }),
     images: JSON.stringify({
       postgres: "hearth-test/postgres:latest",
