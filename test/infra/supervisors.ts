@@ -1,6 +1,7 @@
 import { get, type RequestOptions } from "node:https";
 import { text } from "node:stream/consumers";
 import { expect } from "vitest";
+import { SIGN_IN } from "./sign-in.ts";
 import { validConfig } from "./stack-config.ts";
 import type { ReceivedAlarm } from "./alert-receiver.ts";
 import { addresses } from "./two-engines.ts";
@@ -14,10 +15,6 @@ export interface HistoryLine {
   readonly to: string;
   readonly reason: string | null;
 }
-
-/** A provider of accounts that is always away: nothing listens there. */
-export const PROVIDER_AWAY = "https://127.0.0.1:9";
-export const CLIENT_SECRET = "client-0123456789abcdef";
 
 /**
  * The configuration of the scenarios' supervisors: checks often, so that faults are noticed in seconds, notifies a webhook, and
@@ -68,16 +65,7 @@ export function supervisorConfig(webhook: string): string {
       },
     ],
     notify: [{ kind: "webhook", url: webhook }],
-    sign_in: [
-      {
-        name: "home",
-        title: "Home",
-        issuer: PROVIDER_AWAY,
-        client_id: "hearth",
-        client_secret: "${HOME_CLIENT_SECRET}",
-        roles: { map: { admins: "admin" } },
-      },
-    ],
+    ...SIGN_IN,
   });
 }
 

@@ -14,11 +14,8 @@ import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
 import { openFiles } from "./open-files.ts";
 import { linkTo, preparePulumi } from "./pulumi-directory.ts";
 import { validConfig } from "./stack-config.ts";
-import {
-  CLIENT_SECRET,
-  PROVIDER_AWAY,
-  supervisorConfig,
-} from "./supervisors.ts";
+import { SIGN_IN_SECRETS, TOKENS } from "./sign-in.ts";
+import { supervisorConfig } from "./supervisors.ts";
 import {
   addresses,
   runScript,
@@ -178,7 +175,7 @@ function prepareDirectory(
   const env = preparePulumi(directory, pulumiRoot);
   writeFileSync(
     join(directory, "gateway.yaml"),
-    `${modelYaml(urls.provider)}jwt: [{ name: home, issuer: "${PROVIDER_AWAY}", audience: hearth }]\n`,
+    modelYaml(urls.provider, TOKENS),
   );
   writeFileSync(
     join(directory, "supervisor.yaml"),
@@ -200,7 +197,7 @@ function settingsFor(engines: TwoEngines): Readonly<Record<string, string>> {
   });
   return {
     ...validConfig,
-    alertSecrets: JSON.stringify({ HOME_CLIENT_SECRET: CLIENT_SECRET }),
+    alertSecrets: JSON.stringify(SIGN_IN_SECRETS),
     hosts: JSON.stringify({ a: host("a"), b: host("b") }),
     images: JSON.stringify({
       postgres: "hearth-test/postgres:latest",

@@ -9,6 +9,7 @@ import { openSession } from "../../infra/deploy/session.ts";
 import { runVerb } from "../../infra/deploy/verbs.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { preparePulumi } from "../infra/pulumi-directory.ts";
+import { SIGN_IN, SIGN_IN_SECRETS, TOKENS } from "../infra/sign-in.ts";
 import { modelYaml } from "../servers/gateway.ts";
 import { machine } from "./cluster.ts";
 import { TOOLCHAIN } from "./helm.ts";
@@ -62,7 +63,10 @@ export async function initStack(
     throw new Error(`init: ${init.stderr}`);
   }
   const gatewayConfig = join(directory, "gateway.yaml");
-  writeFileSync(gatewayConfig, modelYaml(providerUrl));
+  writeFileSync(gatewayConfig, modelYaml(providerUrl, TOKENS));
+  const supervisorConfig = join(directory, "supervisor.yaml");
+  // JSON is YAML.
+  writeFileSync(supervisorConfig, JSON.stringify(SIGN_IN));
   const stack = await openStack({
     stackName: STACK,
     pulumiRoot,
@@ -81,7 +85,12 @@ export async function initStack(
     ...SETTINGS,
     cluster: { context: CONTEXT, namespace },
     gatewayConfig,
+    supervisorConfig,
     chartValues: CHART_VALUES,
+  });
+  await stack.setConfig("hearth:alertSecrets", {
+    value: JSON.stringify(SIGN_IN_SECRETS),
+    secret: true,
   });
   return {
     setChartValues: (values) =>

@@ -18,6 +18,7 @@ import { entityOfKey } from "../faults/accounts.ts";
 import { BUDGET_CALLS, CALL_COST, CROWD, CROWD_CALL } from "../faults/crowd.ts";
 import { createRandom } from "../faults/random.ts";
 import { ask, say, timed } from "../infra/day-two.ts";
+import { expectSignIn } from "../infra/sign-in.ts";
 import { kubectl, power } from "./cluster.ts";
 import {
   claimsOf,
@@ -89,6 +90,15 @@ describe("a release", () => {
     const before = (await podsOf(release)).map(uidOf);
     expect(await release.stack.deploy("up")).toEqual(["3 same"]);
     expect((await podsOf(release)).map(uidOf)).toEqual(before);
+  });
+
+  test("the console offers the sign-in with an account, and the gateways look up the keys of its tokens", async () => {
+    const supervisor = await urlOf(release, "supervisor");
+    const headers = { accept: "text/html" };
+    await expectSignIn(
+      async (path) => (await fetch(supervisor + path, { headers })).text(),
+      await urlOf(release, "gateway"),
+    );
   });
 
   test("helm test passes", async () => {
