@@ -209,7 +209,7 @@ async function listenOnce(state: string): Promise<Loopback> {
     () =>
       failed(
         new Failure(
-          `nobody signed in within ${BROWSER_MINUTES} minutes: run \`hearth login\` again.`,
+          `no sign-in within ${BROWSER_MINUTES} minutes: run \`hearth login\` again.`,
         ),
       ),
     BROWSER_MINUTES * 60_000,
@@ -244,7 +244,7 @@ async function failing<Result>(
         );
       case "expired_token":
         throw new Failure(
-          "nobody signed in before the code expired: run `hearth login` again.",
+          "the code expired before a sign-in: run `hearth login` again.",
           error,
         );
       case "invalid_grant":

@@ -47,7 +47,7 @@ export function identify(config: ProviderConfig, claims: Claims): Identity {
     : { kind: "allowed", role, name };
 }
 
-/** Whoever is allowed in has at least the page of the own keys, where users have one. */
+/** Everyone who is allowed in has at least the page of the own keys, where users have one. */
 function ownPageRole({ allow, users }: ProviderConfig): Role | undefined {
   return users !== undefined && allow !== undefined ? "user" : undefined;
 }

@@ -194,7 +194,7 @@ export function denyRole(admin: Admin, role: Role | null | undefined): void {
   );
 }
 
-/** Whoever sets the account of a user gives it the user's rights. */
+/** Setting the account of a user gives that account the user's rights. */
 export function denyAccount(
   admin: Admin,
   account: string | null | undefined,

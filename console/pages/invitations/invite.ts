@@ -73,7 +73,7 @@ export async function invite(
   return { path: `/invitation/${token}`, invitation };
 }
 
-/** Revokes an invitation that nobody has accepted. Throws a Refusal if there is none. */
+/** Revokes an invitation that is not accepted yet. Throws a Refusal if there is none. */
 export function revokeInvitation(
   { invitations, history }: InvitationContext,
   id: number,
