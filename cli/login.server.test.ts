@@ -11,7 +11,6 @@ import {
   vi,
 } from "vitest";
 import { registerGatewayRoutes } from "../console/http/gateway-routes.ts";
-import { buildApi } from "../console/http/server.ts";
 import { sentencesOf } from "../core/failure.ts";
 import { openAdminApi } from "../supervisor/gateway/admin-api.ts";
 import { openHistory, type History } from "../supervisor/history/history.ts";
@@ -26,7 +25,8 @@ import {
 } from "../test/servers/openid-provider.ts";
 import { startTokenIssuer } from "../test/servers/token-issuer.ts";
 import { WebClient } from "../test/servers/web-client.ts";
-import { asOperator, testCredentials } from "../test/supervisor/operator.ts";
+import { buildTestApi } from "../test/supervisor/console-api.ts";
+import { asOperator } from "../test/supervisor/operator.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { hearth as commands } from "./main.ts";
 import { runVerb } from "./verb.ts";
@@ -91,30 +91,22 @@ afterEach(() => {
 
 let homes = 0;
 
-function consoleWith(
-  providers: readonly object[],
-  atGateway = openAdminApi({
+/** The gateway, as the console asks it. */
+function gatewayApi() {
+  return openAdminApi({
     address: gateway.url,
     credential: () => MASTER_KEY,
     timeoutMs: 5000,
-  }),
+  });
+}
+
+function consoleWith(
+  providers: readonly object[],
+  atGateway = gatewayApi(),
 ): FastifyInstance {
-  const server = buildApi({
-    gateway: openAdminApi({
-      address: gateway.url,
-      credential: () => MASTER_KEY,
-      timeoutMs: 5000,
-    }),
-    status: () => {
-      throw new Error("not used");
-    },
-    attention: () => [],
-    runtime: () => undefined,
-    watch: () => undefined,
+  const server = buildTestApi({
     history,
-    stop: undefined,
-    credentials: () => testCredentials,
-    publicUrl: undefined,
+    gateway: gatewayApi(),
     providers: signInSchema.parse(providers),
   });
   registerGatewayRoutes(server, atGateway, gateway.url);
@@ -313,7 +305,7 @@ test("a session that has ended is renewed once, also by commands at the same tim
   );
 });
 
-test("who is removed at the provider is told to log in again", async () => {
+test("a user who is removed at the provider is told to log in again", async () => {
   await logIn("anna", "--browser");
   const { token = "" } = storedLogin().logins[0]?.session ?? {};
   provider.accounts.delete("anna");

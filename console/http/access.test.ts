@@ -5,12 +5,11 @@ import {
   type Credentials,
 } from "../../supervisor/credentials.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
+import { buildTestApi } from "../../test/supervisor/console-api.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { Attempts } from "./attempts.ts";
 import { isOwnHost } from "./own-host.ts";
-import { openGatewayApi } from "../pages/nouns/noun-context.ts";
-import { buildApi } from "./server.ts";
 import { endStoredSessions } from "../../supervisor/history/sessions.ts";
 
 const password = testCredentials.operatorPassword;
@@ -37,19 +36,11 @@ afterEach(async () => {
 
 /** The API as after a start of the supervisor. */
 function newApi(
-  more: Pick<Parameters<typeof buildApi>[0], "proxyHops"> = {},
+  more: Pick<Parameters<typeof buildTestApi>[0], "proxyHops"> = {},
 ): FastifyInstance {
-  return buildApi({
+  return buildTestApi({
     ...more,
-    status: () => {
-      throw new Error("not used");
-    },
-    attention: () => [],
-    runtime: () => undefined,
-    watch: () => undefined,
     history,
-    gateway: openGatewayApi({}),
-    stop: undefined,
     credentials: () => credentials,
     publicUrl: "https://console.example.org",
   });

@@ -23,9 +23,9 @@ import {
   type OpenIdProvider,
 } from "../../test/servers/openid-provider.ts";
 import { WebClient } from "../../test/servers/web-client.ts";
-import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
+import { buildTestApi } from "../../test/supervisor/console-api.ts";
+import { asOperator } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { buildApi } from "../http/server.ts";
 import {
   registerInvitationRoutes,
   type InvitationLink,
@@ -123,17 +123,8 @@ function breakable(real: AdminApi): AdminApi {
 }
 
 function newConsole(): FastifyInstance {
-  const server = buildApi({
-    status: () => {
-      throw new Error("not used");
-    },
-    attention: () => [],
-    runtime: () => undefined,
-    watch: () => undefined,
+  const server = buildTestApi({
     history,
-    stop: undefined,
-    credentials: () => testCredentials,
-    publicUrl: undefined,
     gateway: breakable(openGatewayApi(env)),
     providers: configs(),
     now,
@@ -274,7 +265,7 @@ describe("the first sign-in", () => {
     expect((await dora.visit("/me")).status).toBe(200);
   });
 
-  test("an answer of the gateway that is not understood keeps nobody out", async () => {
+  test("an answer of the gateway that is not understood locks no admin out", async () => {
     const ellen = await newPerson({ groups: ["captains"] });
     gatewayIsDown = "odd";
     expect((await ellen.signIn()).status).toBe(200);
@@ -535,7 +526,7 @@ describe("own keys", () => {
     expect((await max.visit("/me")).body).not.toContain(token);
   });
 
-  test("are changed by no page of another origin, and seen by nobody without a session", async () => {
+  test("are changed by no page of another origin, and not shown without a session", async () => {
     const olga = await newPerson();
     await olga.signIn();
     const { token } = await createKey(olga);
@@ -707,7 +698,7 @@ describe("an invitation", () => {
     expect(JSON.stringify(stored)).not.toContain(link.split("/").at(-1));
   });
 
-  test("is created by an admin on the page, and by nobody else", async () => {
+  test("is created by admins only, on the page", async () => {
     const uma = await newPerson({ groups: ["captains"] });
     await uma.signIn();
     const page = await uma.visit("/invitations", {

@@ -19,10 +19,9 @@ import {
   type OpenIdProvider,
 } from "../../test/servers/openid-provider.ts";
 import { WebClient } from "../../test/servers/web-client.ts";
+import { buildTestApi } from "../../test/supervisor/console-api.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { openGatewayApi } from "../pages/nouns/noun-context.ts";
-import { buildApi } from "../http/server.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -90,17 +89,8 @@ function newApi(
   providers: readonly ProviderConfig[],
   publicUrl?: string,
 ): FastifyInstance {
-  const server = buildApi({
-    status: () => {
-      throw new Error("not used");
-    },
-    attention: () => [],
-    runtime: () => undefined,
-    watch: () => undefined,
+  const server = buildTestApi({
     history,
-    gateway: openGatewayApi({}),
-    stop: undefined,
-    credentials: () => testCredentials,
     publicUrl,
     providers,
     now: () => Date.now() + aheadMs,

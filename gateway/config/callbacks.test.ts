@@ -1,30 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { loadText } from "../../test/servers/gateway-config.ts";
 import { hasCallback } from "./callbacks.ts";
-import { formatProblem, loadConfig } from "./load.ts";
-
-let root: string;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "hearth-callbacks-"));
-});
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
-});
+import { formatProblem } from "./load.ts";
 
 function load(text: string) {
-  const file = join(root, "gateway.yaml");
-  writeFileSync(file, text);
-  const result = loadConfig({
-    file,
-    env: {
-      PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
-      DATABASE_URL: "postgresql://hearth:pw@127.0.0.1:5432/hearth",
-      HEARTH_JOURNAL_DIR: "/var/lib/hearth/journal",
-    },
-    projectRoot: root,
-  });
+  const result = loadText(text);
   if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
   }

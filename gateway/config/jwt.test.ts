@@ -1,43 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { loadText } from "../../test/servers/gateway-config.ts";
 import { UNSUPPORTED } from "./jwt-schema.ts";
-import { formatProblem, loadConfig } from "./load.ts";
+import { formatProblem } from "./load.ts";
 
-let root: string;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "hearth-config-"));
-});
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
-});
-
-function load(text: string, env: Readonly<Record<string, string>> = {}) {
-  const file = join(root, "gateway.yaml");
-  writeFileSync(file, text);
-  return loadConfig({
-    file,
-    env: {
-      PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
-      DATABASE_URL: "postgresql://hearth:pw@127.0.0.1:5432/hearth",
-      HEARTH_JOURNAL_DIR: "/var/lib/hearth/journal",
-      ...env,
-    },
-    projectRoot: root,
-  });
-}
-
-function issuers(...args: Parameters<typeof load>) {
-  const result = load(...args);
+function issuers(...args: Parameters<typeof loadText>) {
+  const result = loadText(...args);
   if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
   }
   return result.config.jwt;
 }
 
-function problems(...args: Parameters<typeof load>): string {
-  const result = load(...args);
+function problems(...args: Parameters<typeof loadText>): string {
+  const result = loadText(...args);
   return result.ok ? "" : result.problems.map(formatProblem).join("\n");
 }
 
@@ -184,7 +159,7 @@ test.each(Object.entries(UNSUPPORTED))(
 );
 
 test("LiteLLM's settings without enable_jwt_auth have no effect, which is said", () => {
-  const result = load(LITELLM.replace("  enable_jwt_auth: true\n", ""));
+  const result = loadText(LITELLM.replace("  enable_jwt_auth: true\n", ""));
   expect(result).toMatchObject({ ok: true, config: { jwt: [] } });
   expect(result.ok && result.warnings.map(formatProblem).join("\n")).toContain(
     "has no effect until `enable_jwt_auth: true` is set",

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { REQUIRED_VARIABLES } from "../../test/servers/gateway-config.ts";
 import { formatProblem, loadConfig, type LoadOptions } from "./load.ts";
 import type { GatewayConfig } from "./types.ts";
 
@@ -13,12 +14,6 @@ beforeEach(() => {
 afterEach(() => {
   rmSync(root, { recursive: true, force: true });
 });
-
-const REQUIRED = {
-  PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
-  DATABASE_URL: "postgresql://hearth:pw@127.0.0.1:5432/hearth",
-  HEARTH_JOURNAL_DIR: "/var/lib/hearth/journal",
-};
 
 function write(name: string, text: string): string {
   const path = join(root, name);
@@ -34,7 +29,7 @@ function load(
 ) {
   write("config/gateway.yaml", text);
   return loadConfig({
-    env: { ...REQUIRED, ...env },
+    env: { ...REQUIRED_VARIABLES, ...env },
     projectRoot: root,
     ...options,
   });
@@ -66,7 +61,7 @@ const model = (params: string, name = "a") =>
 
 test("the shipped file has eleven aliases, all pending in an empty environment, and the documented settings", () => {
   const result = loadConfig({
-    env: REQUIRED,
+    env: REQUIRED_VARIABLES,
     projectRoot: join(import.meta.dirname, "../.."),
     file: join(import.meta.dirname, "../../config/gateway.yaml"),
   });
@@ -198,7 +193,7 @@ test.each([
       `config/gateway.yaml:2: ${section}.${keyName}: differs from PROXY_MASTER_KEY: remove it here (a stack started by Hearth has its own), or unset PROXY_MASTER_KEY`,
       `config/gateway.yaml:3: ${section}.${urlName}: differs from DATABASE_URL: remove it here (a stack started by Hearth has its own), or unset DATABASE_URL`,
     ]);
-    const { PROXY_MASTER_KEY: key, DATABASE_URL: url } = REQUIRED;
+    const { PROXY_MASTER_KEY: key, DATABASE_URL: url } = REQUIRED_VARIABLES;
     expect(problems(literal(key, url))).toEqual([]);
   },
 );
@@ -392,7 +387,7 @@ test("the direct address of the database is read from its variable or file, and 
     loaded("", env).database.directUrl?.reveal();
   expect(direct({})).toBeUndefined();
   expect(
-    direct({ DATABASE_DIRECT_URL: REQUIRED.DATABASE_URL }),
+    direct({ DATABASE_DIRECT_URL: REQUIRED_VARIABLES.DATABASE_URL }),
   ).toBeUndefined();
   expect(
     direct({ DATABASE_DIRECT_URL_FILE: write("direct", "postgres://h/d\n") }),

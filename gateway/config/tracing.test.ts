@@ -2,36 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { formatProblem, loadConfig } from "./load.ts";
-
-let root: string;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "hearth-tracing-"));
-});
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
-});
+import { expect, onTestFinished, test } from "vitest";
+import { loadText } from "../../test/servers/gateway-config.ts";
+import { formatProblem } from "./load.ts";
 
 type Variables = Readonly<Record<string, string>>;
 
-function read(settings: string, env: Variables = {}) {
-  const file = join(root, "gateway.yaml");
-  writeFileSync(file, settings);
-  return loadConfig({
-    file,
-    env: {
-      PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
-      DATABASE_URL: "postgresql://hearth:pw@127.0.0.1:5432/hearth",
-      HEARTH_JOURNAL_DIR: "/var/lib/hearth/journal",
-      ...env,
-    },
-    projectRoot: root,
-  });
-}
-
 function load(settings: string, env: Variables = {}) {
-  const result = read(settings, env);
+  const result = loadText(settings, env);
   if (!result.ok) {
     throw new Error(result.problems.map(formatProblem).join("\n"));
   }
@@ -55,7 +33,7 @@ function revealed(headers: Readonly<Record<string, { reveal(): string }>>) {
 }
 
 function problems(settings: string, env: Variables = {}) {
-  const result = read(settings, env);
+  const result = loadText(settings, env);
   return result.ok ? [] : result.problems.map(formatProblem);
 }
 
@@ -79,6 +57,8 @@ test("without an endpoint calls are neither traced nor posted", () => {
 });
 
 test("OpenTelemetry's variables alone turn tracing on", () => {
+  const root = mkdtempSync(join(tmpdir(), "hearth-tracing-"));
+  onTestFinished(() => rmSync(root, { recursive: true }));
   const key = join(root, "headers");
   writeFileSync(key, "x-honeycomb-team=abc%3D,x-other=1\n");
   const { tracing, collectors, warnings } = load(NONE, {

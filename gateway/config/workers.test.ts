@@ -1,37 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { formatProblem, loadConfig } from "./load.ts";
-
-let root: string;
-let file: string;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "hearth-config-"));
-  file = join(root, "gateway.yaml");
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+import { expect, test } from "vitest";
+import { loadText } from "../../test/servers/gateway-config.ts";
+import { formatProblem } from "./load.ts";
 
 /** How many workers there are, or the mistakes. */
 function read(
   settings: string,
   env: Readonly<Record<string, string>> = { REDIS_HOST: "redis" },
 ): number | readonly string[] {
-  writeFileSync(file, `general_settings: { ${settings} }\n`);
-  const result = loadConfig({
-    file,
-    projectRoot: root,
-    env: {
-      PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
-      DATABASE_URL: "postgresql://hearth:pw@127.0.0.1:5432/hearth",
-      HEARTH_JOURNAL_DIR: "/var/lib/hearth/journal",
-      ...env,
-    },
-  });
+  const result = loadText(`general_settings: { ${settings} }\n`, env);
   return result.ok
     ? result.config.server.workers
     : result.problems.map((one) =>
-        formatProblem(one).replaceAll(file, "gateway.yaml"),
+        formatProblem(one).replaceAll(/\/\S*\/(?=gateway\.yaml)/g, ""),
       );
 }
 

@@ -1,5 +1,3 @@
-import { openGatewayApi } from "../../console/pages/nouns/noun-context.ts";
-import { buildApi } from "../../console/http/server.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { systemClock } from "../../supervisor/jobs/clock.ts";
 import { openJobHistory } from "../../supervisor/jobs/job-history.ts";
@@ -7,6 +5,7 @@ import type { Job, JobContext } from "../../supervisor/jobs/job.ts";
 import { openJobRunner } from "../../supervisor/jobs/runner.ts";
 import { createHome } from "../../supervisor/home/home.ts";
 import { registerJobsPage } from "../../console/pages/jobs/jobs-page.ts";
+import { buildTestApi } from "../supervisor/console-api.ts";
 import { testCredentials } from "../supervisor/operator.ts";
 import { temporaryHome } from "../supervisor/temporary-home.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
@@ -84,19 +83,7 @@ export async function startJobsTestbed(
   for (const job of more) {
     jobs.add(job);
   }
-  const api = buildApi({
-    status: () => {
-      throw new Error("not used");
-    },
-    attention: () => [],
-    runtime: () => undefined,
-    watch: () => undefined,
-    history,
-    gateway: openGatewayApi({}),
-    stop: undefined,
-    publicUrl: undefined,
-    credentials: () => testCredentials,
-  });
+  const api = buildTestApi({ history });
   registerJobsPage(api, jobs);
   const address = await api.listen({ host: "127.0.0.1", port: 0 });
   const signOut = await signInAt(address, testCredentials.operatorPassword);
