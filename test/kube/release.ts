@@ -166,7 +166,11 @@ export async function sql<T extends pg.QueryResultRow>(
   const { DATABASE_URL = "" } = await secretOf(release, "-database");
   const url = new URL(DATABASE_URL);
   url.hostname = new URL(await urlOf(release, "postgres")).hostname;
-  const client = new pg.Client({ connectionString: url.href });
+  const client = new pg.Client({
+    connectionString: url.href,
+    // A first packet that the Service sends to a pod that is gone is repeated to the same address for two minutes.
+    connectionTimeoutMillis: 2_000,
+  });
   await client.connect();
   try {
     return (await client.query<T>(statement, parameters)).rows;
