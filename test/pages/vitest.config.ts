@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ["test/servers/setup.ts", "test/pages/find-chromium.ts"],
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 10_000 } },
+    expect: { poll: { timeout: 30_000 } },
     pool: "forks",
     maxWorkers: 2,
     isolate: false,
