@@ -76,12 +76,15 @@ function pricedLines(
   lines: readonly Line[],
   factor: number,
 ): readonly CostLine[] {
-  return lines.flatMap(({ part, used, price }): readonly CostLine[] => {
-    if (used === 0 || price === null) {
-      return [];
+  const priced: CostLine[] = [];
+  for (const { part, used, price } of lines) {
+    if (price !== null) {
+      priced.push(
+        factor === 1 ? [part, used, price] : [part, used, price, factor],
+      );
     }
-    return [factor === 1 ? [part, used, price] : [part, used, price, factor]];
-  });
+  }
+  return priced;
 }
 
 /** The dollars of {@link billOf}. */
@@ -98,81 +101,76 @@ interface Line {
   readonly price: number | null;
 }
 
+/** What was used; a call uses few of the parts that have prices. */
 function tokenLines(rates: Rates, usage: Usage): readonly Line[] {
   const total = usage.inputTokens;
+  const input = new Remainder(total);
+  const cached = new Remainder(input.take(usage.cachedInputTokens));
+  const written = new Remainder(input.take(usage.cacheWriteTokens));
+  const audioInput = input.take(usage.audioInputTokens);
+  const imageInput = input.take(usage.imageInputTokens);
+  const videoInput = input.take(usage.videoInputTokens);
+  const cachedAudio = cached.take(usage.cachedAudioTokens);
+  const cachedImage = cached.take(usage.cachedImageTokens);
+  const writtenForHour = written.take(usage.cacheWrite1hTokens);
+  const output = new Remainder(usage.outputTokens);
+  const audioOutput = output.take(usage.audioOutputTokens);
+  const imageOutput = output.take(usage.imageOutputTokens);
+  const videoOutput = output.take(usage.videoOutputTokens);
+  const citation = output.take(usage.citationTokens);
+  const reasoning = output.take(usage.reasoningTokens);
+
   const or = (price: Price | null | undefined, coarser: number | null) =>
     price == null ? coarser : tier(price, total);
-  const input = split(total, {
-    cached: usage.cachedInputTokens,
-    written: usage.cacheWriteTokens,
-    audio: usage.audioInputTokens,
-    image: usage.imageInputTokens,
-    video: usage.videoInputTokens,
-  });
-  const cached = split(input.cached, {
-    audio: usage.cachedAudioTokens,
-    image: usage.cachedImageTokens,
-  });
-  const written = split(input.written, { hour: usage.cacheWrite1hTokens });
-  const output = split(usage.outputTokens, {
-    audio: usage.audioOutputTokens,
-    image: usage.imageOutputTokens,
-    video: usage.videoOutputTokens,
-    citation: usage.citationTokens,
-    reasoning: usage.reasoningTokens,
-  });
+  const lines: Line[] = [];
+  const add = (
+    name: Line["name"],
+    part: string,
+    used: number,
+    price: Price | null | undefined,
+    coarser: number | null,
+  ) => {
+    if (used !== 0) {
+      lines.push({ name, part, used, price: or(price, coarser) });
+    }
+  };
+  const inLine = add.bind(null, "input_tokens");
   const base = or(rates.input, null);
   const read = or(rates.cachedInput, base);
   const write = or(rates.cacheWrite, base);
+  inLine("input_tokens", input.rest, rates.input, null);
+  inLine("cached_input_tokens", cached.rest, rates.cachedInput, base);
+  inLine("cached_audio_tokens", cachedAudio, rates.cachedAudio, read);
+  inLine("cached_image_tokens", cachedImage, rates.cachedImage, read);
+  inLine("cache_write_tokens", written.rest, rates.cacheWrite, base);
+  inLine("cache_write_1h_tokens", writtenForHour, rates.cacheWrite1h, write);
+  inLine("audio_input_tokens", audioInput, rates.audioInput, base);
+  inLine("image_input_tokens", imageInput, rates.imageInput, base);
+  inLine("video_input_tokens", videoInput, rates.videoInput, base);
+  const outLine = add.bind(null, "output_tokens");
   const text = or(rates.output, null);
-  const inLine = (part: string, used: number, price: number | null): Line => ({
-    name: "input_tokens",
-    part,
-    used,
-    price,
-  });
-  const outLine = (part: string, used: number, price: number | null): Line => ({
-    name: "output_tokens",
-    part,
-    used,
-    price,
-  });
-  const cachedAudio = or(rates.cachedAudio, read);
-  const cachedImage = or(rates.cachedImage, read);
-  const hour = or(rates.cacheWrite1h, write);
-  return [
-    inLine("input_tokens", input.rest, base),
-    inLine("cached_input_tokens", cached.rest, read),
-    inLine("cached_audio_tokens", cached.audio, cachedAudio),
-    inLine("cached_image_tokens", cached.image, cachedImage),
-    inLine("cache_write_tokens", written.rest, write),
-    inLine("cache_write_1h_tokens", written.hour, hour),
-    inLine("audio_input_tokens", input.audio, or(rates.audioInput, base)),
-    inLine("image_input_tokens", input.image, or(rates.imageInput, base)),
-    inLine("video_input_tokens", input.video, or(rates.videoInput, base)),
-    outLine("output_tokens", output.rest, text),
-    outLine("audio_output_tokens", output.audio, or(rates.audioOutput, text)),
-    outLine("image_output_tokens", output.image, or(rates.imageOutput, text)),
-    outLine("video_output_tokens", output.video, or(rates.videoOutput, text)),
-    outLine("citation_tokens", output.citation, or(rates.citation, text)),
-    outLine("reasoning_tokens", output.reasoning, or(rates.reasoning, text)),
-  ];
+  outLine("output_tokens", output.rest, rates.output, null);
+  outLine("audio_output_tokens", audioOutput, rates.audioOutput, text);
+  outLine("image_output_tokens", imageOutput, rates.imageOutput, text);
+  outLine("video_output_tokens", videoOutput, rates.videoOutput, text);
+  outLine("citation_tokens", citation, rates.citation, text);
+  outLine("reasoning_tokens", reasoning, rates.reasoning, text);
+  return lines;
 }
 
-/** Tokens by part in the order of the claims, limited to the total; `rest` is the unclaimed remainder. */
-function split<Part extends string>(
-  total: number,
-  claims: Readonly<Record<Part, number | undefined>>,
-): Readonly<Record<Part | "rest", number>> {
-  let rest = total;
-  const parts: Record<string, number> = {};
-  for (const [part, claim] of Object.entries<number | undefined>(claims)) {
-    const taken = Math.min(claim ?? 0, rest);
-    parts[part] = taken;
-    rest -= taken;
+/** Tokens of which parts are claimed, one after the other: each claim gets at most what is left. */
+class Remainder {
+  rest: number;
+
+  constructor(total: number) {
+    this.rest = total;
   }
-  parts["rest"] = rest;
-  return parts as Record<Part | "rest", number>;
+
+  take(claim: number | undefined): number {
+    const taken = Math.min(claim ?? 0, this.rest);
+    this.rest -= taken;
+    return taken;
+  }
 }
 
 const PIECE_NAMES: Readonly<Record<Piece, string>> = {
@@ -188,20 +186,22 @@ const PIECE_NAMES: Readonly<Record<Piece, string>> = {
 const PIECES = Object.keys(PIECE_NAMES) as readonly Piece[];
 
 function pieceLines(rates: Rates, usage: Usage): readonly Line[] {
-  const images = {
-    name: "images",
-    part: "images",
-    used: usage.images ?? 0,
+  const lines: Line[] = [];
+  const { images = 0 } = usage;
+  if (images !== 0) {
     // Images whose tokens are reported are paid by their tokens.
-    price: rates.perImage ?? (usage.outputTokens > 0 ? 0 : null),
-  };
-  const pieces = PIECES.map((piece) => ({
-    name: PIECE_NAMES[piece],
-    part: PIECE_NAMES[piece],
-    used: usage[piece] ?? 0,
-    price: rates.perPiece?.[piece] ?? null,
-  }));
-  return [images, ...pieces];
+    const price = rates.perImage ?? (usage.outputTokens > 0 ? 0 : null);
+    lines.push({ name: "images", part: "images", used: images, price });
+  }
+  for (const piece of PIECES) {
+    const used = usage[piece] ?? 0;
+    if (used !== 0) {
+      const name = PIECE_NAMES[piece];
+      const price = rates.perPiece?.[piece] ?? null;
+      lines.push({ name, part: name, used, price });
+    }
+  }
+  return lines;
 }
 
 /** The rates of a call's service tiers, which add up: the published multiples multiply, own rates replace. */

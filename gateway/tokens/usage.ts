@@ -59,7 +59,12 @@ export function askedTiers(
   if (provider === "gemini" || provider === "ollama") {
     return [];
   }
-  return tiersIn({ ...defaults, ...body });
+  const asked = (name: string) => (name in body ? body[name] : defaults[name]);
+  return tiersIn({
+    service_tier: asked("service_tier"),
+    speed: asked("speed"),
+    inference_geo: asked("inference_geo"),
+  });
 }
 
 /** The bill of a call of which the provider reported nothing: its counted input. */
