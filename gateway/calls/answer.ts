@@ -75,11 +75,20 @@ function sendBytes(
 ): FastifyReply {
   headers["content-type"] = headerText(contentType);
   headers["content-length"] = String(body.length);
-  reply.raw.writeHead(200, headers);
+  // As a list: Node takes it faster than an object.
+  reply.raw.writeHead(200, Object.entries(headers).flat());
   reply.hijack();
-  reply.raw.end(body);
+  if (body.length > LONG_BODY) {
+    reply.raw.end(body);
+  } else {
+    // Node writes a text together with the head. In Latin-1, each character is one byte.
+    reply.raw.end(body.toString("latin1"), "latin1");
+  }
   return reply;
 }
+
+/** Bytes of a body that takes longer to copy than to write on its own. */
+const LONG_BODY = 16_384;
 
 /** Sends the cached answer; null: there is none. */
 export async function answerFromCache(

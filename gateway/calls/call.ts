@@ -489,13 +489,22 @@ export function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
 }
 
 function sessionIdOf(body: CallBody, request: FastifyRequest): string | null {
-  const named = [
+  const metadata = metadataOf(body);
+  const ofLitellm = metadataOf(body, "litellm_metadata");
+  return firstText(
     headerOf(request, "trace-id"),
     body["litellm_session_id"],
     body["litellm_trace_id"],
-    ...[metadataOf(body), metadataOf(body, "litellm_metadata")].flatMap(
-      (metadata) => [metadata["session_id"], metadata["trace_id"]],
-    ),
-  ].find((id) => typeof id === "string" && id !== "");
-  return (named as string | undefined) ?? null;
+    metadata["session_id"],
+    metadata["trace_id"],
+    ofLitellm["session_id"],
+    ofLitellm["trace_id"],
+  );
+}
+
+function firstText(...values: readonly unknown[]): string | null {
+  const found = values.find(
+    (value) => typeof value === "string" && value !== "",
+  );
+  return (found as string | undefined) ?? null;
 }

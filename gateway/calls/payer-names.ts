@@ -4,13 +4,16 @@ import { CallError } from "../http/errors.ts";
 
 /** Together with the length of names it limits the size of a call's record in the journal. */
 const MAX_TAGS = 32;
+const NONE: readonly string[] = [];
 
 /** The tags of a call, each once: those of its key and team, then those that it sent, single or in lists. */
 export function payingTags(
   caller: Caller,
   sent: readonly unknown[],
 ): readonly string[] {
-  const own = distinct(sent.flat().filter((tag) => typeof tag === "string"));
+  const own = sent.every((tags) => tags == null)
+    ? NONE
+    : distinct(sent.flat().filter((tag) => typeof tag === "string"));
   rejectUnstorable("tags", own);
   const tags = distinct([...storedTags(caller), ...own]);
   if (tags.length > MAX_TAGS) {

@@ -170,9 +170,13 @@ function piecesOf(json: Json): Partial<Record<Piece, number>> {
 function positive<Name extends string>(
   counts: Readonly<Record<Name, number>>,
 ): Partial<Record<Name, number>> {
-  return Object.fromEntries(
-    Object.entries<number>(counts).filter(([, number]) => number > 0),
-  ) as Partial<Record<Name, number>>;
+  const found: Partial<Record<Name, number>> = {};
+  for (const name in counts) {
+    if (counts[name] > 0) {
+      found[name] = counts[name];
+    }
+  }
+  return found;
 }
 
 /** More than any call has: higher counts are wrong, and their sums would overflow the columns. */
