@@ -352,7 +352,7 @@ checks: []
     'mistakes.yaml:2: sign_in[home].users.budget_duration: must be a duration, such as 30d or 1mo; it is "often"',
     "mistakes.yaml:3: sign_in[more].roles: gives the role user, whose page needs a user of the gateway: set users, {} if nothing else",
     expect.stringContaining(
-      "sign_in[none].roles: gives nobody a role: set map or otherwise",
+      "sign_in[none].roles: gives no user a role: set map or otherwise",
     ),
   ]);
 });
@@ -388,7 +388,7 @@ checks: []
     'sign-in.yaml:8: sign_in[home].roles.map.admins: must be user, viewer, operator or admin; it is "root"',
     'sign-in.yaml:9: sign_in[home].confirm_every: must be at most 1h; it is "2h"',
     "sign-in.yaml:14: sign_in[open].roles.otherwise: gives a role to every account of the provider: set allow, with everyone: true if that is intended",
-    "sign-in.yaml:15: sign_in[empty].roles: gives nobody a role: set map or otherwise",
+    "sign-in.yaml:15: sign_in[empty].roles: gives no user a role: set map or otherwise",
   ]);
   expect(errors.join()).not.toContain("s3cret");
 });

@@ -96,7 +96,7 @@ const provider = z
       (users !== undefined && allow !== undefined),
     {
       path: ["roles"],
-      error: "gives nobody a role: set map or otherwise",
+      error: "gives no user a role: set map or otherwise",
     },
   )
   .refine(
