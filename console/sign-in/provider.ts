@@ -19,6 +19,8 @@ export interface Grant {
   /** The user's session at the provider; null if it does not tell. */
   readonly sid: string | null;
   readonly claims: Claims;
+  /** Names of the claims that the last userinfo response had. */
+  readonly userInfoNames: readonly string[];
   readonly accessToken: string;
   readonly refreshToken: string | null;
   readonly idToken: string;
@@ -104,6 +106,7 @@ export class Provider {
       subject: claims.sub,
       sid: typeof claims["sid"] === "string" ? claims["sid"] : null,
       claims,
+      userInfoNames: [],
       accessToken: tokens.access_token,
       refreshToken: tokens.refresh_token ?? null,
       idToken: tokens.id_token,
@@ -117,6 +120,7 @@ export class Provider {
       subject: claims.sub,
       sid: typeof claims["sid"] === "string" ? claims["sid"] : null,
       claims,
+      userInfoNames: [],
       accessToken,
       refreshToken: null,
       idToken,
@@ -140,7 +144,7 @@ export class Provider {
     return this.#withUserInfo({
       ...grant,
       // A provider need not send an ID token again.
-      claims: claims ?? grant.claims,
+      ...(claims !== undefined && { claims, userInfoNames: [] }),
       accessToken: tokens.access_token,
       refreshToken: tokens.refresh_token ?? refreshToken,
       idToken: tokens.id_token ?? grant.idToken,
@@ -189,7 +193,15 @@ export class Provider {
     const userInfo = await this.#request(client, "claims", () =>
       client.fetchUserInfo(configuration, grant.accessToken, grant.subject),
     );
-    return { ...grant, claims: { ...grant.claims, ...userInfo } };
+    // Some providers leave out what has become empty, such as the last group.
+    const left = Object.entries(grant.claims).filter(
+      ([name]) => !grant.userInfoNames.includes(name),
+    );
+    return {
+      ...grant,
+      claims: { ...Object.fromEntries(left), ...userInfo },
+      userInfoNames: Object.keys(userInfo),
+    };
   }
 
   async #request<Answer>(

@@ -224,6 +224,21 @@ describe("a session is confirmed every few minutes", () => {
   test.each([
     ["with refresh tokens", true],
     ["with an access token only", false],
+  ])(
+    "a provider that leaves an emptied claim out takes away the role: %s",
+    async (_case, refreshes) => {
+      provider.refreshes = refreshes;
+      await signIn("anna");
+      provider.accounts.set("anna", {});
+      expect(await callerOf()).toMatchObject({ role: "viewer" });
+      aheadMs = 6 * MINUTE_MS;
+      expect(await callerOf()).toBeUndefined();
+    },
+  );
+
+  test.each([
+    ["with refresh tokens", true],
+    ["with an access token only", false],
   ])("a blocked user loses access: %s", async (_case, refreshes) => {
     provider.refreshes = refreshes;
     await signIn("anna");

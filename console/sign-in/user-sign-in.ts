@@ -52,6 +52,7 @@ const storedGrant = z.object({
   subject: z.string(),
   sid: z.string().nullable(),
   claims: z.record(z.string(), z.unknown()),
+  userInfoNames: z.array(z.string()).default([]),
   accessToken: z.string(),
   refreshToken: z.string().nullable(),
   idToken: z.string(),
