@@ -99,6 +99,8 @@ function environmentOf(
     ...(echo ? { HEARTH_EXTRA_CONFIG: home.echoConfig } : {}),
     // No load balancer has to notice the stop first.
     HEARTH_DRAIN_NOTICE: "0s",
+    // The C library keeps freed memory in two groups for all threads instead of one for each: 20 MB less under load.
+    MALLOC_ARENA_MAX: "2",
   };
 }
 

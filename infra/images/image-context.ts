@@ -47,7 +47,11 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
     // Prefers a small heap to few collections: a gateway shares its host.
     command: ["node", "--max-semi-space-size=16", "gateway/main.ts"],
     // On the journal's volume: after the first stop in order nothing is compiled, which saves half a second and 35 MB.
-    environment: { NODE_COMPILE_CACHE: "/var/lib/hearth/journal/cache" },
+    environment: {
+      NODE_COMPILE_CACHE: "/var/lib/hearth/journal/cache",
+      // As in embedded/gateway.ts.
+      MALLOC_ARENA_MAX: "2",
+    },
   },
   supervisor: {
     sources: [

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { inProject } from "../../infra/project-files.ts";
 import { freePort } from "../servers/postgres.ts";
 import { CHAT_ALIAS, EMBEDDING_ALIAS } from "./load-requests.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
@@ -34,6 +35,8 @@ export const OUTPUT_PRICE = 0.000_000_6;
 
 const MASTER_KEY = "sk-master-key-of-the-benchmark";
 const MAIN = fileURLToPath(new URL("../../gateway/main.ts", import.meta.url));
+/** The first start fills it. */
+const COMPILE_CACHE = inProject("node_modules/.cache/hearth-bench");
 const READY_WITHIN_MS = 60_000;
 const DRAINED_WITHIN_MS = 300_000;
 
@@ -56,6 +59,9 @@ export async function startBenchGateway(
       HEARTH_DRAIN_NOTICE: "0s",
       REDIS_HOST: "127.0.0.1",
       REDIS_PORT: String(options.redisPort),
+      // As at home and in images.
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      MALLOC_ARENA_MAX: "2",
       ...options.env,
     },
   });
