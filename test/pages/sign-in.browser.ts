@@ -329,7 +329,17 @@ test("a form that the role may not use leads to a page that says why", async () 
 
 test("the audit log has the author of a change", async () => {
   const { page } = await signIn("admin", "/users");
-  await page.getByRole("link", { name: "Create user" }).click();
+  const create = page.getByRole("link", { name: "Create user" });
+  // A busy gateway may have answered too late for the first page.
+  await expect
+    .poll(async () => {
+      if (!(await create.isVisible())) {
+        await page.reload();
+      }
+      return create.isVisible();
+    })
+    .toBe(true);
+  await create.click();
   await page.getByLabel("Name", { exact: true }).fill("carl");
   await page.getByRole("button", { name: "Create user" }).click();
   await page.getByRole("status").getByText("created").waitFor();
