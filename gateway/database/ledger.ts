@@ -89,7 +89,7 @@ export function addToDailyTagSpend(from: string): string {
 const INSERT_ROWS = `
   WITH inserted AS (
     INSERT INTO spend_log (${NAMES})
-    SELECT ${NAMES} FROM jsonb_to_recordset($1::jsonb) AS r(${COLUMNS})
+    SELECT ${NAMES} FROM json_to_recordset($1::json) AS r(${COLUMNS})
     ON CONFLICT DO NOTHING
     RETURNING *
   ), locked AS MATERIALIZED (
