@@ -20,6 +20,8 @@ export type ToWorker =
       readonly id: number;
       readonly answers: readonly unknown[];
     }
+  /** Answered with `alive`. */
+  | { readonly kind: "ping" }
   /** The group is going to stop: readiness answers 503, connections end with their answers. */
   | { readonly kind: "notice" }
   /** No connection follows. */
@@ -35,5 +37,6 @@ export type ToPrimary =
   | { readonly kind: "taken"; readonly id: number }
   /** It has its database. */
   | { readonly kind: "ready" }
+  | { readonly kind: "alive" }
   | { readonly kind: "answer"; readonly id: number; readonly answer: unknown }
   | { readonly kind: "ask"; readonly id: number; readonly question: Question };

@@ -10,6 +10,9 @@ const ANSWER_WITHIN_MS = 2_000;
 const RELOADED_WITHIN_MS = 30_000;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 30_000;
+/** One that leaves this many pings in a row unanswered hangs: no part of a gateway takes so long. */
+const PING_EVERY_MS = 3_000;
+const MAX_UNANSWERED = 5;
 /** One that ran for this long has no problem with its start. */
 const RAN_WELL_MS = 60_000;
 
@@ -43,6 +46,8 @@ export class WorkerProcess {
   #startedAt = 0;
   #waitMs = FIRST_WAIT_MS;
   #timer: NodeJS.Timeout | undefined;
+  #pings: NodeJS.Timeout | undefined;
+  #unanswered = 0;
   #lastId = 0;
   #whenLoaded: (() => void) | null = null;
   #whenListening: (() => void) | null = null;
@@ -168,6 +173,7 @@ export class WorkerProcess {
         break;
       case "listening":
         this.#state = "listening";
+        this.#killWhenItHangs();
         this.#whenListening?.();
         this.#events.listening();
         break;
@@ -179,6 +185,9 @@ export class WorkerProcess {
       case "ready":
         this.#state = "ready";
         this.#events.ready();
+        break;
+      case "alive":
+        this.#unanswered = 0;
         break;
       case "answer":
         this.#answered(message.id, message.answer);
@@ -192,6 +201,23 @@ export class WorkerProcess {
     }
   }
 
+  /** Pings are counted, not seconds: those in which the whole machine was suspended do not matter. */
+  #killWhenItHangs(): void {
+    this.#unanswered = 0;
+    this.#pings = setInterval(() => {
+      if (this.#unanswered < MAX_UNANSWERED) {
+        this.#unanswered++;
+        this.send({ kind: "ping" });
+        return;
+      }
+      this.#events.log.error(
+        { worker: this.#number },
+        "a worker hangs and is killed",
+      );
+      this.kill();
+    }, PING_EVERY_MS);
+  }
+
   #answered(id: number, answer: unknown): void {
     this.#asked.get(id)?.(answer);
     this.#asked.delete(id);
@@ -200,6 +226,7 @@ export class WorkerProcess {
   #ended(code: number | null, signal: NodeJS.Signals | null): void {
     this.#worker = null;
     this.#state = "gone";
+    clearInterval(this.#pings);
     for (const id of this.#asked.keys()) {
       this.#answered(id, null);
     }

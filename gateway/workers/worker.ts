@@ -101,6 +101,9 @@ class PrimaryLink implements WorkerGroup {
           this.#asked.get(message.id)?.(message.answers);
           this.#asked.delete(message.id);
           break;
+        case "ping":
+          tell({ kind: "alive" });
+          break;
         case "notice":
           ends.notice();
           break;
