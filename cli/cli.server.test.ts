@@ -1,13 +1,12 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { programEnv } from "../test/servers/program-env.ts";
 import { operatorHeaders } from "../supervisor/credentials.ts";
 import { projectRoot } from "../supervisor/home/home.ts";
 import {
+  runHearth,
   startHearth,
   type CommandResult,
 } from "../test/supervisor/hearth-command.ts";
@@ -15,7 +14,6 @@ import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { waitFor } from "../test/supervisor/wait-for.ts";
 import { startWatcher } from "../embedded/watcher.ts";
 
-const program = join(projectRoot, "supervisor", "cli", "main.ts");
 let place: ReturnType<typeof temporaryHome>;
 /** Changed by the supervisor that a test starts in this process. */
 const umask = process.umask();
@@ -28,26 +26,13 @@ afterEach(() => {
   place.remove();
 });
 
-function environment() {
-  return {
-    ...programEnv(),
-    HEARTH_HOME: place.home.root,
-    NO_COLOR: "1",
-  };
-}
-
-/** Like `hearth` below, but this process keeps responding. */
-const hearthAsync = (words: readonly string[]): Promise<CommandResult> =>
-  startHearth(words, { HEARTH_HOME: place.home.root }).ended;
-
 /** Runs the CLI with a temporary home. */
-function hearth(...words: readonly string[]) {
-  const done = spawnSync(process.execPath, [program, ...words], {
-    encoding: "utf8",
-    env: environment(),
-  });
-  return { code: done.status, out: done.stdout, error: done.stderr };
-}
+const hearth = (...words: readonly string[]): Promise<CommandResult> =>
+  runHearth(words, { HEARTH_HOME: place.home.root });
+
+/** In a process of its own. */
+const hearthAlone = (...words: readonly string[]): Promise<CommandResult> =>
+  startHearth(words, { HEARTH_HOME: place.home.root }).ended;
 
 test.each([
   [
@@ -75,52 +60,52 @@ test.each([
     ["--verbose"],
     'hearth: unknown option "--verbose". Run `hearth --help` for all commands.\n',
   ],
-])("%j is a usage error: one sentence, exit code 2", (words, error) => {
-  expect(hearth(...words)).toEqual({ code: 2, out: "", error });
+])("%j is a usage error: one sentence, exit code 2", async (words, error) => {
+  expect(await hearth(...words)).toEqual({ code: 2, out: "", error });
 });
 
 test.each(["up", "models discover", "operator metrics-token"])(
   "hearth %s --help shows an example, in plain text",
-  (verb) => {
-    const { code, out } = hearth(...verb.split(" "), "--help");
+  async (verb) => {
+    const { code, out } = await hearth(...verb.split(" "), "--help");
     expect(code).toBe(0);
     expect(out).toMatch(new RegExp(`EXAMPLE\\n\\n  hearth ${verb}`));
     expect(out).not.toContain("\x1b");
   },
 );
 
-test("help and read-only commands create nothing", () => {
-  hearth("--help");
-  hearth("status");
-  hearth("down");
-  hearth("config", "--check");
-  hearth("service", "install", "--print");
+test("help and read-only commands create nothing", async () => {
+  await hearth("--help");
+  await hearth("status");
+  await hearth("down");
+  await hearth("config", "--check");
+  await hearth("service", "install", "--print");
   expect(existsSync(place.home.root)).toBe(false);
 });
 
-test("status fails while nothing is running", () => {
-  expect(hearth("status")).toEqual({
+test("status fails while nothing is running", async () => {
+  expect(await hearthAlone("status")).toEqual({
     code: 1,
     out: "Hearth is not running here. Run `hearth up` to start it.\n",
     error: "",
   });
-  expect(JSON.parse(hearth("status", "--json").out)).toMatchObject({
+  expect(JSON.parse((await hearth("status", "--json")).out)).toMatchObject({
     ok: false,
     phase: "stopped",
     services: [],
   });
-  expect(hearth("check", "gateway")).toMatchObject({
+  expect(await hearth("check", "gateway")).toMatchObject({
     code: 1,
     error: "hearth: Hearth is not running here: run `hearth up` to start it.\n",
   });
-  expect(hearth("down")).toMatchObject({
+  expect(await hearth("down")).toMatchObject({
     code: 0,
     out: "Hearth is not running here.\n",
   });
 });
 
-test("a supervisor that does not respond is reported with its address", () => {
-  expect(hearth("status", "--url", "http://127.0.0.1:1")).toEqual({
+test("a supervisor that does not respond is reported with its address", async () => {
+  expect(await hearth("status", "--url", "http://127.0.0.1:1")).toEqual({
     code: 1,
     out: "",
     error:
@@ -141,11 +126,11 @@ test("logs of another machine come from its supervisor", async () => {
   const { port } = server.address() as AddressInfo;
   const url = `--url=http://127.0.0.1:${port}`;
   try {
-    const one = await hearthAsync(["logs", "gateway", "-n", "2", url]);
+    const one = await hearth("logs", "gateway", "-n", "2", url);
     expect(one).toEqual({ code: 0, out: "one\ntwo\n", error: "" });
-    const all = await hearthAsync(["logs", url]);
+    const all = await hearth("logs", url);
     expect(all.out).toBe("── gateway ──\none\ntwo\n── notes ──\none\ntwo\n");
-    const json = await hearthAsync(["logs", "gateway", "--json", url]);
+    const json = await hearth("logs", "gateway", "--json", url);
     expect(json.out).toBe(
       '{"service":"gateway","line":"one"}\n{"service":"gateway","line":"two"}\n',
     );
@@ -161,57 +146,58 @@ test("logs of another machine come from its supervisor", async () => {
   }
 });
 
-test("--json prints JSON also where nothing runs", () => {
-  const json = (...words: readonly string[]) =>
-    JSON.parse(hearth(...words, "--json").out) as unknown;
-  expect(json("down")).toEqual({ stopped: false, services: [] });
-  expect(json("home", "show")).toEqual({ root: place.home.root });
-  expect(json("config")).toMatchObject({
+test("--json prints JSON also where nothing runs", async () => {
+  const json = async (...words: readonly string[]) =>
+    JSON.parse((await hearth(...words, "--json")).out) as unknown;
+  expect(await json("down")).toEqual({ stopped: false, services: [] });
+  expect(await json("home", "show")).toEqual({ root: place.home.root });
+  expect(await json("config")).toMatchObject({
     file: join(projectRoot, "config", "supervisor.yaml"),
     settings: { watchdog: { every: "1m" } },
   });
-  expect(json("config", "--check")).toMatchObject({ valid: true });
-  expect(json("completion", "bash")).toEqual({
+  expect(await json("config", "--check")).toMatchObject({ valid: true });
+  expect(await json("completion", "bash")).toEqual({
     shell: "bash",
-    script: hearth("completion", "bash").out.replace(/\n$/, ""),
+    script: (await hearth("completion", "bash")).out.replace(/\n$/, ""),
   });
-  expect(json("offsite", "key", "--new")).toEqual({
+  expect(await json("offsite", "key", "--new")).toEqual({
     identity: expect.stringMatching(/^AGE-SECRET-KEY-1/) as string,
   });
-  expect(json("uninstall")).toMatchObject({ removed: false });
-  expect(hearth("restart", "gateway", "--json")).toEqual({
+  expect(await json("uninstall")).toMatchObject({ removed: false });
+  expect(await hearth("restart", "gateway", "--json")).toEqual({
     code: 1,
     out: "",
     error: "hearth: Hearth is not running here: run `hearth up` to start it.\n",
   });
 });
 
-test("the version is printed", () => {
-  expect(hearth("--version")).toMatchObject({ code: 0, error: "" });
-  expect(hearth("--version").out).toMatch(/^hearth \d+\.\d+\.\d+/);
+test("the version is printed", async () => {
+  const { code, out, error } = await hearthAlone("--version");
+  expect([code, error]).toEqual([0, ""]);
+  expect(out).toMatch(/^hearth \d+\.\d+\.\d+/);
 });
 
-test("logs shows the last lines of one service or all", () => {
+test("logs shows the last lines of one service or all", async () => {
   mkdirSync(place.home.logs, { recursive: true });
   writeFileSync(join(place.home.logs, "gateway.log"), "one\ntwo\nthree\n");
   writeFileSync(join(place.home.logs, "notes.log"), "four\n");
-  expect(hearth("logs", "gateway", "-n", "2").out).toBe("two\nthree\n");
-  expect(hearth("logs", "--lines=1").out).toBe(
+  expect((await hearth("logs", "gateway", "-n", "2")).out).toBe("two\nthree\n");
+  expect((await hearth("logs", "--lines=1")).out).toBe(
     "── gateway ──\nthree\n── notes ──\nfour\n",
   );
-  expect(hearth("logs", "--lines=1", "--json").out).toBe(
+  expect((await hearth("logs", "--lines=1", "--json")).out).toBe(
     '{"service":"gateway","line":"three"}\n{"service":"notes","line":"four"}\n',
   );
-  expect(hearth("logs", "gatway")).toMatchObject({
+  expect(await hearthAlone("logs", "gatway")).toMatchObject({
     code: 2,
     error: 'hearth: unknown service "gatway" (did you mean "gateway"?).\n',
   });
-  expect(hearth("logs", "--lines", "many").code).toBe(2);
+  expect((await hearth("logs", "--lines", "many")).code).toBe(2);
 });
 
-test("config prints the reference and checks the settings in use", () => {
-  expect(hearth("config").out).toContain("This file is the reference");
-  expect(hearth("config", "--check")).toMatchObject({
+test("config prints the reference and checks the settings in use", async () => {
+  expect((await hearth("config")).out).toContain("This file is the reference");
+  expect(await hearth("config", "--check")).toMatchObject({
     code: 0,
     out: expect.stringContaining("The gateway's configuration: valid."),
     error: "",
@@ -231,8 +217,8 @@ test.each([
     ["history", "-n", "many"],
     '--lines must be a number from 1 to 10000, not "many".',
   ],
-])("%j is a usage error before any request", (words, sentence) => {
-  expect(hearth(...words)).toEqual({
+])("%j is a usage error before any request", async (words, sentence) => {
+  expect(await hearth(...words)).toEqual({
     code: 2,
     out: "",
     error: `hearth: ${sentence}\n`,
@@ -257,7 +243,7 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     return { cookie: headers.get("set-cookie")?.split(";")[0] ?? "" };
   };
   const line = async (...words: readonly string[]) => {
-    const { code, out, error } = await hearthAsync(words);
+    const { code, out, error } = await hearth(...words);
     expect([code, error]).toEqual([0, ""]);
     return out.trim();
   };
@@ -274,7 +260,7 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     );
     expect(await status(session)).toBe(401);
     expect(await status(await signIn(other))).toBe(401);
-    expect((await hearthAsync(["sign-out"])).code).toBe(2);
+    expect((await hearth("sign-out")).code).toBe(2);
 
     const invited = await line("users", "invite", "--for", "anna");
     const [invitation = "", validity] = invited.split("\n");
@@ -289,11 +275,11 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
       "Invitation 1 revoked. Its link is no longer valid.",
     );
     expect((await fetch(invitation)).status).toBe(404);
+    expect((await hearth("users", "invite", "--revoke", "1")).error).toContain(
+      "There is no open invitation of this number",
+    );
     expect(
-      (await hearthAsync(["users", "invite", "--revoke", "1"])).error,
-    ).toContain("There is no open invitation of this number");
-    expect(
-      (await hearthAsync(["users", "invite", "--expires", "60d"])).error,
+      (await hearth("users", "invite", "--expires", "60d")).error,
     ).toContain("expires_in: must be at most 30d");
 
     const later = await signIn(await line("open"));
@@ -323,7 +309,7 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     const { port: before } = new URL(watcher.address);
     await watcher.stop();
     expect(await line("sign-out", "--all")).toBe("All browsers signed out.");
-    expect((await hearthAsync(["open"])).error).toContain(
+    expect((await hearth("open")).error).toContain(
       "run `hearth up` to start it",
     );
     watcher = await start();
@@ -337,19 +323,19 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
   }
 }, 120_000);
 
-test("a password from the environment is shown, but not replaced", () => {
+test("a password from the environment is shown, but not replaced", async () => {
   const withPassword = (...words: readonly string[]) =>
-    spawnSync(process.execPath, [program, "operator", "password", ...words], {
-      encoding: "utf8",
-      env: { ...environment(), HEARTH_OPERATOR_PASSWORD: "of-the-deployment" },
+    runHearth(["operator", "password", ...words], {
+      HEARTH_HOME: place.home.root,
+      HEARTH_OPERATOR_PASSWORD: "of-the-deployment",
     });
-  expect(withPassword().stdout).toBe("of-the-deployment\n");
-  expect(withPassword("--new")).toMatchObject({
-    status: 1,
-    stdout: "",
-    stderr: expect.stringContaining("npx pulumi config set") as string,
+  expect((await withPassword()).out).toBe("of-the-deployment\n");
+  expect(await withPassword("--new")).toMatchObject({
+    code: 1,
+    out: "",
+    error: expect.stringContaining("npx pulumi config set") as string,
   });
-  expect(hearth("operator", "password").error).toContain(
+  expect((await hearth("operator", "password")).error).toContain(
     "created by the next start of Hearth",
   );
 });
@@ -384,7 +370,7 @@ notify:
     onCheck: () => {},
   });
   const ask = (...words: readonly string[]) =>
-    hearthAsync([...words, "--url", watcher.address]);
+    hearth(...words, "--url", watcher.address);
   try {
     await waitFor("the alarm", async () =>
       (await ask("alerts")).out.includes("sick is down"),

@@ -6,6 +6,7 @@ import {
   USUAL_DATA,
 } from "../test/servers/litellm-database.ts";
 import {
+  runHearth,
   startHearth,
   type CommandResult,
 } from "../test/supervisor/hearth-command.ts";
@@ -44,7 +45,7 @@ const hearth = (
   },
   input?: string,
 ): Promise<CommandResult> =>
-  startHearth(words, { HEARTH_HOME: place.home.root, ...env }, input).ended;
+  runHearth(words, { HEARTH_HOME: place.home.root, ...env }, input);
 
 test("a key is created, listed, blocked and unblocked", async () => {
   const created = await hearth([
@@ -247,10 +248,16 @@ test("LiteLLM's keys are imported with one command", async () => {
       PROXY_MASTER_KEY: MASTER_KEY,
       LITELLM_DATABASE_URL: litellm.url,
     };
-    const dry = await hearth(["import", "litellm", "--dry-run"], env);
+    // The import is another program, to which the command hands its output.
+    const runImport = (option: string): Promise<CommandResult> =>
+      startHearth(["import", "litellm", option], {
+        HEARTH_HOME: place.home.root,
+        ...env,
+      }).ended;
+    const dry = await runImport("--dry-run");
     expect(dry).toMatchObject({ code: 0, error: "" });
     expect(dry.out).toContain("nothing was written");
-    const done = await hearth(["import", "litellm", "--json"], env);
+    const done = await runImport("--json");
     expect(JSON.parse(done.out)).toMatchObject({ dryRun: false });
     expect((await fixture.chat("sk-litellm-key-1", "hello")).status).toBe(200);
   } finally {

@@ -55,9 +55,10 @@ export const hearth: Verb = {
   },
 };
 
-async function main(): Promise<ExitCode> {
+/** Runs one command, prints its output and its errors, and returns its exit code. */
+export async function runWords(words: readonly string[]): Promise<ExitCode> {
   try {
-    const [first] = process.argv.slice(2);
+    const [first] = words;
     if (first === "--version" || first === "-v") {
       print(versionWords());
       return 0;
@@ -65,10 +66,10 @@ async function main(): Promise<ExitCode> {
     // Asked by the shell's completion script.
     if (first === "complete") {
       const { completeWords } = await import("./completion.ts");
-      await completeWords(hearth, process.argv.slice(4));
+      await completeWords(hearth, words.slice(2));
       return 0;
     }
-    return await runVerb(hearth, process.argv.slice(2));
+    return await runVerb(hearth, words);
   } catch (error) {
     if (error instanceof UsageError) {
       complain([error.message]);
@@ -83,7 +84,7 @@ async function main(): Promise<ExitCode> {
 export async function runCommandLine(): Promise<void> {
   // A closed output (`hearth logs | head`) is not an error.
   onOutputClosed(() => process.exit(0));
-  process.exitCode = await main();
+  process.exitCode = await runWords(process.argv.slice(2));
 }
 
 if (import.meta.main) {

@@ -23,9 +23,9 @@ import {
 } from "../test/contract/vault-device.ts";
 import { encryptionOf } from "../test/contract/vault-encryption.ts";
 import {
+  runHearth,
   startHearth,
   type CommandResult,
-  type RunningCommand,
 } from "../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { waitFor } from "../test/supervisor/wait-for.ts";
@@ -65,14 +65,13 @@ afterAll(async () => {
   place.remove();
 });
 
-const start = (...words: readonly string[]): RunningCommand =>
-  startHearth(["notes", ...words], {
-    HEARTH_HOME: place.home.root,
-    HEARTH_URL: watcher.address,
-    HEARTH_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
-  });
+const environment = (): Readonly<Record<string, string>> => ({
+  HEARTH_HOME: place.home.root,
+  HEARTH_URL: watcher.address,
+  HEARTH_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
+});
 const hearth = (...words: readonly string[]): Promise<CommandResult> =>
-  start(...words).ended;
+  runHearth(["notes", ...words], environment());
 
 describe.each([
   ["plain", false],
@@ -207,7 +206,10 @@ describe.each([
 
   test("mirror follows the vault until it is stopped, and commits with --git", async () => {
     const folder = join(directory, "mirror");
-    const mirror = start("mirror", vault, folder, "--git", ...more);
+    const mirror = startHearth(
+      ["notes", "mirror", vault, folder, "--git", ...more],
+      environment(),
+    );
     await waitFor("the first pass", () => mirror.out().includes("2 files."));
     await device.write("b.md", "live");
     await device.remove("daily/a.md");

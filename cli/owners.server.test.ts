@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { startAdminFixture, type AdminFixture } from "../test/servers/admin.ts";
 import { MASTER_KEY } from "../test/servers/gateway.ts";
-import { startHearth } from "../test/supervisor/hearth-command.ts";
+import { runHearth } from "../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
-
-// Each command is a separate process that loads its sources again.
-vi.setConfig({ testTimeout: 180_000 });
 
 let fixture: AdminFixture;
 let place: ReturnType<typeof temporaryHome>;
@@ -22,11 +19,11 @@ afterAll(async () => {
 
 /** Runs the CLI against the gateway of this test. */
 const hearth = (...words: readonly string[]) =>
-  startHearth(words, {
+  runHearth(words, {
     HEARTH_HOME: place.home.root,
     GATEWAY_URL: fixture.url,
     PROXY_MASTER_KEY: MASTER_KEY,
-  }).ended;
+  });
 
 test("users and teams are created, named, changed and deleted", async () => {
   await hearth(

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { operatorHeaders } from "../supervisor/credentials.ts";
 import type { Status } from "../supervisor/status.ts";
-import { startHearth } from "../test/supervisor/hearth-command.ts";
+import { runHearth } from "../test/supervisor/hearth-command.ts";
 import {
   crashLooping,
   sampleEnd,
@@ -76,10 +76,10 @@ async function status(): Promise<Status> {
 }
 
 function hearth(...words: readonly string[]) {
-  return startHearth(words, {
+  return runHearth(words, {
     HEARTH_URL: watcher?.address ?? "",
     HEARTH_OPERATOR_PASSWORD: PASSWORD,
-  }).ended;
+  });
 }
 
 test("the console and the command show pods; a restart names Kubernetes' command", async () => {

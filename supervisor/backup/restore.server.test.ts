@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
   cpSync,
@@ -14,7 +13,6 @@ import {
   superuserUrl,
   throwAwayDatabase,
 } from "../../test/servers/database.ts";
-import { programEnv } from "../../test/servers/program-env.ts";
 import { modelYaml, startTestGateway } from "../../test/servers/gateway.ts";
 import {
   asSuperuser,
@@ -23,7 +21,7 @@ import {
   jobContext,
   never,
 } from "../../test/supervisor/backup-testbed.ts";
-import { projectRoot } from "../home/home.ts";
+import { runHearth } from "../../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { verifyFiles } from "./backup-files.ts";
@@ -152,39 +150,32 @@ test("the API does not accept an address, and the command restores to the addres
       recursive: true,
     });
     const hearth = (databaseUrl: string, ...words: readonly string[]) =>
-      spawnSync(
-        process.execPath,
-        [join(projectRoot, "cli/main.ts"), "restore", ...words],
-        {
-          encoding: "utf8",
-          env: {
-            ...programEnv(),
-            HEARTH_HOME: place.home.root,
-            NO_COLOR: "1",
-            RESTORE_DATABASE_URL: databaseUrl,
-          },
-        },
-      );
+      runHearth(["restore", ...words], {
+        HEARTH_HOME: place.home.root,
+        RESTORE_DATABASE_URL: databaseUrl,
+      });
     const address = superuserUrl(elsewhere.url);
-    expect(hearth(address, name, "--url", "http://b:4080")).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining("without --url") as string,
-    });
-    expect(hearth("mysql://b/hearth", name).stderr).toContain(
+    expect(await hearth(address, name, "--url", "http://b:4080")).toMatchObject(
+      {
+        code: 2,
+        error: expect.stringContaining("without --url") as string,
+      },
+    );
+    expect((await hearth("mysql://b/hearth", name)).error).toContain(
       "RESTORE_DATABASE_URL must be an address such as postgres://",
     );
-    const done = hearth(address, name, "--yes");
-    expect(done, done.stderr).toMatchObject({ status: 0 });
-    expect(done.stdout).toContain(`${name} is restored.`);
-    expect(done.stdout).toContain("Restart the gateways");
+    const done = await hearth(address, name, "--yes");
+    expect(done, done.error).toMatchObject({ code: 0 });
+    expect(done.out).toContain(`${name} is restored.`);
+    expect(done.out).toContain("Restart the gateways");
     const sums = await asSuperuser(elsewhere.url, sumLedger);
     expect(sums).toEqual(
       await asSuperuser(testbed.stack().databaseUrl, sumLedger),
     );
-    expect(hearth(address, "--yes")).toMatchObject({
-      status: 1,
-      stdout: expect.not.stringContaining("restored") as string,
-      stderr: expect.stringContaining("the database is not empty") as string,
+    expect(await hearth(address, "--yes")).toMatchObject({
+      code: 1,
+      out: expect.not.stringContaining("restored") as string,
+      error: expect.stringContaining("the database is not empty") as string,
     });
   } finally {
     place.remove();

@@ -8,7 +8,7 @@ import {
 } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
 import {
-  startHearth,
+  runHearth,
   type CommandResult,
 } from "../../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
@@ -54,12 +54,12 @@ async function hearth(
   words: readonly string[],
   more: Readonly<Record<string, string>> = {},
 ): Promise<CommandResult> {
-  return startHearth(words, {
+  return runHearth(words, {
     HEARTH_HOME: place.home.root,
     HEARTH_URL: watcher.address,
     HEARTH_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
     ...more,
-  }).ended;
+  });
 }
 
 async function asJson(...words: readonly string[]): Promise<unknown> {

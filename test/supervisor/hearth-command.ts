@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { fork, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { programEnv } from "../servers/program-env.ts";
 import { projectRoot } from "../../supervisor/home/home.ts";
@@ -9,13 +10,29 @@ export interface CommandResult {
   readonly error: string;
 }
 
+export interface Command {
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** What is piped into it. */
+  readonly input: string;
+}
+
 export interface RunningCommand {
   readonly child: ChildProcess;
   readonly out: () => string;
   readonly ended: Promise<CommandResult>;
 }
 
-/** Starts the CLI in a separate process, as an operator does; `input` is what is piped into it. */
+function environmentOf(
+  env: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return { ...programEnv(), NO_COLOR: "1", ...env };
+}
+
+/**
+ * Starts the CLI in a separate process, as an operator does; `input` is what is piped into it. For what a process of its own
+ * shows: signals, output before its end, programs that it starts. Otherwise `runHearth` costs a tenth.
+ */
 export function startHearth(
   words: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -25,7 +42,7 @@ export function startHearth(
     process.execPath,
     [join(projectRoot, "supervisor", "cli", "main.ts"), ...words],
     {
-      env: { ...programEnv(), NO_COLOR: "1", ...env },
+      env: environmentOf(env),
       stdio: ["pipe", "pipe", "pipe"],
     },
   );
@@ -39,4 +56,56 @@ export function startHearth(
     child.once("close", (code) => resolve({ code, out, error })),
   );
   return { child, out: () => out, ended };
+}
+
+/** The process in which `runHearth` runs its commands: one for each process of tests. */
+let program: ChildProcess | undefined;
+/** Of the last command. */
+let ended: Promise<unknown> = Promise.resolve();
+
+/** Runs a command of the CLI in a process that stays for the next one: starting another takes longer than the command. */
+export function runHearth(
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input: string = "",
+): Promise<CommandResult> {
+  const result = ended.then(() =>
+    runInProgram({ words, env: environmentOf(env), input }),
+  );
+  ended = result.catch(() => undefined);
+  return result;
+}
+
+async function runInProgram(command: Command): Promise<CommandResult> {
+  program ??= startProgram();
+  const stopped = new AbortController();
+  try {
+    program.send(command);
+    return await Promise.race([
+      once(program, "message", { signal: stopped.signal }).then(
+        ([result]: CommandResult[]) => result as CommandResult,
+      ),
+      once(program, "exit", { signal: stopped.signal }).then(() => {
+        program = undefined;
+        throw new Error(
+          `hearth ${command.words.join(" ")} ended the process that ran it`,
+        );
+      }),
+    ]);
+  } finally {
+    stopped.abort();
+  }
+}
+
+function startProgram(): ChildProcess {
+  const started = fork(join(import.meta.dirname, "command-program.ts"), {
+    execPath: process.execPath,
+    execArgv: [],
+    env: programEnv(),
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  // It ends when this process does, and does not keep it.
+  started.unref();
+  started.channel?.unref();
+  return started;
 }
