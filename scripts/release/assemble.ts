@@ -89,7 +89,8 @@ export function assembleRelease(checkout: string, home: Home): Release {
   return release;
 }
 
-function packagesOf(checkout: string): readonly string[] {
+/** The installed folders of all packages of a release. */
+export function packagesOf(checkout: string): readonly string[] {
   return [
     ...new Set(
       ["", ...PACKAGES].flatMap((folder) =>

@@ -3,6 +3,7 @@ import {
   appendFileSync,
   chmodSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -10,10 +11,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join, relative } from "node:path";
+import { packagesOf } from "../../scripts/release/assemble.ts";
 import { projectRoot } from "./stack.ts";
 
-/** A copy of this checkout, with packages installed, that a test may change. */
+/** A copy of this checkout, with the packages that a release needs, that a test may change. */
 export interface Checkout {
   readonly path: string;
   /** Runs `npx hearth …` in it; npm itself is replaced by a script that records its calls and fails. */
@@ -125,16 +127,23 @@ export function createCheckout(): Checkout {
 
 /** Hard links where the file system supports them: there are thousands of files, and tests change none of them. */
 function linkPackages(to: string): void {
-  for (const how of ["-al", "-a"]) {
-    const created = spawnSync("cp", [
-      how,
-      join(projectRoot, "node_modules"),
-      to,
-    ]);
-    if (created.status === 0) {
-      return;
+  const packages = packagesOf(projectRoot)
+    .map((path) => relative(projectRoot, path))
+    // Others are in the folder of a package that contains them.
+    .filter((path) => path.lastIndexOf("node_modules") === 0);
+  const state = [".hearth-setup", ".package-lock.json"]
+    .map((name) => join("node_modules", name))
+    .filter((path) => existsSync(join(projectRoot, path)));
+  const byFolder = Map.groupBy([...packages, ...state], dirname);
+  for (const [folder, paths] of byFolder) {
+    mkdirSync(join(to, folder), { recursive: true });
+    const sources = paths.map((path) => join(projectRoot, path));
+    const isCopied = ["-al", "-a"].some(
+      (how) =>
+        spawnSync("cp", [how, ...sources, join(to, folder)]).status === 0,
+    );
+    if (!isCopied) {
+      throw new Error(`${folder} could not be copied`);
     }
-    rmSync(join(to, "node_modules"), { recursive: true, force: true });
   }
-  throw new Error("node_modules could not be copied");
 }

@@ -21,6 +21,8 @@ let key: string;
 beforeAll(async () => {
   stack = await prepareStack();
   running = await stack.start();
+  await overspend();
+  await makeConflict();
 });
 
 afterAll(async () => {
@@ -91,6 +93,36 @@ function stateOf(pid: number): string {
   return spawnSync("ps", ["-o", "stat=", "-p", String(pid)], {
     encoding: "utf8",
   }).stdout.trim();
+}
+
+async function overspend(): Promise<void> {
+  const poor = await makeKey({ key_alias: "poor-key", max_budget: 0.00001 });
+  await chat(poor, "a call that costs more than this budget pays for");
+}
+
+/** The state after two devices wrote the same note offline. */
+async function makeConflict(): Promise<void> {
+  const written = await fetch(`${stack.notesUrl}/notes/_bulk_docs`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${btoa(`admin:${stack.secrets()["notesAdminPassword"]}`)}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      new_edits: false,
+      docs: ["a", "b"].map((device) => ({
+        _id: "note.md",
+        _rev: `1-${device.repeat(32)}`,
+        type: "plain",
+        path: "note.md",
+        children: [],
+        ctime: 1,
+        mtime: 2,
+        size: 0,
+      })),
+    }),
+  });
+  expect(written.status).toBe(201);
 }
 
 async function attention(): Promise<readonly string[]> {
@@ -264,34 +296,7 @@ test("after kill -9 of the supervisor, the next start adopts the running service
 });
 
 test("a key over its budget and a note in conflict need attention in the status", async () => {
-  const poor = await makeKey({ key_alias: "poor-key", max_budget: 0.00001 });
-  await chat(poor, "a call that costs more than this budget pays for");
-  // The state after two devices wrote the same note offline.
-  const written = await fetch(`${stack.notesUrl}/notes/_bulk_docs`, {
-    method: "POST",
-    headers: {
-      authorization: `Basic ${btoa(`admin:${stack.secrets()["notesAdminPassword"]}`)}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({
-      new_edits: false,
-      docs: ["a", "b"].map((device) => ({
-        _id: "note.md",
-        _rev: `1-${device.repeat(32)}`,
-        type: "plain",
-        path: "note.md",
-        children: [],
-        ctime: 1,
-        mtime: 2,
-        size: 0,
-      })),
-    }),
-  });
-  expect(written.status).toBe(201);
-  // A supervisor checks at its start, and then every minute.
-  process.kill(stack.run().supervisor?.pid ?? 0, "SIGKILL");
-  await running.exited;
-  running = await stack.start();
+  // Found by the supervisor that has just started: it checks at its start, and then every minute.
   await expect
     .poll(attention, { timeout: 90_000 })
     .toEqual(
@@ -312,7 +317,8 @@ test("a second start is rejected and changes nothing", async () => {
   expect(stack.run()).toEqual(before);
 });
 
-test("Ctrl-C stops everything; the next start keeps keys and spend", async () => {
+test("Ctrl-C stops everything; the next start keeps keys and spend, and drops leftovers of a killed restore", async () => {
+  await stack.ledger("CREATE DATABASE hearth_restoring");
   await expect.poll(() => spendOf("newcomer")).toBeGreaterThan(0);
   const spend = await spendOf("newcomer");
   const pids = Object.values(stack.run().services).map(
@@ -334,13 +340,6 @@ test("Ctrl-C stops everything; the next start keeps keys and spend", async () =>
   expect((await chat(key, "still known")).choices[0]?.message.content).toBe(
     "Echo: still known",
   );
-});
-
-test("leftovers of a killed restore are dropped at the next start, and the stack stops when its output is closed", async () => {
-  await stack.ledger("CREATE DATABASE hearth_restoring");
-  pressCtrlC(running);
-  await running.exited;
-  running = await stack.start();
   expect(running.output()).toContain(
     "dropped the database hearth_restoring of an interrupted restore.",
   );
@@ -349,7 +348,9 @@ test("leftovers of a killed restore are dropped at the next start, and the stack
       "SELECT datname FROM pg_database WHERE datname = 'hearth_restoring'",
     ),
   ).toEqual([]);
+});
 
+test("the stack stops when its output is closed", async () => {
   const pids = Object.values(stack.run().services).map(({ pid }) => pid ?? 0);
   running.process.stdout?.destroy();
   // Makes the supervisor print a line, which it can no longer write.

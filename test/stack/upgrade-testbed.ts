@@ -63,9 +63,12 @@ export async function startUpgradeTestbed(
     throw new Error(`the stack did not start: ${up.output}`);
   }
 
+  /** What `hearth status --json` prints. */
   async function status(): Promise<TestbedStatus> {
-    const { output } = await hearth("status", "--json");
-    return JSON.parse(output);
+    const answer = await fetch(`${stack.supervisorUrl}/api/status`, {
+      headers: stack.asOperator(),
+    });
+    return (await answer.json()) as TestbedStatus;
   }
 
   async function releaseRunning(): Promise<string> {
