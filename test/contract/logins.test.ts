@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   admin,
   ask,
@@ -8,9 +8,18 @@ import {
 } from "./start-notes.ts";
 
 let notes: NotesProcess;
+/** Checks of passwords take a while. */
+let slow: NotesProcess;
 
-afterEach(async () => {
-  await notes.stop();
+beforeAll(async () => {
+  [notes, slow] = await Promise.all([
+    startNotes(),
+    startNotes(testIni({}, 100_000)),
+  ]);
+});
+afterAll(async () => {
+  await notes?.stop();
+  await slow?.stop();
 });
 
 interface Named {
@@ -18,10 +27,17 @@ interface Named {
   readonly password: string;
 }
 
-const ann: Named = { name: "ann", password: "not-a-secret-ann" };
+let users = 0;
 
-async function save(user: Named): Promise<void> {
-  const address = `${notes.url}/_users/org.couchdb.user:${user.name}`;
+/** A user of one test: guesses are counted by user. */
+async function newUser(at: NotesProcess = notes): Promise<Named> {
+  const user = { name: `ann-${++users}`, password: "not-a-secret-ann" };
+  await save(user, at);
+  return user;
+}
+
+async function save(user: Named, at: NotesProcess = notes): Promise<void> {
+  const address = `${at.url}/_users/org.couchdb.user:${user.name}`;
   const before = await ask(address);
   const { _rev } = (await before.json()) as { _rev?: string };
   const saved = await ask(address, {
@@ -48,36 +64,33 @@ const times = <T>(number: number, make: (index: number) => T): T[] =>
 test.each(["different", "the same"])(
   "of 60 concurrent wrong passwords, all %s, five get 401",
   async (kind) => {
-    notes = await startNotes(testIni({}, 100_000));
-    await save(ann);
+    const ann = await newUser(slow);
     const guesses = times(60, (index) =>
-      ask(notes.url, {
+      ask(slow.url, {
         user: {
-          name: "ann",
+          name: ann.name,
           password: kind === "different" ? `wrong-${index}` : "wrong",
         },
       }),
     );
     expect(await count(guesses)).toEqual({ 401: 5, 403: 55 });
-    expect((await ask(notes.url, { user: ann })).status).toBe(403);
+    expect((await ask(slow.url, { user: ann })).status).toBe(403);
   },
 );
 
 test("concurrent first requests of a device check its password once", async () => {
-  notes = await startNotes(testIni({}, 100_000));
-  await save(ann);
-  const requests = times(40, () => ask(notes.url, { user: ann }));
+  const ann = await newUser(slow);
+  const requests = times(40, () => ask(slow.url, { user: ann }));
   expect(await count(requests)).toEqual({ 200: 40 });
 });
 
 test("guesses of many names wait in a bounded queue, which known devices bypass", async () => {
-  notes = await startNotes(testIni({}, 100_000));
-  await save(ann);
-  expect((await ask(notes.url, { user: ann })).status).toBe(200);
+  const ann = await newUser(slow);
+  expect((await ask(slow.url, { user: ann })).status).toBe(200);
   const guesses = times(60, (index) =>
-    ask(notes.url, { user: { name: `nobody-${index}`, password: "wrong" } }),
+    ask(slow.url, { user: { name: `nobody-${index}`, password: "wrong" } }),
   );
-  const known = times(20, () => ask(notes.url, { user: ann }));
+  const known = times(20, () => ask(slow.url, { user: ann }));
   expect(await count(known)).toEqual({ 200: 20 });
   const answers = await Promise.all(guesses);
   const rejected = answers.filter(({ status }) => status === 503);
@@ -89,9 +102,8 @@ test("guesses of many names wait in a bounded queue, which known devices bypass"
 });
 
 test("a forged X-Forwarded-For neither evades the lockout nor locks out another address", async () => {
-  notes = await startNotes();
-  await save(ann);
-  const wrong = { name: "ann", password: "wrong" };
+  const ann = await newUser();
+  const wrong = { name: ann.name, password: "wrong" };
   for (const index of times(5, (each) => each)) {
     await ask(notes.url, {
       user: wrong,
@@ -105,20 +117,8 @@ test("a forged X-Forwarded-For neither evades the lockout nor locks out another 
   expect(again.status).toBe(403);
 });
 
-test("guesses of others do not lock out an admin who has logged in from the same address", async () => {
-  notes = await startNotes();
-  expect((await ask(notes.url)).status).toBe(200);
-  const wrong = { name: admin.name, password: "wrong" };
-  const guesses = times(30, () => ask(notes.url, { user: wrong }));
-  expect(await count(guesses)).toEqual({ 401: 5, 403: 25 });
-  expect((await ask(notes.url)).status).toBe(200);
-  const other = { name: admin.name, password: "another" };
-  expect((await ask(notes.url, { user: other })).status).toBe(403);
-});
-
 test("_users cannot be deleted, and databases of missing features cannot be created", async () => {
-  notes = await startNotes();
-  await save(ann);
+  const ann = await newUser();
   const removed = await ask(`${notes.url}/_users`, { method: "DELETE" });
   expect(removed.status).toBe(403);
   expect(await removed.json()).toMatchObject({ error: "forbidden" });
@@ -132,12 +132,15 @@ test("_users cannot be deleted, and databases of missing features cannot be crea
 });
 
 /** Reads the lines of a continuous feed; `ended` resolves with all of them when the feed ends. */
-async function follow(user: Named): Promise<{
+async function follow(
+  vault: string,
+  user: Named,
+): Promise<{
   readonly lines: readonly string[];
   readonly ended: Promise<readonly string[]>;
 }> {
   const answer = await ask(
-    `${notes.url}/vault/_changes?feed=continuous&since=0&heartbeat=60000`,
+    `${vault}/_changes?feed=continuous&since=0&heartbeat=60000`,
     { user },
   );
   expect(answer.status).toBe(200);
@@ -158,8 +161,21 @@ const rules = (names: readonly string[]): unknown => ({
   members: { names, roles: names.length === 0 ? ["_admin"] : [] },
 });
 
-async function secure(names: readonly string[]): Promise<void> {
-  const answer = await ask(`${notes.url}/vault/_security`, {
+let vaults = 0;
+
+/** The address of a vault of one test, for these members. */
+async function newVault(...members: readonly Named[]): Promise<string> {
+  const vault = `${notes.url}/vault-${++vaults}`;
+  await ask(vault, { method: "PUT" });
+  await secure(
+    vault,
+    members.map(({ name }) => name),
+  );
+  return vault;
+}
+
+async function secure(vault: string, names: readonly string[]): Promise<void> {
+  const answer = await ask(`${vault}/_security`, {
     method: "PUT",
     json: rules(names),
   });
@@ -167,51 +183,51 @@ async function secure(names: readonly string[]): Promise<void> {
 }
 
 test.each([
-  ["a new password", async () => await save({ ...ann, password: "new" })],
-  ["the deletion of the user", async () => await removeUser("ann")],
-  ["closed access rules", async () => await secure([])],
+  [
+    "a new password",
+    async (ann: Named) => await save({ ...ann, password: "new" }),
+  ],
+  [
+    "the deletion of the user",
+    async ({ name }: Named) => await removeUser(name),
+  ],
+  [
+    "closed access rules",
+    async (_ann: Named, vault: string) => await secure(vault, []),
+  ],
 ])("an open feed ends after: %s", async (_why, revoke) => {
-  notes = await startNotes();
-  await ask(`${notes.url}/vault`, { method: "PUT" });
-  await save(ann);
-  await save({ ...ann, name: "bea" });
-  await secure(["ann", "bea"]);
+  const ann = await newUser();
+  const vault = await newVault(ann, await newUser());
   const write = (id: string): Promise<Response> =>
-    ask(`${notes.url}/vault/${id}`, { method: "PUT", json: {} });
+    ask(`${vault}/${id}`, { method: "PUT", json: {} });
   await write("before");
-  const feed = await follow(ann);
+  const feed = await follow(vault, ann);
   const longpoll = await ask(
-    `${notes.url}/vault/_changes?feed=longpoll&since=now&heartbeat=60000`,
+    `${vault}/_changes?feed=longpoll&since=now&heartbeat=60000`,
     { user: ann },
   );
-  await revoke();
+  await revoke(ann, vault);
   await write("after");
   const lines = await feed.ended;
   expect(lines.some((line) => line.includes('"before"'))).toBe(true);
   expect(lines.some((line) => line.includes('"after"'))).toBe(false);
   expect(lines.at(-1)).toContain("last_seq");
   expect(await longpoll.json()).toMatchObject({ results: [] });
-  expect([401, 403]).toContain(
-    (await ask(`${notes.url}/vault`, { user: ann })).status,
-  );
+  expect([401, 403]).toContain((await ask(vault, { user: ann })).status);
 });
 
 test("feeds of other users stay open when one user gets a new password", async () => {
-  notes = await startNotes();
-  await ask(`${notes.url}/vault`, { method: "PUT" });
-  await save(ann);
-  const bea = { ...ann, name: "bea" };
-  await save(bea);
-  await secure(["ann", "bea"]);
-  const feed = await follow(bea);
+  const [ann, bea] = [await newUser(), await newUser()];
+  const vault = await newVault(ann, bea);
+  const feed = await follow(vault, bea);
   await save({ ...ann, password: "new" });
-  await ask(`${notes.url}/vault/after`, { method: "PUT", json: {} });
+  await ask(`${vault}/after`, { method: "PUT", json: {} });
   await expect
     .poll(() => feed.lines.some((line) => line.includes('"after"')), {
       timeout: 60_000,
     })
     .toBe(true);
-  await notes.kill("SIGTERM");
+  await save({ ...bea, password: "new" });
   await feed.ended;
 });
 
@@ -221,3 +237,14 @@ async function removeUser(name: string): Promise<void> {
   const removed = await ask(`${address}?rev=${_rev}`, { method: "DELETE" });
   expect(removed.status).toBe(200);
 }
+
+// Last: the admin's further mistakes are rejected.
+test("guesses of others do not lock out an admin who has logged in from the same address", async () => {
+  expect((await ask(notes.url)).status).toBe(200);
+  const wrong = { name: admin.name, password: "wrong" };
+  const guesses = times(30, () => ask(notes.url, { user: wrong }));
+  expect(await count(guesses)).toEqual({ 401: 5, 403: 25 });
+  expect((await ask(notes.url)).status).toBe(200);
+  const other = { name: admin.name, password: "another" };
+  expect((await ask(notes.url, { user: other })).status).toBe(403);
+});
