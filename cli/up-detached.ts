@@ -6,7 +6,7 @@ import { askHttp, answersOk } from "../supervisor/checks/http-get.ts";
 import { authorizationFor } from "../supervisor/credentials.ts";
 import type { FoundRunner } from "../supervisor/gateway/find-runners.ts";
 import type { Home } from "../supervisor/home/home.ts";
-import { explainHearth } from "../embedded/node-program.ts";
+import { compileCacheOf, explainHearth } from "../embedded/node-program.ts";
 import { readSecretsFile } from "../supervisor/home/secrets.ts";
 import { startProcess } from "../core/execute.ts";
 import { Failure } from "../core/failure.ts";
@@ -59,7 +59,7 @@ export async function upDetached(home: Home, start: Start): Promise<ExitCode> {
         ...process.env,
         HEARTH_RUNTIME: "process",
         HEARTH_HOME: home.root,
-        NODE_COMPILE_CACHE: home.compileCache,
+        ...compileCacheOf(home),
         HEARTH_ECHO: start.echo ? "on" : "off",
       },
     },

@@ -1,5 +1,13 @@
 import type { Home } from "../supervisor/home/home.ts";
 
+/** Where Node keeps compiled modules: found by their paths relative to it, also after the home was moved. */
+export function compileCacheOf(home: Pick<Home, "compileCache">) {
+  return {
+    NODE_COMPILE_CACHE: home.compileCache,
+    NODE_COMPILE_CACHE_PORTABLE: "1",
+  };
+}
+
 /** The environment of each of Hearth's Node programs. */
 export function plainEnvironment(
   home: Home,
@@ -16,7 +24,7 @@ export function plainEnvironment(
       "NODE_EXTRA_CA_CERTS",
     ].includes(name),
   );
-  return { ...taken, NODE_COMPILE_CACHE: home.compileCache };
+  return { ...taken, ...compileCacheOf(home) };
 }
 
 /**
@@ -36,7 +44,7 @@ export function operatorEnvironment(
       name !== "HEARTH_OPERATOR_PASSWORD" &&
       !ours.includes(name.replace(/_FILE$/, "")),
   );
-  return { ...taken, NODE_COMPILE_CACHE: home.compileCache };
+  return { ...taken, ...compileCacheOf(home) };
 }
 
 function pick(

@@ -1,8 +1,12 @@
 /** The environment of a program that a test starts: the path, and where Node keeps compiled modules (bin/setup.js). */
-export function programEnv(): { PATH: string; NODE_COMPILE_CACHE?: string } {
-  const { PATH = "", NODE_COMPILE_CACHE } = process.env;
-  return {
-    PATH,
-    ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }),
-  };
+export function programEnv(): {
+  readonly PATH: string;
+  readonly [name: string]: string;
+} {
+  const { PATH = "", ...others } = process.env;
+  const cache = Object.entries(others).filter(
+    (entry): entry is [string, string] =>
+      entry[0].startsWith("NODE_COMPILE_CACHE") && entry[1] !== undefined,
+  );
+  return { PATH, ...Object.fromEntries(cache) };
 }

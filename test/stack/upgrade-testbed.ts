@@ -104,7 +104,7 @@ export async function startUpgradeTestbed(
         if (!outcome.startsWith("200 ")) {
           failed.push(outcome.slice(0, 200));
         }
-        await sleep(5);
+        await sleep(20);
       }
     };
     const loops = Promise.all(Array.from({ length: 8 }, loop));
