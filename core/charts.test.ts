@@ -45,6 +45,31 @@ test("a line is interrupted at unknown values, and a single value is a dot", () 
   expect(svg.match(/<circle/g)).toHaveLength(1);
 });
 
+test("a logarithmic axis has a line at each power of ten, as far apart from each other", () => {
+  const svg = drawLines(
+    {
+      labels: ["a", "b", "c"],
+      series: [{ name: "calls", colour: "one", values: [70, 700, 7_000] }],
+      label,
+      scale: "log",
+    },
+    "calls",
+  );
+  const ticks = [...svg.matchAll(/>\$ (\d+)<\/text>/g)].map(([, tick]) => tick);
+  expect(ticks).toEqual(["10", "100", "1000", "10000"]);
+  const points = /points="([^"]+)"/.exec(svg)?.[1]?.split(" ") ?? [];
+  const [first = 0, second = 0, third = 0] = points.map((point) =>
+    Number(point.split(",")[1]),
+  );
+  expect(first - second).toBeCloseTo(second - third, 0);
+  expect(first).toBeGreaterThan(second);
+  const empty = drawLines(
+    { labels: [], series: [], label, scale: "log" },
+    "nothing",
+  );
+  expect(empty).not.toContain("NaN");
+});
+
 test("many labels are thinned, and a chart of zeros has an axis up to 1", () => {
   const labels = Array.from({ length: 400 }, (_, at) => `${at} Nov`);
   const svg = drawColumns(

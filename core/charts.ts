@@ -14,6 +14,8 @@ export interface ChartData {
   }[];
   /** Writes a value of the y axis. */
   readonly label: (value: number) => string;
+  /** Of the y axis. A logarithmic one has a line at each power of ten, and no place for 0. */
+  readonly scale?: "linear" | "log";
 }
 
 /** One bar of a row, explained by its title. */
@@ -131,19 +133,16 @@ interface Plot {
 }
 
 function planPlot(
-  { labels, label }: ChartData,
+  { labels, label, scale = "linear" }: ChartData,
   heights: readonly number[],
 ): Plot {
-  const peak = roundUp(Math.max(0, ...heights));
-  const ticks = [0, peak / 2, peak].map((value) => ({
-    value,
-    text: label(value),
-  }));
+  const axis = scale === "log" ? logAxis(heights) : linearAxis(heights);
+  const ticks = axis.ticks.map((value) => ({ value, text: label(value) }));
   const names = labels.map((text) => text.split(",")[0] ?? text);
   const left = 12 + LETTER_WIDTH * longest(ticks.map(({ text }) => text));
   const step = (WIDTH - left - RIGHT) / Math.max(1, names.length);
   const x = (at: number) => left + (at + 0.5) * step;
-  const y = (value: number) => BOTTOM - (value / peak) * (BOTTOM - TOP);
+  const y = (value: number) => BOTTOM - axis.share(value) * (BOTTOM - TOP);
   const every = Math.ceil((LETTER_WIDTH * longest(names) + 14) / step);
   const axes = [
     ...ticks.map(
@@ -159,6 +158,30 @@ function planPlot(
     ),
   ];
   return { axes: axes.join(""), step, x, y };
+}
+
+interface Axis {
+  readonly ticks: readonly number[];
+  /** Where a value lies between the ends of the axis, from 0 to 1. */
+  readonly share: (value: number) => number;
+}
+
+function linearAxis(values: readonly number[]): Axis {
+  const peak = roundUp(Math.max(0, ...values));
+  return { ticks: [0, peak / 2, peak], share: (value) => value / peak };
+}
+
+function logAxis(values: readonly number[]): Axis {
+  const powers = values
+    .filter((value) => value > 0)
+    .map((value) => Math.log10(value));
+  const from = Math.floor(Math.min(...powers, Infinity));
+  const low = Number.isFinite(from) ? from : 0;
+  const high = Math.max(low + 1, Math.ceil(Math.max(...powers, low)));
+  return {
+    ticks: Array.from({ length: high - low + 1 }, (_, at) => 10 ** (low + at)),
+    share: (value) => (Math.log10(value) - low) / (high - low),
+  };
 }
 
 function framePlot(plot: Plot, content: string, description: string): string {
