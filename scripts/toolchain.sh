@@ -3,9 +3,10 @@
 # them: the pulumi command, the Caddy named in infra/images/images.ts, for the edge's stand-in image, and a Kubernetes cluster with
 # Helm and CoreDNS. Idempotent; the output is outside the clone. The first build takes about 12, 3 and 17 minutes on one core.
 # `python` installs the packages of test/clients/requirements.txt, and its directory is python/ in the one printed. `agents` installs
-# the programs of test/agents/programs from npm and PyPI (2 GB) below agents/.
+# the programs of test/agents/programs from npm and PyPI (2 GB) below agents/. `peers` installs the gateways that `npm run bench`
+# compares with: that of test/bench/peers from npm below peers/, and `python`, which has LiteLLM.
 #
-# usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python] [agents]       the first five by default
+# usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python] [agents] [peers]       the first five by default
 #
 # Only pulumi's engine: the Node language host and the docker and postgresql plugins are not available as Go modules, so tests use
 # doubles of them (test/infra/doubles).
@@ -72,11 +73,16 @@ install_python() { # directory requirements
 
 # The programs of package-lock.json, with the scripts that package.json allows. Not by `npm ci`: the lock lacks OpenCode's packages for
 # systems other than that on which it was written.
-install_agents() {
-  rm -rf "$out/agents/npm"
-  mkdir -p "$out/agents/npm"
-  cp "$agents"/package.json "$agents"/package-lock.json "$out/agents/npm"
-  nice npm install --prefix "$out/agents/npm" --no-audit --no-fund --loglevel error >&2
+install_npm() { # directory source
+  rm -rf "$1"
+  mkdir -p "$1"
+  cp "$2"/package.json "$2"/package-lock.json "$1"
+  nice npm install --prefix "$1" --no-audit --no-fund --loglevel error >&2
+}
+
+python_clients() {
+  require_python
+  once python/bin/python3 "$(python3 --version && cat "$requirements")" install_python "$out/python" "$requirements"
 }
 
 require_python() {
@@ -85,6 +91,7 @@ require_python() {
 
 requirements=$here/../test/clients/requirements.txt
 agents=$here/../test/agents/programs
+peers=$here/../test/bench/peers
 caddy=$(sed -nE 's|.*library/caddy:([0-9.]+).*|\1|p' "$here/../infra/images/images.ts")
 
 mkdir -p "$out/bin"
@@ -96,19 +103,20 @@ for program in "$@"; do
     kube) once_built kube "$(cat "$here"/toolchain/kube/{go.mod,go.sum,main.go})" build_kube ;;
     coredns) install github.com/coredns/coredns@v1.15.0 ;;
     helm) install helm.sh/helm/v3/cmd/helm@v3.22.0 ;;
-    python)
-      require_python
-      once python/bin/python3 "$(python3 --version && cat "$requirements")" install_python "$out/python" "$requirements"
-      ;;
+    python) python_clients ;;
     agents)
       require_python
-      once agents/npm/node_modules/.bin/claude "$(cat "$agents"/package{,-lock}.json)" install_agents
+      once agents/npm/node_modules/.bin/claude "$(cat "$agents"/package{,-lock}.json)" install_npm "$out/agents/npm" "$agents"
       for name in aider llm; do
         once "agents/$name/bin/$name" "$(python3 --version && cat "$agents/$name.txt")" \
           install_python "$out/agents/$name" "$agents/$name.txt"
       done
       ;;
-    *) log "usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python] [agents]"; exit 2 ;;
+    peers)
+      once peers/node_modules/.bin/gateway "$(cat "$peers"/package{,-lock}.json)" install_npm "$out/peers" "$peers"
+      python_clients
+      ;;
+    *) log "usage: scripts/toolchain.sh [pulumi] [caddy] [kube] [coredns] [helm] [python] [agents] [peers]"; exit 2 ;;
   esac
 done
 echo "$out"
