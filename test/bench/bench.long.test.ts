@@ -33,6 +33,8 @@ describe.runIf(hasRedisServer())("npm run bench", () => {
       "4",
       "--rates",
       "50",
+      "--frontier",
+      "1000",
       "--seconds",
       "0.2",
       "--warmup",
@@ -81,12 +83,28 @@ describe.runIf(hasRedisServer())("npm run bench", () => {
       "mock stream",
       "bare stream",
     ]);
+    expect(
+      results.frontier.map(({ target, readings }) => [
+        target,
+        readings.map(({ bound_ms, calls_per_second }) => [
+          bound_ms,
+          (calls_per_second ?? 0) > 0,
+        ]),
+      ]),
+    ).toEqual([
+      ["bare", [[1_000, true]]],
+      ["gateway", [[1_000, true]]],
+    ]);
     // Takes seconds on an idle machine; the duration is not tested.
   });
 
   test.each([
     [["--loads", "plian"], "plian is not one of plain"],
-    [["--peer", "portkey"], "also needs --peer-dir"],
+    [
+      ["--peer", "litellm", "--peer", "portky"],
+      "portky is not one of portkey, litellm (did you mean portkey?).",
+    ],
+    [["--frontier", "1,fast"], "fast is not a number above 0"],
   ])("rejects %s in one sentence", async (args, sentence) => {
     const { errors, code } = await bench(...args);
     expect(code).toBe(2);

@@ -5,12 +5,14 @@ import { fileURLToPath } from "node:url";
 import { inProject } from "../../infra/project-files.ts";
 import { freePort } from "../servers/postgres.ts";
 import { CHAT_ALIAS, EMBEDDING_ALIAS } from "./load-requests.ts";
+import { meterOf, type Meter, type ProbedCost } from "./meter.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
 
 export interface BenchGateway extends Program {
   readonly port: number;
   /** Time from the start of its process to the first readiness response of 200. */
   readonly readyMs: number;
+  readonly meter: Meter<ProbedCost>;
   /** Sends a request with the master key. */
   admin(method: string, path: string, body?: unknown): Promise<Json>;
   /** Waits until all journaled calls are in the ledger. */
@@ -101,6 +103,7 @@ export async function startBenchGateway(
     ...program,
     port,
     readyMs,
+    meter: meterOf(program),
     journaled,
     drained: () =>
       until(async () => (await journaled()) === 0, DRAINED_WITHIN_MS, 50),

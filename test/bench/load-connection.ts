@@ -4,8 +4,10 @@ import { createConnection, type Socket } from "node:net";
 export interface Answer {
   readonly status: number;
   readonly cacheHit: boolean;
-  /** Start of the call's latency. */
+  /** When the call was due: the start of its latency. */
   readonly since: number;
+  /** When it was sent; later than due if the generator was late. */
+  readonly sentAt: number;
   readonly firstByteAt: number;
   readonly endedAt: number;
   /** The start of the body if the status is not 200. */
@@ -45,6 +47,7 @@ class LoadConnection implements Connection {
   readonly #socket: Socket;
   #due = false;
   #since = 0;
+  #sentAt = 0;
   #place: Place = "head";
   #head = "";
   #left = 0;
@@ -87,6 +90,7 @@ class LoadConnection implements Connection {
   send(request: Buffer, at: number): void {
     this.#due = true;
     this.#since = at;
+    this.#sentAt = performance.now();
     this.#socket.write(request);
   }
 
@@ -178,6 +182,7 @@ class LoadConnection implements Connection {
       status: this.#status,
       cacheHit: this.#cacheHit,
       since: this.#since,
+      sentAt: this.#sentAt,
       firstByteAt: this.#firstByteAt === 0 ? endedAt : this.#firstByteAt,
       endedAt,
       text: this.#text,

@@ -1,13 +1,16 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import type { LoadResult, LoadRun } from "./load-program.ts";
+import type { LoadResult } from "./load-measurements.ts";
+import type { LoadRun } from "./load-program.ts";
+import type { Schedule } from "./load-schedule.ts";
 import { programFile, startProgram } from "./programs.ts";
 
 const ends: (() => unknown)[] = [];
 afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
 
-test("a closed loop that is too short for any response lasts until the first one", async () => {
+/** A load generator, and a server that answers every request after 100 ms. */
+async function startLoad() {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.on("data", () =>
@@ -26,18 +29,42 @@ test("a closed loop that is too short for any response lasts until the first one
     name: "load generator",
   });
   ends.push(generator.stop, () => server.close());
-  const order: LoadRun = {
-    load: "plain",
-    keys: [""],
-    headers: {},
-    salt: "test",
-    port: (server.address() as AddressInfo).port,
-    schedule: { kind: "closed", concurrency: 1, warmupMs: 0, durationMs: 1 },
-  };
-  const result = await generator.ask<LoadResult>(order);
+  const { port } = server.address() as AddressInfo;
+  return (schedule: Schedule) =>
+    generator.ask<LoadResult>({
+      load: "plain",
+      keys: [""],
+      headers: {},
+      salt: "test",
+      port,
+      schedule,
+    } satisfies LoadRun);
+}
+
+test("a closed loop that is too short for any response lasts until the first one", async () => {
+  const load = await startLoad();
+  const result = await load({
+    kind: "closed",
+    concurrency: 1,
+    warmupMs: 0,
+    durationMs: 1,
+  });
   expect(result).toMatchObject({ calls: 1, answered: 1, errors: 0 });
   // The measured time includes the only call, so that the rate is correct.
   expect(result.seconds).toBeGreaterThanOrEqual(
     (result.latency?.max ?? Infinity) / 1_000,
   );
+});
+
+test("an open loop ends early once its target does not keep up, after the answers to what was sent", async () => {
+  const load = await startLoad();
+  const result = await load({
+    kind: "open",
+    rate: 1_000,
+    giveUpAt: 5,
+    warmupMs: 0,
+    durationMs: 60_000,
+  });
+  expect(result).toMatchObject({ errors: 0, gaveUp: true, kept: false });
+  expect(result.answered).toBeGreaterThanOrEqual(5);
 });

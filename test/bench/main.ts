@@ -1,27 +1,29 @@
 // Compares the speed of the gateway, with all features enabled, to the provider alone and to a minimal proxy (npm run bench).
 import { withCleanup, type Cleanup } from "./cleanup.ts";
 import { countExpenses } from "./expenses.ts";
+import { drawFrontier } from "./frontier-chart.ts";
+import { measureFrontier } from "./frontier-runs.ts";
 import { describeMachine } from "./machine.ts";
 import { measure, rounded, type Run, type Tally } from "./measure.ts";
 import { readOptions, type BenchOptions } from "./options.ts";
-import { writeToPage } from "./performance-page.ts";
+import { writePicture, writeToPage } from "./performance-page.ts";
 import { planSteps, type Step } from "./plan.ts";
 import { proveAll } from "./proofs.ts";
 import { describeResults } from "./report.ts";
 import { addedBy, ratiosOf, type Results } from "./results.ts";
-import { costOf, startTestbed, type Testbed } from "./testbed.ts";
+import { startTestbed, type Testbed } from "./testbed.ts";
 
-/** `--quick` starts no further step after this time, so that it ends within a minute. */
-const QUICK_UNTIL_MS = 48_000;
+/** `--quick` starts no further step after this time, so that it ends within a minute; peers may take longer to start. */
+const QUICK_UNTIL_MS = 45_000;
 
 async function bench(
   options: BenchOptions,
   cleanup: Cleanup,
 ): Promise<Results> {
-  const startedAt = performance.now();
   const machine = describeMachine();
   log("starting Postgres, Redis, the provider, the proxy and the gateway …");
   const testbed = await startTestbed(cleanup, options);
+  const startedAt = performance.now();
   const rssAfterStart = await rssOf(testbed);
   const expenses = await countExpenses(testbed);
   const steps = planSteps(
@@ -37,6 +39,12 @@ async function bench(
     log(`${at + 1}/${steps.length} ${nameOf(step)}`);
     runs.push(await measure(testbed, step, tally));
   }
+  const frontier = await measureFrontier(testbed, {
+    bounds: options.frontier,
+    seconds: options.seconds,
+    tally,
+    log,
+  });
   const spent = await expenses();
   const rssAtEnd = await rssOf(testbed);
   log("checking that nothing was skipped …");
@@ -44,12 +52,15 @@ async function bench(
     runs,
     ratios: ratiosOf(runs),
     added: addedBy(runs),
+    frontier,
+    peers: testbed.peers,
     proofs: await proveAll(testbed, tally),
     gateway: {
       ready_ms: rounded(testbed.gateway.readyMs, 0),
       rss_after_start_mb: rssAfterStart,
       rss_most_mb: Math.max(
         rssAfterStart,
+        rssAtEnd,
         ...runs
           .filter(({ target }) => target === "gateway")
           .map((run) => run.rss_mb ?? 0),
@@ -62,10 +73,9 @@ async function bench(
   };
 }
 
-async function rssOf({ targets }: Testbed): Promise<number> {
-  const gateway = targets.find(({ name }) => name === "gateway");
-  const cost = gateway === undefined ? null : await costOf(gateway);
-  return rounded(cost?.rssMb ?? 0, 0);
+async function rssOf({ gateway }: Testbed): Promise<number> {
+  const { rssMb } = await gateway.meter.read();
+  return rounded(rssMb, 0);
 }
 
 function nameOf({ target, load, schedule }: Step): string {
@@ -94,12 +104,24 @@ function passed({ runs, proofs }: Results): boolean {
   return failed.length === 0 && proofs.every(({ holds }) => holds);
 }
 
+function writeResults(text: string, { frontier }: Results): void {
+  const chart =
+    frontier.length === 0
+      ? ""
+      : writePicture(
+          "frontier",
+          "Calls per second by the bound of p99, a line for each program",
+          drawFrontier(frontier),
+        );
+  writeToPage("results", `${chart}\n\n${text}`);
+}
+
 const options = readOptions();
 process.exitCode = await withCleanup(async (cleanup) => {
   const results = await bench(options, cleanup);
   const text = describeResults(results);
   if (options.write) {
-    writeToPage("results", text);
+    writeResults(text, results);
   }
   process.stdout.write(
     options.json ? `${JSON.stringify(results, null, 2)}\n` : text,

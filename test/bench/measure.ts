@@ -1,8 +1,9 @@
 import type { Latency } from "./latencies.ts";
-import type { LoadResult } from "./load-program.ts";
+import type { LoadResult } from "./load-measurements.ts";
 import { CACHED_PROMPTS, type Load } from "./load-requests.ts";
+import type { LoopDelay } from "./loop-delay.ts";
 import type { Step, TargetName } from "./plan.ts";
-import { costOf, resetCost, type Testbed } from "./testbed.ts";
+import type { Testbed } from "./testbed.ts";
 
 /** One measurement, as `--json` prints it. Times in ms. */
 export interface Run {
@@ -17,7 +18,12 @@ export interface Run {
   readonly tenants: number | null;
   readonly calls: number;
   readonly calls_per_second: number;
+  /** From the moment that a call was due. */
   readonly latency_ms: Latency | null;
+  /** How late the generator sent the calls of an open loop. */
+  readonly late_ms: Latency | null;
+  /** Whether an open loop had its rate: nearly all calls were sent in time, and the target kept up. */
+  readonly kept_rate: boolean;
   readonly first_byte_ms: Latency | null;
   /** Hits of the gateway's cache, by the responses. */
   readonly cache_hit_rate: number | null;
@@ -27,7 +33,9 @@ export interface Run {
   /** Cost of the target's process; null for the mock. */
   readonly cpu_ms_per_call: number | null;
   readonly rss_mb: number | null;
-  readonly event_loop_delay_ms: Latency | null;
+  /** null unless it is a Node process. */
+  readonly event_loop_delay_ms:
+    (Omit<LoopDelay, "pauses"> & { readonly pauses_over_10_ms: number }) | null;
   /** Journaled calls that were not in the ledger yet after the last response. */
   readonly journal_behind: number | null;
 }
@@ -60,9 +68,9 @@ export async function measure(
     } as const;
     addTo(tally, await testbed.load(target, { load, schedule, tenants, salt }));
   }
-  await resetCost(target);
+  await target.meter?.reset();
   const result = await testbed.load(target, { load, schedule, tenants, salt });
-  const cost = await costOf(target);
+  const cost = (await target.meter?.read()) ?? null;
   const ours = target.name === "gateway";
   let behind: number | null = null;
   if (ours) {
@@ -80,6 +88,8 @@ export async function measure(
     calls: result.calls,
     calls_per_second: rounded(result.calls / result.seconds, 1),
     latency_ms: result.latency,
+    late_ms: result.late,
+    kept_rate: result.kept,
     first_byte_ms: load === "stream" ? result.firstByte : null,
     cache_hit_rate:
       ours && result.calls > 0
@@ -93,16 +103,20 @@ export async function measure(
         ? null
         : rounded(cost.cpuMs / result.answered, 3),
     rss_mb: cost === null ? null : rounded(cost.rssMb, 0),
-    event_loop_delay_ms:
-      cost === null
-        ? null
-        : {
-            p50: rounded(cost.loopDelay.p50, 2),
-            p99: rounded(cost.loopDelay.p99, 2),
-            max: rounded(cost.loopDelay.max, 2),
-          },
+    event_loop_delay_ms: delayOf(cost?.loopDelay ?? null),
     journal_behind: behind,
   };
+}
+
+function delayOf(delay: LoopDelay | null): Run["event_loop_delay_ms"] {
+  return delay === null
+    ? null
+    : {
+        p50: rounded(delay.p50, 2),
+        p99: rounded(delay.p99, 2),
+        max: rounded(delay.max, 2),
+        pauses_over_10_ms: delay.pauses,
+      };
 }
 
 export function addTo(

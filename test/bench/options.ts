@@ -1,3 +1,4 @@
+import { nearest } from "../../core/nearest.ts";
 import {
   numberOf,
   readCommandLine,
@@ -12,12 +13,15 @@ export interface BenchOptions {
   readonly json: boolean;
   /** Write the results into docs/performance.md. */
   readonly write: boolean;
-  readonly peer: { readonly name: PeerName; readonly directory: string } | null;
+  /** Other gateways to measure in the same run. */
+  readonly peers: readonly PeerName[];
   readonly loads: readonly Load[];
   /** Connections of closed loops. */
   readonly concurrency: readonly number[];
   /** Plain calls per second of open loops. */
   readonly rates: readonly number[];
+  /** Bounds of the tail, in ms, for which the highest rate is searched. */
+  readonly frontier: readonly number[];
   readonly seconds: number;
   readonly warmupSeconds: number;
 }
@@ -25,28 +29,33 @@ export interface BenchOptions {
 const USAGE = `Usage: npm run bench -- [options]
   --quick              run for at most a minute
   --json               print one JSON value on standard output
-  --write              write the results into docs/performance.md
-  --peer portkey       also measure another gateway (without optional features)
-  --peer-dir DIR       its directory: npm install --prefix DIR @portkey-ai/gateway
+  --write              write the results and their chart into docs/performance.md
+  --peer LIST          also measure other gateways, of ${PEERS.join(",")}: scripts/toolchain.sh peers installs them
   --loads LIST         loads to run, of ${LOADS.join(",")}
   --concurrency LIST   connections of the closed loops (1,16,64,256)
   --rates LIST         plain calls per second of the open loops (250,500,1000,2000)
+  --frontier LIST      bounds of p99 in ms for which the highest rate is searched (1,5,10,50,100; none with --quick)
   --seconds N          measured time of each run (5)
   --warmup N           seconds of warm-up before it (1)
 `;
 
-const LONG = { rates: "250,500,1000,2000", seconds: "5", warmup: "1" };
-const QUICK = { rates: "1000", seconds: "1", warmup: "0.3" };
+const LONG = {
+  rates: "250,500,1000,2000",
+  frontier: "1,5,10,50,100",
+  seconds: "5",
+  warmup: "1",
+};
+const QUICK = { rates: "1000", frontier: null, seconds: "1", warmup: "0.3" };
 
 const OPTIONS = {
   quick: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
   write: { type: "boolean", default: false },
-  peer: { type: "string" },
-  "peer-dir": { type: "string" },
+  peer: { type: "string", multiple: true },
   loads: { type: "string", default: LOADS.join(",") },
   concurrency: { type: "string", default: "1,16,64,256" },
   rates: { type: "string" },
+  frontier: { type: "string" },
   seconds: { type: "string" },
   warmup: { type: "string" },
 } as const;
@@ -55,11 +64,20 @@ const OPTIONS = {
 export function readOptions(): BenchOptions {
   return readCommandLine(USAGE, OPTIONS, (values) => {
     const defaults = values.quick ? QUICK : LONG;
+    const frontier = values.frontier ?? defaults.frontier;
+    const peers = values.peer?.join(",");
     return {
       quick: values.quick,
       json: values.json,
       write: values.write,
-      peer: readPeer(values.peer, values["peer-dir"]),
+      peers:
+        peers === undefined
+          ? []
+          : [
+              ...new Set(
+                listOf("peer", peers, (name) => choiceOf("peer", name, PEERS)),
+              ),
+            ],
       loads: listOf("loads", values.loads, (name) => loadOf("loads", name)),
       concurrency: listOf("concurrency", values.concurrency, (text) =>
         wholeNumberOf("concurrency", text),
@@ -67,6 +85,10 @@ export function readOptions(): BenchOptions {
       rates: listOf("rates", values.rates ?? defaults.rates, (text) =>
         numberOf("rates", text),
       ),
+      frontier:
+        frontier === null
+          ? []
+          : listOf("frontier", frontier, (text) => numberOf("frontier", text)),
       seconds: numberOf("seconds", values.seconds ?? defaults.seconds),
       warmupSeconds: numberOf("warmup", values.warmup ?? defaults.warmup),
     };
@@ -75,30 +97,22 @@ export function readOptions(): BenchOptions {
 
 /** The load that an option names; throws if it is unknown. */
 export function loadOf(option: string, name: string): Load {
-  const load = LOADS.find((known) => known === name);
-  if (load !== undefined) {
-    return load;
-  }
-  throw new Error(`--${option}: ${name} is not one of ${LOADS.join(", ")}.`);
+  return choiceOf(option, name, LOADS);
 }
 
-function readPeer(
-  given: string | undefined,
-  directory: string | undefined,
-): BenchOptions["peer"] {
-  if (given === undefined) {
-    return null;
+function choiceOf<Choice extends string>(
+  option: string,
+  name: string,
+  choices: readonly Choice[],
+): Choice {
+  const choice = choices.find((known) => known === name);
+  if (choice !== undefined) {
+    return choice;
   }
-  const name = PEERS.find((known) => known === given);
-  if (name === undefined) {
-    throw new Error(`--peer: ${given} is not one of ${PEERS.join(", ")}.`);
-  }
-  if (directory === undefined) {
-    throw new Error(
-      `--peer ${name} also needs --peer-dir, the directory in which it is installed.`,
-    );
-  }
-  return { name, directory };
+  const meant = nearest(name, choices);
+  throw new Error(
+    `--${option}: ${name} is not one of ${choices.join(", ")}${meant === undefined ? "" : ` (did you mean ${meant}?)`}.`,
+  );
 }
 
 function listOf<T>(

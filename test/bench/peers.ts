@@ -1,81 +1,90 @@
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../servers/postgres.ts";
-import { programFile, startProgram, type Program } from "./programs.ts";
+import { USER_CACHE } from "../servers/user-cache.ts";
+import { CHAT_ALIAS } from "./load-requests.ts";
+import { LITELLM } from "./peers/litellm.ts";
+import type { Peer, PeerKind, PeerOptions } from "./peers/peer.ts";
+import { PORTKEY } from "./peers/portkey.ts";
 
-/** Another gateway to compare with. */
-export interface Peer extends Program {
-  readonly port: number;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-export const PEERS = ["portkey"] as const;
+export const PEERS = ["portkey", "litellm"] as const;
 export type PeerName = (typeof PEERS)[number];
 
-const PORTKEY = "@portkey-ai/gateway";
-const ANSWERS_WITHIN_MS = 30_000;
-
-/** The program of a peer in `directory`; throws if it is not installed. */
-export function findPeer(name: PeerName, directory: string): string {
-  switch (name) {
-    case "portkey": {
-      const file = join(
-        resolve(directory),
-        "node_modules",
-        PORTKEY,
-        "build",
-        "start-server.js",
-      );
-      if (existsSync(file)) {
-        return file;
-      }
-      throw new Error(
-        `${PORTKEY} is not installed in ${directory}: run \`npm install --prefix ${directory} ${PORTKEY}\` and pass that directory as --peer-dir.`,
-      );
-    }
-  }
+/** Another gateway to compare with. */
+export interface InstalledPeer {
+  readonly name: PeerName;
+  readonly title: string;
+  readonly version: string;
 }
 
-/** Starts it without optional features, with the same provider. */
+const KINDS: Readonly<Record<PeerName, PeerKind>> = {
+  portkey: PORTKEY,
+  litellm: LITELLM,
+};
+/** Where scripts/toolchain.sh installs programs. */
+const TOOLCHAIN = join(USER_CACHE, "toolchain");
+/** LiteLLM takes half a minute on a busy machine. */
+const ANSWERS_WITHIN_MS = 180_000;
+
+/** Finds installed peers; throws one sentence with the command that installs what is missing. */
+export async function findPeers(
+  names: readonly PeerName[],
+  toolchain: string = TOOLCHAIN,
+): Promise<readonly InstalledPeer[]> {
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const { title } = KINDS[name];
+      return { name, title, version: await KINDS[name].version(toolchain) };
+    }),
+  );
+  const missing = found
+    .filter(({ version }) => version === null)
+    .map(({ title }) => title);
+  if (missing.length > 0) {
+    throw new Error(
+      `${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not installed: run \`scripts/toolchain.sh peers\`.`,
+    );
+  }
+  return found.map((peer) => ({ ...peer, version: peer.version ?? "" }));
+}
+
+/** Starts it without optional features, with the mock provider, and waits until it answers a call. */
 export async function startPeer(
-  name: PeerName,
-  file: string,
-  providerPort: number,
+  { name, title }: InstalledPeer,
+  options: Omit<PeerOptions, "port">,
 ): Promise<Peer> {
   const port = await freePort();
-  const program = startProgram(file, {
-    name,
-    args: [`--port=${port}`, "--headless"],
-    nodeArgs: ["--import", programFile("probe.ts")],
-    env: { NODE_ENV: "production" },
-    stopWithinMs: 2_000,
-  });
+  const peer = KINDS[name].start(TOOLCHAIN, { ...options, port });
   const latest = performance.now() + ANSWERS_WITHIN_MS;
-  while (!(await answers(port))) {
-    if (!program.running() || performance.now() > latest) {
-      await program.stop();
-      throw new Error(`${name} did not start. Output: ${program.output()}`);
+  for (;;) {
+    const answer = await call(peer);
+    if (answer === 200) {
+      return peer;
+    }
+    if (!peer.running() || performance.now() > latest) {
+      await peer.stop();
+      throw new Error(
+        `${title} does not answer calls (${answer}). Output: ${peer.output().trim()}`,
+      );
     }
     await sleep(100);
   }
-  return {
-    ...program,
-    port,
-    headers: {
-      authorization: "Bearer key-of-the-mock-provider",
-      "x-portkey-provider": "openai",
-      "x-portkey-custom-host": `http://127.0.0.1:${providerPort}/v1`,
-    },
-  };
 }
 
-async function answers(port: number): Promise<boolean> {
-  return fetch(`http://127.0.0.1:${port}/`).then(
-    async (answer) => {
-      await answer.body?.cancel();
-      return true;
-    },
-    () => false,
-  );
+/** Sends one call; returns the status, or why there is none. */
+async function call({ port, headers }: Peer): Promise<number | string> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: CHAT_ALIAS,
+        messages: [{ role: "user", content: "Hello" }],
+      }),
+    });
+    await answer.body?.cancel();
+    return answer.status;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }

@@ -1,9 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const PAGE = fileURLToPath(
   new URL("../../docs/performance.md", import.meta.url),
 );
+/** Relative to the page. */
+const PICTURES = "pictures";
 
 /** Replaces the text between the marks `<!-- NAME -->` and `<!-- /NAME -->` of docs/performance.md. */
 export function writeToPage(name: string, text: string): void {
@@ -19,4 +22,11 @@ export function writeToPage(name: string, text: string): void {
     PAGE,
     `${page.slice(0, start + from.length)}\n\n${text.trim()}\n\n${page.slice(end)}`,
   );
+}
+
+/** Writes a chart next to docs/performance.md and returns the line that shows it there. */
+export function writePicture(name: string, title: string, svg: string): string {
+  const path = `${PICTURES}/${name}.svg`;
+  writeFileSync(join(dirname(PAGE), path), svg);
+  return `![${title}](${path})`;
 }

@@ -1,5 +1,5 @@
 import { MIX_CALLS, type Load } from "./load-requests.ts";
-import type { Schedule } from "./load-program.ts";
+import type { Schedule } from "./load-schedule.ts";
 import type { BenchOptions } from "./options.ts";
 import type { Target } from "./testbed.ts";
 import { TENANTS } from "./tenants.ts";
@@ -15,13 +15,21 @@ export interface Step {
   readonly tenants: number;
 }
 
-/** Calls per second without queueing, at which the added latency is measured. */
+/** Calls per second without queueing, at which the latency added to a load is measured. */
 const QUIET_RATES: Readonly<Partial<Record<Load, number>>> = {
   cached: 1_000,
   stream: 50,
   "50k": 100,
   embeddings: 200,
 };
+/** Loads whose tail has goals at every rate of plain calls up to this one. */
+const TAIL_LOADS: readonly Load[] = ["stream", "cached"];
+const HIGHEST_TAIL_RATE = 1_000;
+/** Calls of an open loop that tell its 99.9th percentile, if it lasts at most so many times as long as other runs. */
+const TAIL_CALLS = 3_000;
+const LONGER = 2.5;
+/** A peer that does not keep up ends its open loop when it is so many seconds behind. */
+const PEER_GIVES_UP_AFTER_SECONDS = 0.5;
 const MIX_CONCURRENCY = 16;
 /** The number of connections of the main goals. */
 const MAIN_CONCURRENCY = 64;
@@ -59,11 +67,7 @@ export function planSteps(
     });
   };
   const open = (target: TargetName, load: Load, rate: number) =>
-    add(target, load, {
-      kind: "open",
-      rate,
-      ...times(options, options.warmupSeconds),
-    });
+    add(target, load, openLoop(options, target, rate));
 
   for (const load of loads) {
     if (load === "mix") {
@@ -77,11 +81,10 @@ export function planSteps(
     }
   }
   for (const load of loads) {
-    const rates = load === "plain" ? options.rates : [QUIET_RATES[load] ?? 0];
     if (quick && load === "embeddings") {
       continue;
     }
-    for (const rate of rates.filter((it) => it > 0)) {
+    for (const rate of ratesOf(load, options)) {
       for (const target of quietTargets(load, targets)) {
         open(target, load, rate);
       }
@@ -99,6 +102,39 @@ export function planSteps(
     }
   }
   return steps;
+}
+
+/** Rates of the open loops of a load, each once. */
+function ratesOf(load: Load, options: BenchOptions): readonly number[] {
+  if (load === "plain") {
+    return options.rates;
+  }
+  const quiet = QUIET_RATES[load];
+  const tail =
+    TAIL_LOADS.includes(load) && !options.quick
+      ? options.rates.filter((rate) => rate <= HIGHEST_TAIL_RATE)
+      : [];
+  const rates = [...(quiet === undefined ? [] : [quiet]), ...tail];
+  return [...new Set(rates)].toSorted((a, b) => a - b);
+}
+
+function openLoop(
+  { seconds, warmupSeconds }: BenchOptions,
+  target: TargetName,
+  rate: number,
+): Schedule {
+  const enough = TAIL_CALLS / rate;
+  const measured =
+    enough <= seconds * LONGER ? Math.max(seconds, enough) : seconds;
+  return {
+    kind: "open",
+    rate,
+    ...(isPeer(target)
+      ? { giveUpAt: Math.ceil(rate * PEER_GIVES_UP_AFTER_SECONDS) }
+      : {}),
+    warmupMs: warmupSeconds * 1_000,
+    durationMs: measured * 1_000,
+  };
 }
 
 /** Repeated questions that start with an empty cache. */

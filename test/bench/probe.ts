@@ -2,19 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-
-export interface Cost {
-  /** CPU time of all threads since the last reset, in ms. */
-  readonly cpuMs: number;
-  readonly rssMb: number;
-  readonly heapMb: number;
-  /** Delay of timers since the last reset, in ms. */
-  readonly loopDelay: {
-    readonly p50: number;
-    readonly p99: number;
-    readonly max: number;
-  };
-}
+import { readLoopDelay } from "./loop-delay.ts";
+import type { ProbedCost } from "./meter.ts";
 
 type Question =
   | { readonly probe: "reset" }
@@ -53,24 +42,15 @@ async function answer(question: Question): Promise<object> {
   }
 }
 
-function cost(): Cost {
+function cost(): ProbedCost {
   const { user, system } = process.cpuUsage(cpuBefore);
   const { rss, heapUsed } = process.memoryUsage();
   return {
     cpuMs: (user + system) / 1_000,
     rssMb: rss / 2 ** 20,
     heapMb: heapUsed / 2 ** 20,
-    loopDelay: {
-      p50: lateness(delays.percentile(50)),
-      p99: lateness(delays.percentile(99)),
-      max: lateness(delays.max),
-    },
+    loopDelay: readLoopDelay(delays, RESOLUTION_MS),
   };
-}
-
-/** The histogram counts whole intervals of its timer. */
-function lateness(nanoseconds: number): number {
-  return Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
 }
 
 process.on("message", (question: Question) => {

@@ -10,7 +10,7 @@ import { withCleanup, type Cleanup } from "./cleanup.ts";
 import { LOADS, type Load } from "./load-requests.ts";
 import { loadOf } from "./options.ts";
 import { readProfile, type Share } from "./profile-reading.ts";
-import { costOf, resetCost, startTestbed } from "./testbed.ts";
+import { startTestbed } from "./testbed.ts";
 
 const USAGE = `Usage: npm run bench:profile -- [options]
   --load NAME       one of ${LOADS.join(",")} (plain)
@@ -33,7 +33,7 @@ async function profile(
   { load, concurrency, seconds, out }: ProfileOptions,
   cleanup: Cleanup,
 ): Promise<void> {
-  const testbed = await startTestbed(cleanup, { peer: null });
+  const testbed = await startTestbed(cleanup, { peers: [] });
   const target = testbed.targets.find(({ name }) => name === "gateway");
   if (target === undefined) {
     throw new Error("gateway not found");
@@ -47,17 +47,17 @@ async function profile(
   await run(WARMUP_MS, "warm-up");
   const file = resolve(out ?? `${testbed.directory}/gateway.cpuprofile`);
   mkdirSync(dirname(file), { recursive: true });
-  await resetCost(target);
+  await testbed.gateway.meter.reset();
   await testbed.gateway.ask({ probe: "profile" });
   const result = await run(seconds * 1_000, "profile");
   await testbed.gateway.ask({ probe: "profiled", file });
-  const cost = await costOf(target);
+  const { cpuMs } = await testbed.gateway.meter.read();
   const shares = readProfile(
     JSON.parse(readFileSync(file, "utf8")),
     result.answered,
   );
   process.stdout.write(
-    `${result.answered} ${load} calls, ${concurrency} connections, ${((cost?.cpuMs ?? 0) / result.answered).toFixed(3)} ms of CPU each (all threads, including the profiler's)\n`,
+    `${result.answered} ${load} calls, ${concurrency} connections, ${(cpuMs / result.answered).toFixed(3)} ms of CPU each (all threads, including the profiler's)\n`,
   );
   print("By package and folder", shares.packages);
   print("By file", shares.files);

@@ -1,9 +1,11 @@
 import { CHUNKS_PER_STREAM } from "./mock-answers.ts";
 import type { Expenses } from "./expenses.ts";
 import type { Load } from "./load-requests.ts";
+import type { Frontier } from "./frontier.ts";
 import type { Machine } from "./machine.ts";
 import { rounded, type Run } from "./measure.ts";
 import type { TargetName } from "./plan.ts";
+import type { InstalledPeer } from "./peers.ts";
 import type { Proof } from "./proofs.ts";
 
 /** The results of a benchmark; `--json` prints them. */
@@ -11,6 +13,8 @@ export interface Results {
   readonly runs: readonly Run[];
   readonly ratios: readonly Ratio[];
   readonly added: readonly Added[];
+  readonly frontier: readonly Frontier[];
+  readonly peers: readonly InstalledPeer[];
   readonly proofs: readonly Proof[];
   readonly gateway: {
     /** Time from the start of its process to the first readiness response of 200. */
@@ -38,13 +42,20 @@ export interface Ratio {
 export interface Added {
   readonly target: TargetName;
   readonly load: Load;
+  /** What the latency is of: whole answers, or the first byte of streams. */
+  readonly part: Part;
   readonly rate: number;
   readonly p50: number;
   readonly p99: number;
+  /** null below 1,000 calls. */
+  readonly p999: number | null;
   /** Latency added to a whole stream, per chunk. */
   readonly per_chunk: number | null;
 }
 
+export type Part = "answer" | "first byte";
+
+/** Calls/s of the gateway compared to those of each other target under the same load; its cached answers to plain ones of the bare proxy. */
 export function ratiosOf(runs: readonly Run[]): readonly Ratio[] {
   const closed = runs.filter(({ mode }) => mode === "closed");
   return closed
@@ -54,7 +65,7 @@ export function ratiosOf(runs: readonly Run[]): readonly Ratio[] {
         .filter(
           (other) =>
             other.target !== "gateway" &&
-            other.load === ours.load &&
+            isComparable(ours, other) &&
             other.concurrency === ours.concurrency &&
             other.calls > 0,
         )
@@ -68,32 +79,53 @@ export function ratiosOf(runs: readonly Run[]): readonly Ratio[] {
     );
 }
 
+function isComparable(ours: Run, other: Run): boolean {
+  return ours.load === "cached"
+    ? other.load === "plain" && other.target === "bare"
+    : other.load === ours.load;
+}
+
 export function addedBy(runs: readonly Run[]): readonly Added[] {
-  const open = runs.filter(({ mode }) => mode === "open");
+  const open = runs.filter(
+    ({ mode, kept_rate }) => mode === "open" && kept_rate,
+  );
   return open.flatMap((run) => {
     const alone = open.find(
       ({ target, load, rate }) =>
         target === "mock" && load === run.load && rate === run.rate,
     );
-    if (
-      run.target === "mock" ||
-      run.latency_ms === null ||
-      alone === undefined ||
-      alone.latency_ms === null
-    ) {
+    if (run.target === "mock" || alone === undefined) {
       return [];
     }
-    const p50 = run.latency_ms.p50 - alone.latency_ms.p50;
     return [
-      {
-        target: run.target,
-        load: run.load,
-        rate: run.rate ?? 0,
-        p50: rounded(p50, 3),
-        p99: rounded(run.latency_ms.p99 - alone.latency_ms.p99, 3),
-        per_chunk:
-          run.load === "stream" ? rounded(p50 / CHUNKS_PER_STREAM, 4) : null,
-      },
-    ];
+      addedTo(alone, run, "answer"),
+      ...(run.load === "stream" ? [addedTo(alone, run, "first byte")] : []),
+    ].filter((added) => added !== null);
   });
+}
+
+function addedTo(alone: Run, run: Run, part: Part): Added | null {
+  const [before, after] = [alone, run].map((each) =>
+    part === "answer" ? each.latency_ms : each.first_byte_ms,
+  );
+  if (!before || !after) {
+    return null;
+  }
+  const p50 = after.p50 - before.p50;
+  return {
+    target: run.target,
+    load: run.load,
+    part,
+    rate: run.rate ?? 0,
+    p50: rounded(p50, 3),
+    p99: rounded(after.p99 - before.p99, 3),
+    p999:
+      after.p999 === null || before.p999 === null
+        ? null
+        : rounded(after.p999 - before.p999, 3),
+    per_chunk:
+      run.load === "stream" && part === "answer"
+        ? rounded(p50 / CHUNKS_PER_STREAM, 4)
+        : null,
+  };
 }

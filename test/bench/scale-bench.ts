@@ -5,11 +5,12 @@ import type { Cleanup } from "./cleanup.ts";
 import { countDifferences, measureDrains, type Drains } from "./drain-loops.ts";
 import { countExpenses, type Expenses } from "./expenses.ts";
 import { startBenchGateway, type BenchGateway } from "./gateway.ts";
-import type { LoadResult, LoadRun, Schedule } from "./load-program.ts";
+import type { LoadResult } from "./load-measurements.ts";
+import type { LoadRun } from "./load-program.ts";
+import type { Schedule } from "./load-schedule.ts";
 import { describeMachine, type Machine } from "./machine.ts";
 import { rounded } from "./measure.ts";
 import { postgresCpu } from "./postgres-cpu.ts";
-import type { Cost } from "./probe.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
 import {
   ceilingsOf,
@@ -234,18 +235,17 @@ export class ScaleBench {
       await this.#redisCpu(),
       postgres?.() ?? 0,
     ];
-    await this.#probe("reset");
+    const meters = this.#instances.map(({ gateway }) => gateway.meter);
+    await Promise.all(meters.map((meter) => meter.reset()));
     return async () => ({
-      gateways: sum((await this.#probe("read")).map(({ cpuMs }) => cpuMs)),
+      gateways: sum(
+        (await Promise.all(meters.map((meter) => meter.read()))).map(
+          ({ cpuMs }) => cpuMs,
+        ),
+      ),
       redis: (await this.#redisCpu()) - redisBefore,
       postgres: postgres === null ? null : postgres() - postgresBefore,
     });
-  }
-
-  #probe(probe: "reset" | "read"): Promise<readonly Cost[]> {
-    return Promise.all(
-      this.#instances.map(({ gateway }) => gateway.ask<Cost>({ probe })),
-    );
   }
 
   async #drained(): Promise<void> {

@@ -1,4 +1,4 @@
-import { table } from "./report.ts";
+import { table } from "./report-table.ts";
 import type { ScaleResults } from "./scale-bench.ts";
 
 /** The results as Markdown, readable in a terminal too. */

@@ -48,7 +48,7 @@ const options = readCommandLine(USAGE, OPTIONS, (values): ScaleOptions => {
   };
 });
 process.exitCode = await withCleanup(async (cleanup) => {
-  const testbed = await startTestbed(cleanup, { peer: null });
+  const testbed = await startTestbed(cleanup, { peers: [] });
   const pool = await cleanup.keep(
     createPool(testbed.databaseUrl, 1, pino({ level: "silent" })),
     (it) => it.end(),

@@ -6,7 +6,7 @@ import { addTo, rounded, type Tally } from "./measure.ts";
 import { writeToPage } from "./performance-page.ts";
 import { proveAll, type Proof } from "./proofs.ts";
 import { slopeOf } from "./slope.ts";
-import { costOf, resetCost, startTestbed } from "./testbed.ts";
+import { startTestbed } from "./testbed.ts";
 
 const USAGE = `Usage: npm run bench:soak -- [options]
   --minutes N   how long (30)
@@ -54,7 +54,7 @@ async function soak(
   cleanup: Cleanup,
 ): Promise<SoakResults> {
   const machine = describeMachine();
-  const testbed = await startTestbed(cleanup, { peer: null });
+  const testbed = await startTestbed(cleanup, { peers: [] });
   const target = testbed.targets.find(({ name }) => name === "gateway");
   if (target === undefined) {
     throw new Error("gateway not found");
@@ -66,7 +66,7 @@ async function soak(
   const seconds = Math.min(SAMPLE_SECONDS, (minutes * 60) / MIN_SAMPLES);
   for (let at = 0; elapsedMinutes() < minutes; at++) {
     const load = LOADS[at % LOADS.length] ?? "plain";
-    await resetCost(target);
+    await testbed.gateway.meter.reset();
     const result = await testbed.load(target, {
       load,
       // Streams cost many times as much as other calls.
@@ -79,10 +79,7 @@ async function soak(
       salt: `soak ${at}`,
     });
     addTo(tally, result);
-    const cost = await costOf(target);
-    if (cost === null) {
-      throw new Error("the cost of the gateway is unknown");
-    }
+    const cost = await testbed.gateway.meter.read();
     const sample: Sample = {
       minute: rounded(elapsedMinutes(), 2),
       calls_per_second: rounded(result.calls / result.seconds, 1),

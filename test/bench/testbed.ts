@@ -11,9 +11,16 @@ import { startRedis, type TestRedis } from "../servers/redis.ts";
 import type { Cleanup } from "./cleanup.ts";
 import { startBenchGateway, type BenchGateway } from "./gateway.ts";
 import type { Load } from "./load-requests.ts";
-import type { LoadResult, LoadRun, Schedule } from "./load-program.ts";
-import { findPeer, startPeer, type Peer, type PeerName } from "./peers.ts";
-import type { Cost } from "./probe.ts";
+import type { LoadResult } from "./load-measurements.ts";
+import type { LoadRun } from "./load-program.ts";
+import type { Schedule } from "./load-schedule.ts";
+import { meterOf, type Meter } from "./meter.ts";
+import {
+  findPeers,
+  startPeer,
+  type InstalledPeer,
+  type PeerName,
+} from "./peers.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
 import { createTenants, type Tenant } from "./tenants.ts";
 
@@ -32,6 +39,7 @@ export interface Testbed {
   ): Promise<BenchGateway>;
   readonly tenants: readonly Tenant[];
   readonly targets: readonly Target[];
+  readonly peers: readonly InstalledPeer[];
   /** Runs a load against one target. */
   load(target: Target, order: LoadOrder): Promise<LoadResult>;
 }
@@ -42,8 +50,8 @@ export interface Target {
   readonly port: number;
   readonly keys: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
-  /** Its process, or null if its cost is not measured. */
-  readonly program: Program | null;
+  /** null if its cost is not measured. */
+  readonly meter: Meter | null;
 }
 
 export interface LoadOrder {
@@ -55,7 +63,8 @@ export interface LoadOrder {
 }
 
 export interface TestbedOptions {
-  readonly peer: { readonly name: PeerName; readonly directory: string } | null;
+  /** Other gateways to compare with. */
+  readonly peers: readonly PeerName[];
 }
 
 const PASSWORD = "gateway-bench-password";
@@ -64,8 +73,7 @@ export async function startTestbed(
   cleanup: Cleanup,
   options: TestbedOptions,
 ): Promise<Testbed> {
-  const { peer } = options;
-  const peerFile = peer === null ? null : findPeer(peer.name, peer.directory);
+  const peers = await findPeers(options.peers);
   const directory = await cleanup.keep(
     mkdtempSync(join(tmpdir(), "hearth-bench-")),
     (path) => rmSync(path, { recursive: true, force: true }),
@@ -106,23 +114,28 @@ export async function startTestbed(
   const gateway = await cleanup.keep(startGateway(), (it) => it.stop());
 
   const targets: Target[] = [
-    { name: "mock", port: mockPort, keys: [""], headers: {}, program: null },
-    { name: "bare", port: barePort, keys: [""], headers: {}, program: bare },
+    { name: "mock", port: mockPort, keys: [""], headers: {}, meter: null },
+    {
+      name: "bare",
+      port: barePort,
+      keys: [""],
+      headers: {},
+      meter: meterOf(bare),
+    },
     {
       name: "gateway",
       port: gateway.port,
       keys: tenants.map(({ key }) => key),
       headers: {},
-      program: gateway,
+      meter: gateway.meter,
     },
   ];
-  if (peer !== null && peerFile !== null) {
-    const it: Peer = await cleanup.keep(
-      startPeer(peer.name, peerFile, mockPort),
-      (started) => started.stop(),
+  for (const peer of peers) {
+    const { port, headers, meter } = await cleanup.keep(
+      startPeer(peer, { directory, providerPort: mockPort }),
+      (it) => it.stop(),
     );
-    const { port, headers } = it;
-    targets.push({ name: peer.name, port, keys: [""], headers, program: it });
+    targets.push({ name: peer.name, port, keys: [""], headers, meter });
   }
   return {
     directory,
@@ -133,6 +146,7 @@ export async function startTestbed(
     gateway,
     tenants,
     targets,
+    peers,
     async startGateway(name, env) {
       const place = join(directory, name);
       mkdirSync(place);
@@ -157,16 +171,6 @@ export async function startTestbed(
         keys: target.keys.slice(0, count),
       } satisfies LoadRun),
   };
-}
-
-/** Resets the cost of a target. */
-export async function resetCost(target: Target): Promise<void> {
-  await target.program?.ask({ probe: "reset" });
-}
-
-/** The cost of a target since the last reset. */
-export async function costOf(target: Target): Promise<Cost | null> {
-  return (await target.program?.ask<Cost>({ probe: "read" })) ?? null;
 }
 
 /** Creates the database and its roles like `hearth up`; the gateway creates the schema. */

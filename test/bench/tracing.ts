@@ -7,7 +7,7 @@ import {
 import { withCleanup, type Cleanup } from "./cleanup.ts";
 import type { BenchGateway } from "./gateway.ts";
 import { programFile, startProgram } from "./programs.ts";
-import { costOf, resetCost, startTestbed, type Target } from "./testbed.ts";
+import { startTestbed, type Target } from "./testbed.ts";
 
 const USAGE = `Usage: npm run bench:tracing -- [options]
   --rounds N    how often each gateway is loaded (6)
@@ -32,7 +32,7 @@ async function compare(
   { rounds, seconds, warmup }: TracingBenchOptions,
   cleanup: Cleanup,
 ): Promise<void> {
-  const testbed = await startTestbed(cleanup, { peer: null });
+  const testbed = await startTestbed(cleanup, { peers: [] });
   const collector = await cleanup.keep(
     startProgram(programFile("collector-program.ts"), {
       name: "collector",
@@ -50,7 +50,7 @@ async function compare(
     port: program.port,
     keys,
     headers: {},
-    program,
+    meter: program.meter,
   });
   const targets = { off: targetOf(testbed.gateway), on: targetOf(traced) };
 
@@ -67,9 +67,9 @@ async function compare(
         },
       });
     await run(500, `${salt}-warm-up`);
-    await resetCost(target);
+    await target.meter?.reset();
     const result = await run(seconds * 1_000, salt);
-    const cost = await costOf(target);
+    const cost = await target.meter?.read();
     return {
       callsPerSecond: result.calls / result.seconds,
       cpuMsPerCall: (cost?.cpuMs ?? NaN) / result.answered,

@@ -1,5 +1,6 @@
 import type { BenchGateway } from "./gateway.ts";
-import type { LoadResult, Schedule } from "./load-program.ts";
+import type { LoadResult } from "./load-measurements.ts";
+import type { Schedule } from "./load-schedule.ts";
 import { rounded } from "./measure.ts";
 import { processCpu } from "./process-cpu.ts";
 
