@@ -20,6 +20,7 @@ const DEFAULTS: Omit<Run, "target" | "load" | "mode"> = {
   errors: 0,
   first_error: null,
   cpu_ms_per_call: 0.1,
+  all_cpu_ms_per_call: null,
   rss_mb: 150,
   event_loop_delay_ms: { p50: 0.1, p99: 1, max: 8, pauses_over_10_ms: 0 },
   journal_behind: null,
@@ -102,7 +103,7 @@ function goals(runs: readonly Run[]) {
 test("calls/s are compared to the bare proxy, and cached answers to its plain ones", () => {
   const runs = [
     closed("bare", "plain", 10_000),
-    closed("gateway", "plain", 3_400),
+    { ...closed("gateway", "plain", 3_400), all_cpu_ms_per_call: 0.5 },
     closed("portkey", "plain", 1_000),
     closed("gateway", "cached", 6_100),
   ];
@@ -113,9 +114,14 @@ test("calls/s are compared to the bare proxy, and cached answers to its plain on
     ["portkey", "plain", 3.4],
     ["bare", "cached", 0.61],
   ]);
-  expect(goals(runs).slice(0, 2)).toEqual([
+  expect(goals(runs).slice(0, 3)).toEqual([
     ["plain, calls/s to bare at 64 connections", "0.34", false],
     ["cached, calls/s to bare at 64 connections", "0.61", true],
+    [
+      "CPU of gateway, Redis and Postgres for a plain call at 64 connections",
+      "0.5 ms",
+      false,
+    ],
   ]);
 });
 
@@ -152,6 +158,18 @@ test("the tail is what the gateway adds to the provider's at every rate, of stre
       "1, 1, 1 ms",
       true,
     ],
+  ]);
+});
+
+test("what a streamed chunk costs is measured at the lowest rate", () => {
+  const runs = [50, 1_000].flatMap((rate) => [
+    open("mock", "stream", rate, latency(1, 2, null)),
+    open("gateway", "stream", rate, latency(rate === 50 ? 7.4 : 99, 99, null)),
+  ]);
+  expect(goals(runs)).toContainEqual([
+    "added to each streamed chunk at 50 calls/s",
+    "0.1 ms",
+    true,
   ]);
 });
 

@@ -18,6 +18,8 @@ const RATIOS: readonly (readonly [Load, number])[] = [
   ["50k", 0.35],
 ];
 const MAIN_CONCURRENCY = 64;
+/** Of the gateway, Redis and Postgres for a plain call at the main concurrency. */
+const ALL_CPU_MS = 0.33;
 /** Goals of the added latency in ms, at each of these rates. */
 const TAIL = { p50: 0.8, p99: 5, p999: 15 } as const;
 const TAIL_RATES = [250, 500, 1_000];
@@ -39,6 +41,19 @@ export function goalsOf(results: Results): readonly Goal[] {
   const added = results.added.filter(({ target }) => target === "gateway");
   return [
     ...RATIOS.flatMap((ratio) => rateGoal(results, ratio)),
+    ...ceiling(
+      `CPU of gateway, Redis and Postgres for a plain call at ${MAIN_CONCURRENCY} connections`,
+      ALL_CPU_MS,
+      "ms",
+      runs
+        .filter(
+          ({ load, mode, concurrency }) =>
+            load === "plain" &&
+            mode === "closed" &&
+            concurrency === MAIN_CONCURRENCY,
+        )
+        .flatMap(({ all_cpu_ms_per_call: spent }) => spent ?? []),
+    ),
     ...TAIL_PARTS.flatMap(([load, part]) =>
       tailGoals(
         openRuns(runs).filter((run) => run.load === load),
@@ -47,12 +62,7 @@ export function goalsOf(results: Results): readonly Goal[] {
       ),
     ),
     ...cachedGoal(openRuns(runs).filter(({ load }) => load === "cached")),
-    ...ceiling(
-      "added to each streamed chunk",
-      CHUNK_MS,
-      "ms",
-      added.flatMap(({ per_chunk }) => (per_chunk === null ? [] : [per_chunk])),
-    ),
+    ...chunkGoal(added),
     ...ceiling(
       "added to 50 kB prompts, p50",
       LARGE_PROMPT_P50_MS,
@@ -63,9 +73,7 @@ export function goalsOf(results: Results): readonly Goal[] {
       `longest pause of the event loop up to ${Math.max(...TAIL_RATES)} calls/s`,
       LONGEST_PAUSE_MS,
       "ms",
-      openRuns(runs).flatMap(({ event_loop_delay_ms: delay }) =>
-        delay === null ? [] : [delay.max],
-      ),
+      longestPause(openRuns(runs)),
     ),
     ...ceiling("memory at most", MEMORY_MB, "MB", [
       results.gateway.rss_most_mb,
@@ -128,6 +136,19 @@ function tailGoals(
   });
 }
 
+/** At the lowest rate: the goal is of what passing a chunk costs, not of queues. */
+function chunkGoal(added: readonly Added[]): readonly Goal[] {
+  const [quietest] = added
+    .filter(({ per_chunk }) => per_chunk !== null)
+    .toSorted((a, b) => a.rate - b.rate);
+  return ceiling(
+    `added to each streamed chunk at ${quietest?.rate} calls/s`,
+    CHUNK_MS,
+    "ms",
+    quietest?.per_chunk == null ? [] : [quietest.per_chunk],
+  );
+}
+
 function cachedGoal(runs: readonly Run[]): readonly Goal[] {
   return ceiling(
     `cached answers at ${runs.map(({ rate }) => rate).join(", ")} calls/s, p99`,
@@ -137,6 +158,11 @@ function cachedGoal(runs: readonly Run[]): readonly Goal[] {
       kept_rate ? (latency?.p99 ?? Infinity) : Infinity,
     ),
   );
+}
+
+function longestPause(runs: readonly Run[]): readonly number[] {
+  const delays = runs.flatMap(({ event_loop_delay_ms: delay }) => delay ?? []);
+  return delays.length === 0 ? [] : [Math.max(...delays.map(({ max }) => max))];
 }
 
 function mixGoal(runs: readonly Run[]): readonly Goal[] {

@@ -10,6 +10,13 @@ const OPEN = {
   durationMs: 1_000,
 } as const;
 
+const CLOSED = {
+  kind: "closed",
+  concurrency: 1,
+  warmupMs: 100,
+  durationMs: 1_000,
+} as const;
+
 /** The answer to a call that was due and sent at these times, 5 ms later. */
 function answer(since: number, sentAt = since): Answer {
   return {
@@ -55,11 +62,17 @@ test("a target that did not keep up did not keep the rate", () => {
   expect(measurements.result()).toMatchObject({ gaveUp: true, kept: false });
 });
 
+test("a closed loop counts the answers after its time until each connection has one, over the time that they took", () => {
+  const measurements = new Measurements({ ...CLOSED, concurrency: 3 }, PERIOD);
+  for (const endedAt of [50, 1_000, 2_095, 3_095, 4_095]) {
+    expect(measurements.isTooFew).toBe(endedAt !== 4_095);
+    measurements.add(answer(endedAt - 5));
+  }
+  expect(measurements.result()).toMatchObject({ calls: 3, seconds: 2.995 });
+});
+
 test("a closed loop has no rate to keep", () => {
-  const measurements = new Measurements(
-    { kind: "closed", concurrency: 1, warmupMs: 100, durationMs: 1_000 },
-    PERIOD,
-  );
+  const measurements = new Measurements(CLOSED, PERIOD);
   measurements.add(answer(500));
   expect(measurements.result()).toMatchObject({
     calls: 1,

@@ -54,8 +54,12 @@ export class Measurements {
     this.#lastMeasured = period.measureFrom;
   }
 
-  get isEmpty(): boolean {
-    return this.#latencies.length === 0;
+  /** A closed loop needs an answer for each connection: a slow target would have none, or few by chance, in a short time. */
+  get isTooFew(): boolean {
+    return (
+      this.#schedule.kind === "closed" &&
+      this.#latencies.length < this.#schedule.concurrency
+    );
   }
 
   get mostlyFailed(): boolean {
@@ -129,7 +133,7 @@ export class Measurements {
     const { measureFrom, measureUntil } = this.#period;
     return this.#schedule.kind === "open"
       ? since >= measureFrom && since < measureUntil
-      : endedAt >= measureFrom && (endedAt < measureUntil || this.isEmpty);
+      : endedAt >= measureFrom && (endedAt < measureUntil || this.isTooFew);
   }
 
   #measuredMs(): number {

@@ -84,10 +84,9 @@ class LoadGenerator {
       case "count":
         return this.#sent < this.#schedule.calls;
       case "closed":
-        // A closed loop waits for its first response even on a busy machine, since a rate needs at least one.
         return (
           performance.now() < this.#period.measureUntil ||
-          this.#measurements.isEmpty
+          this.#measurements.isTooFew
         );
       case "open":
         return this.#dueAt(this.#schedule.rate) < this.#period.measureUntil;

@@ -7,7 +7,7 @@ import { describeMachine } from "./machine.ts";
 import { measure, rounded, type Run, type Tally } from "./measure.ts";
 import { readOptions, type BenchOptions } from "./options.ts";
 import { writePicture, writeToPage } from "./performance-page.ts";
-import { planSteps, type Step } from "./plan.ts";
+import { isPeer, planSteps, type Step } from "./plan.ts";
 import { proveAll } from "./proofs.ts";
 import { describeResults } from "./report.ts";
 import { addedBy, ratiosOf, type Results } from "./results.ts";
@@ -32,12 +32,17 @@ async function bench(
   );
   const tally: Tally = { answered: 0, fromCache: 0 };
   const runs: Run[] = [];
+  let hopeless = 0;
   for (const [at, step] of steps.entries()) {
     if (options.quick && performance.now() - startedAt > QUICK_UNTIL_MS) {
       break;
     }
     log(`${at + 1}/${steps.length} ${nameOf(step)}`);
-    runs.push(await measure(testbed, step, tally));
+    if (isHopeless(step, runs)) {
+      hopeless++;
+    } else {
+      runs.push(await measure(testbed, step, tally));
+    }
   }
   const frontier = await measureFrontier(testbed, {
     bounds: options.frontier,
@@ -68,9 +73,27 @@ async function bench(
       rss_at_end_mb: rssAtEnd,
     },
     expenses: spent,
-    left_out: steps.length - runs.length,
+    left_out: steps.length - runs.length - hopeless,
     machine,
   };
+}
+
+/** A peer that did not keep a lower rate of the same load. */
+function isHopeless(
+  { target, load, schedule }: Step,
+  runs: readonly Run[],
+): boolean {
+  return (
+    isPeer(target) &&
+    schedule.kind === "open" &&
+    runs.some(
+      (run) =>
+        run.target === target &&
+        run.load === load &&
+        !run.kept_rate &&
+        (run.rate ?? 0) <= schedule.rate,
+    )
+  );
 }
 
 async function rssOf({ gateway }: Testbed): Promise<number> {

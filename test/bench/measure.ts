@@ -32,6 +32,8 @@ export interface Run {
   readonly first_error: string | null;
   /** Cost of the target's process; null for the mock. */
   readonly cpu_ms_per_call: number | null;
+  /** Of the gateway, Redis and Postgres until all calls are in the ledger; null for other targets, and without /proc. */
+  readonly all_cpu_ms_per_call: number | null;
   readonly rss_mb: number | null;
   /** null unless it is a Node process. */
   readonly event_loop_delay_ms:
@@ -68,15 +70,22 @@ export async function measure(
     } as const;
     addTo(tally, await testbed.load(target, { load, schedule, tenants, salt }));
   }
+  const serversBefore = await testbed.serversCpu();
   await target.meter?.reset();
   const result = await testbed.load(target, { load, schedule, tenants, salt });
   const cost = (await target.meter?.read()) ?? null;
   const ours = target.name === "gateway";
   let behind: number | null = null;
+  let allCpu: number | null = null;
   if (ours) {
     behind = await testbed.gateway.journaled();
     addTo(tally, result);
     await testbed.gateway.drained();
+    const { cpuMs } = await testbed.gateway.meter.read();
+    const servers = await testbed.serversCpu();
+    if (servers !== null && serversBefore !== null && result.answered > 0) {
+      allCpu = (cpuMs + servers - serversBefore) / result.answered;
+    }
   }
   return {
     target: target.name,
@@ -102,6 +111,7 @@ export async function measure(
       cost === null || result.answered === 0
         ? null
         : rounded(cost.cpuMs / result.answered, 3),
+    all_cpu_ms_per_call: allCpu === null ? null : rounded(allCpu, 3),
     rss_mb: cost === null ? null : rounded(cost.rssMb, 0),
     event_loop_delay_ms: delayOf(cost?.loopDelay ?? null),
     journal_behind: behind,

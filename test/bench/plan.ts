@@ -147,7 +147,7 @@ function mixOf(tenants: number): Step {
   };
 }
 
-function isPeer(target: TargetName): boolean {
+export function isPeer(target: TargetName): boolean {
   return target !== "mock" && target !== "bare" && target !== "gateway";
 }
 

@@ -1,11 +1,13 @@
-import { query, type Pool } from "../../gateway/database/pool.ts";
+import { query, type Client, type Pool } from "../../gateway/database/pool.ts";
 import { processCpu, statOf } from "./process-cpu.ts";
 
 /**
- * Returns a function that reads the processor time of all processes of the pool's Postgres in ms; null without /proc or if the
+ * Returns a function that reads the processor time of all processes of a Postgres in ms; null without /proc or if the
  * server is on another machine.
  */
-export async function postgresCpu(pool: Pool): Promise<(() => number) | null> {
+export async function postgresCpu(
+  pool: Pool | Client,
+): Promise<(() => number) | null> {
   if (process.platform !== "linux") {
     return null;
   }

@@ -15,6 +15,7 @@ const CLOSED_COLUMNS: Row = [
   "p50 ms",
   "p99 ms",
   "CPU ms/call",
+  "all CPU",
   "RSS MB",
   "longest pause ms",
   `pauses > ${PAUSE_MS} ms`,
@@ -116,6 +117,7 @@ function closedRow(run: Run, { ratios }: Results): Row {
     run.latency_ms?.p50.toFixed(2) ?? "",
     run.latency_ms?.p99.toFixed(2) ?? "",
     run.cpu_ms_per_call?.toFixed(3) ?? "",
+    run.all_cpu_ms_per_call?.toFixed(3) ?? "",
     run.rss_mb?.toFixed(0) ?? "",
     ...pauseText(run),
     run.cache_hit_rate === null || run.cache_hit_rate === 0

@@ -11,6 +11,7 @@ import type { Schedule } from "./load-schedule.ts";
 import { describeMachine, type Machine } from "./machine.ts";
 import { rounded } from "./measure.ts";
 import { postgresCpu } from "./postgres-cpu.ts";
+import { redisCpu } from "./redis-cpu.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
 import {
   ceilingsOf,
@@ -231,10 +232,8 @@ export class ScaleBench {
   /** Starts counting processor time; the returned function reads it, in ms. */
   async #countCpu() {
     const postgres = await postgresCpu(this.#pool);
-    const [redisBefore, postgresBefore] = [
-      await this.#redisCpu(),
-      postgres?.() ?? 0,
-    ];
+    const redis = () => redisCpu(this.#testbed.redis.client);
+    const [redisBefore, postgresBefore] = [await redis(), postgres?.() ?? 0];
     const meters = this.#instances.map(({ gateway }) => gateway.meter);
     await Promise.all(meters.map((meter) => meter.reset()));
     return async () => ({
@@ -243,20 +242,13 @@ export class ScaleBench {
           ({ cpuMs }) => cpuMs,
         ),
       ),
-      redis: (await this.#redisCpu()) - redisBefore,
+      redis: (await redis()) - redisBefore,
       postgres: postgres === null ? null : postgres() - postgresBefore,
     });
   }
 
   async #drained(): Promise<void> {
     await Promise.all(this.#instances.map(({ gateway }) => gateway.drained()));
-  }
-
-  async #redisCpu(): Promise<number> {
-    const info = await this.#testbed.redis.client.info("cpu");
-    const seconds = (name: string) =>
-      Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(info)?.[1] ?? 0);
-    return 1_000 * (seconds("used_cpu_sys") + seconds("used_cpu_user"));
   }
 
   async #isComplete(): Promise<boolean> {

@@ -21,7 +21,9 @@ import {
   type InstalledPeer,
   type PeerName,
 } from "./peers.ts";
+import { postgresCpu } from "./postgres-cpu.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
+import { redisCpu } from "./redis-cpu.ts";
 import { createTenants, type Tenant } from "./tenants.ts";
 
 /** The servers and programs of a benchmark, each in a separate process. */
@@ -40,6 +42,8 @@ export interface Testbed {
   readonly tenants: readonly Tenant[];
   readonly targets: readonly Target[];
   readonly peers: readonly InstalledPeer[];
+  /** Processor time of Redis and Postgres in ms since they were started; null without /proc. */
+  serversCpu(): Promise<number | null>;
   /** Runs a load against one target. */
   load(target: Target, order: LoadOrder): Promise<LoadResult>;
 }
@@ -95,6 +99,7 @@ export async function startTestbed(
     start("mock-program.ts", "mock provider"),
   ]);
   const databaseUrl = await createDatabase(postgres);
+  const postgresTime = await withClient(postgres.url("hearth"), postgresCpu);
   const { port: mockPort } = await mock.ask<{ port: number }>({ ask: "port" });
   const bare = await start("bare-program.ts", "bare proxy", [
     `http://127.0.0.1:${mockPort}`,
@@ -147,6 +152,10 @@ export async function startTestbed(
     tenants,
     targets,
     peers,
+    serversCpu: async () =>
+      postgresTime === null
+        ? null
+        : postgresTime() + (await redisCpu(redis.client)),
     async startGateway(name, env) {
       const place = join(directory, name);
       mkdirSync(place);
@@ -194,12 +203,21 @@ async function asSuperuser(
   url: string,
   statements: readonly string[],
 ): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
+  await withClient(url, async (client) => {
     for (const statement of statements) {
       await client.query(statement);
     }
+  });
+}
+
+async function withClient<T>(
+  url: string,
+  use: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await use(client);
   } finally {
     await client.end();
   }
