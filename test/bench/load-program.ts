@@ -7,14 +7,16 @@ import {
 } from "./load-requests.ts";
 import { Measurements, type LoadResult } from "./load-measurements.ts";
 import { answerParent } from "./programs.ts";
-import { startPeriod, type Period, type Schedule } from "./load-schedule.ts";
+import {
+  MAX_CONNECTIONS,
+  startPeriod,
+  type Period,
+  type Schedule,
+} from "./load-schedule.ts";
 
 export interface LoadRun extends RequestOptions {
   readonly schedule: Schedule;
 }
-
-/** Limit of calls in flight; further ones wait, which counts as latency. */
-const MAX_CONNECTIONS = 1_000;
 
 /** Sends the calls of one run by its schedule. */
 class LoadGenerator {

@@ -25,6 +25,9 @@ export type Schedule =
       readonly durationMs: number;
     };
 
+/** Limit of calls in flight; further ones wait, which counts as latency. */
+export const MAX_CONNECTIONS = 1_000;
+
 /** When a run starts and which part of it is measured, in ms of `performance.now()`. */
 export interface Period {
   readonly startedAt: number;

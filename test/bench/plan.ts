@@ -1,5 +1,5 @@
 import { MIX_CALLS, type Load } from "./load-requests.ts";
-import type { Schedule } from "./load-schedule.ts";
+import { MAX_CONNECTIONS, type Schedule } from "./load-schedule.ts";
 import type { BenchOptions } from "./options.ts";
 import type { Target } from "./testbed.ts";
 import { TENANTS } from "./tenants.ts";
@@ -28,8 +28,8 @@ const HIGHEST_TAIL_RATE = 1_000;
 /** Calls of an open loop that tell its 99.9th percentile, if it lasts at most so many times as long as other runs. */
 const TAIL_CALLS = 3_000;
 const LONGER = 2.5;
-/** A peer that does not keep up ends its open loop when it is so many seconds behind. */
-const PEER_GIVES_UP_AFTER_SECONDS = 0.5;
+/** An open loop ends early when so many seconds of calls are in flight, within the generator's limit: its target does not keep up. */
+const GIVE_UP_AFTER_SECONDS = 1;
 const MIX_CONCURRENCY = 16;
 /** The number of connections of the main goals. */
 const MAIN_CONCURRENCY = 64;
@@ -67,7 +67,7 @@ export function planSteps(
     });
   };
   const open = (target: TargetName, load: Load, rate: number) =>
-    add(target, load, openLoop(options, target, rate));
+    add(target, load, openLoop(options, rate));
 
   for (const load of loads) {
     if (load === "mix") {
@@ -120,7 +120,6 @@ function ratesOf(load: Load, options: BenchOptions): readonly number[] {
 
 function openLoop(
   { seconds, warmupSeconds }: BenchOptions,
-  target: TargetName,
   rate: number,
 ): Schedule {
   const enough = TAIL_CALLS / rate;
@@ -129,9 +128,10 @@ function openLoop(
   return {
     kind: "open",
     rate,
-    ...(isPeer(target)
-      ? { giveUpAt: Math.ceil(rate * PEER_GIVES_UP_AFTER_SECONDS) }
-      : {}),
+    giveUpAt: Math.min(
+      MAX_CONNECTIONS,
+      Math.ceil(rate * GIVE_UP_AFTER_SECONDS),
+    ),
     warmupMs: warmupSeconds * 1_000,
     durationMs: measured * 1_000,
   };
