@@ -7,7 +7,7 @@ import { describeMachine } from "./machine.ts";
 import { measure, rounded, type Run, type Tally } from "./measure.ts";
 import { readOptions, type BenchOptions } from "./options.ts";
 import { writePicture, writeToPage } from "./performance-page.ts";
-import { isPeer, planSteps, type Step } from "./plan.ts";
+import { isHopeless, planSteps, type Step } from "./plan.ts";
 import { proveAll } from "./proofs.ts";
 import { describeResults } from "./report.ts";
 import { addedBy, ratiosOf, type Results } from "./results.ts";
@@ -76,24 +76,6 @@ async function bench(
     left_out: steps.length - runs.length - hopeless,
     machine,
   };
-}
-
-/** A peer that did not keep a lower rate of the same load. */
-function isHopeless(
-  { target, load, schedule }: Step,
-  runs: readonly Run[],
-): boolean {
-  return (
-    isPeer(target) &&
-    schedule.kind === "open" &&
-    runs.some(
-      (run) =>
-        run.target === target &&
-        run.load === load &&
-        !run.kept_rate &&
-        (run.rate ?? 0) <= schedule.rate,
-    )
-  );
 }
 
 async function rssOf({ gateway }: Testbed): Promise<number> {

@@ -104,6 +104,38 @@ export function planSteps(
   return steps;
 }
 
+/** What the plan needs to know of a measurement. */
+export interface Measured {
+  readonly target: TargetName;
+  readonly load: Load;
+  readonly mode: Schedule["kind"];
+  readonly rate: number | null;
+  readonly kept_rate: boolean;
+  readonly calls_per_second: number;
+}
+
+/**
+ * Whether a peer cannot keep the rate of an open loop: it did not keep a lower one, or answered less than half as many calls of that load
+ * in every closed loop. It would take minutes to answer what is in flight.
+ */
+export function isHopeless(
+  { target, load, schedule }: Step,
+  runs: readonly Measured[],
+): boolean {
+  if (!isPeer(target) || schedule.kind !== "open") {
+    return false;
+  }
+  const own = runs.filter((run) => run.target === target && run.load === load);
+  const closed = own.filter(({ mode }) => mode === "closed");
+  return (
+    own.some(
+      ({ kept_rate, rate }) => !kept_rate && (rate ?? 0) <= schedule.rate,
+    ) ||
+    (closed.length > 0 &&
+      closed.every(({ calls_per_second: calls }) => calls * 2 < schedule.rate))
+  );
+}
+
 /** Rates of the open loops of a load, each once. */
 function ratesOf(load: Load, options: BenchOptions): readonly number[] {
   if (load === "plain") {
@@ -147,7 +179,7 @@ function mixOf(tenants: number): Step {
   };
 }
 
-export function isPeer(target: TargetName): boolean {
+function isPeer(target: TargetName): boolean {
   return target !== "mock" && target !== "bare" && target !== "gateway";
 }
 
