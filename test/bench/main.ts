@@ -7,6 +7,7 @@ import { describeMachine } from "./machine.ts";
 import { measure, rounded, type Run, type Tally } from "./measure.ts";
 import { readOptions, type BenchOptions } from "./options.ts";
 import { writePicture, writeToPage } from "./performance-page.ts";
+import { findPeers } from "./peers.ts";
 import { isHopeless, planSteps, type Step } from "./plan.ts";
 import { proveAll } from "./proofs.ts";
 import { describeResults } from "./report.ts";
@@ -20,9 +21,10 @@ async function bench(
   options: BenchOptions,
   cleanup: Cleanup,
 ): Promise<Results> {
+  const peers = await findPeers(options.peers);
   const machine = describeMachine();
   log("starting Postgres, Redis, the provider, the proxy and the gateway …");
-  const testbed = await startTestbed(cleanup, options);
+  const testbed = await startTestbed(cleanup, { peers });
   const startedAt = performance.now();
   const rssAfterStart = await rssOf(testbed);
   const expenses = await countExpenses(testbed);
@@ -58,7 +60,7 @@ async function bench(
     ratios: ratiosOf(runs),
     added: addedBy(runs),
     frontier,
-    peers: testbed.peers,
+    peers,
     proofs: await proveAll(testbed, tally),
     gateway: {
       ready_ms: rounded(testbed.gateway.readyMs, 0),

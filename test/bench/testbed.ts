@@ -15,12 +15,7 @@ import type { LoadResult } from "./load-measurements.ts";
 import type { LoadRun } from "./load-program.ts";
 import type { Schedule } from "./load-schedule.ts";
 import { meterOf, type Meter } from "./meter.ts";
-import {
-  findPeers,
-  startPeer,
-  type InstalledPeer,
-  type PeerName,
-} from "./peers.ts";
+import { startPeer, type InstalledPeer, type PeerName } from "./peers.ts";
 import { postgresCpu } from "./postgres-cpu.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
 import { redisCpu } from "./redis-cpu.ts";
@@ -41,7 +36,6 @@ export interface Testbed {
   ): Promise<BenchGateway>;
   readonly tenants: readonly Tenant[];
   readonly targets: readonly Target[];
-  readonly peers: readonly InstalledPeer[];
   /** Processor time of Redis and Postgres in ms since they were started; null without /proc. */
   serversCpu(): Promise<number | null>;
   /** Runs a load against one target. */
@@ -68,16 +62,15 @@ export interface LoadOrder {
 
 export interface TestbedOptions {
   /** Other gateways to compare with. */
-  readonly peers: readonly PeerName[];
+  readonly peers: readonly InstalledPeer[];
 }
 
 const PASSWORD = "gateway-bench-password";
 
 export async function startTestbed(
   cleanup: Cleanup,
-  options: TestbedOptions,
+  { peers }: TestbedOptions,
 ): Promise<Testbed> {
-  const peers = await findPeers(options.peers);
   const directory = await cleanup.keep(
     mkdtempSync(join(tmpdir(), "hearth-bench-")),
     (path) => rmSync(path, { recursive: true, force: true }),
@@ -151,7 +144,6 @@ export async function startTestbed(
     gateway,
     tenants,
     targets,
-    peers,
     serversCpu: async () =>
       postgresTime === null
         ? null
