@@ -64,11 +64,15 @@ build_kube() {
   for name in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do ln -sf kube "$out/bin/$name"; done
 }
 
-# Only wheels: nothing that a package brings runs before a test imports it.
+# Exactly these packages; those that are there already are kept. Only wheels: nothing that a package brings runs before a test imports it.
 install_python() { # directory requirements
-  rm -rf "$1"
-  python3 -m venv "$1"
-  nice "$1/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --no-compile -r "$2"
+  local pip=("$1/bin/python3" -m pip --quiet --disable-pip-version-check) others
+  if ! others=$("${pip[@]}" freeze 2>/dev/null | grep -vixFf "$2" || ((PIPESTATUS[0] == 0))); then
+    rm -rf "$1"
+    python3 -m venv "$1"
+  fi
+  [[ -z $others ]] || "${pip[@]}" uninstall --yes $others
+  nice "${pip[@]}" install --no-deps --only-binary :all: --no-compile -r "$2"
 }
 
 # The programs of package-lock.json, with the scripts that package.json allows. Not by `npm ci`: the lock lacks OpenCode's packages for
