@@ -66,11 +66,14 @@ build_kube() {
 
 # Exactly these packages; those that are there already are kept. Only wheels: nothing that a package brings runs before a test imports it.
 install_python() { # directory requirements
-  local pip=("$1/bin/python3" -m pip --quiet --disable-pip-version-check) others
-  if ! others=$("${pip[@]}" freeze 2>/dev/null | grep -vixFf "$2" || ((PIPESTATUS[0] == 0))); then
+  # Outside of a virtual environment, pip would change the computer's own packages.
+  local pip=("$1/bin/python3" -m pip --require-virtualenv --quiet --disable-pip-version-check) installed others
+  if ! installed=$("${pip[@]}" freeze --local 2>/dev/null); then
     rm -rf "$1"
     python3 -m venv "$1"
+    installed=
   fi
+  others=$(grep -vixFf "$2" <<<"$installed" | sed '/^$/d' || true)
   [[ -z $others ]] || "${pip[@]}" uninstall --yes $others
   nice "${pip[@]}" install --no-deps --only-binary :all: --no-compile -r "$2"
 }
