@@ -183,36 +183,61 @@ export function createStoredModels(options: StoredModelsOptions): StoredModels {
       ? { ...deployment, blocked: true }
       : deployment;
   };
+  const load = async () => {
+    const rows = await query<ModelRow & Record<string, unknown>>(
+      pool,
+      "SELECT model_id, model_name, params, sealed, info FROM models ORDER BY created_at, model_id",
+    );
+    if (keys().saltKey === null && rows.some(({ sealed }) => sealed !== null)) {
+      log.warn(
+        "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY to be able to change the master key",
+      );
+    }
+    const loaded = await loadCredentials(pool, keys(), log);
+    const ids = await query<{ model_id: string }>(
+      pool,
+      "SELECT model_id FROM blocked_models",
+    );
+    const read = await Promise.all(
+      rows.map((row) => deploymentOf(options, row, loaded)),
+    );
+    credentials = loaded;
+    blocked = new Set(ids.map(({ model_id: id }) => id));
+    deployments = read
+      .filter((deployment) => deployment !== null)
+      .map(withStored);
+  };
   return {
     deployments: () => deployments,
     withStored,
-    async load() {
-      const rows = await query<ModelRow & Record<string, unknown>>(
-        pool,
-        "SELECT model_id, model_name, params, sealed, info FROM models ORDER BY created_at, model_id",
-      );
-      if (
-        keys().saltKey === null &&
-        rows.some(({ sealed }) => sealed !== null)
-      ) {
-        log.warn(
-          "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY to be able to change the master key",
-        );
-      }
-      const loaded = await loadCredentials(pool, keys(), log);
-      credentials = loaded;
-      const ids = await query<{ model_id: string }>(
-        pool,
-        "SELECT model_id FROM blocked_models",
-      );
-      blocked = new Set(ids.map(({ model_id: id }) => id));
-      const read = await Promise.all(
-        rows.map((row) => deploymentOf(options, row, loaded)),
-      );
-      deployments = read
-        .filter((deployment) => deployment !== null)
-        .map(withStored);
-    },
+    load: oneAfterTheOther(load),
+  };
+}
+
+/**
+ * Runs `work` once at a time, as runs that overlap could end in another order than they began. Calls during a run share the next one: what they
+ * are made for may be missing from what the current one has read.
+ */
+function oneAfterTheOther(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+  const run = (): Promise<void> => {
+    running = work().finally(() => {
+      running = null;
+    });
+    return running;
+  };
+  return () => {
+    if (running === null) {
+      return run();
+    }
+    next ??= running
+      .catch(() => undefined)
+      .then(() => {
+        next = null;
+        return run();
+      });
+    return next;
   };
 }
 
