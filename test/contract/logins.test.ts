@@ -88,7 +88,7 @@ test("guesses of many names wait in a bounded queue, which known devices bypass"
   const ann = await newUser(slow);
   expect((await ask(slow.url, { user: ann })).status).toBe(200);
   const guesses = times(60, (index) =>
-    ask(slow.url, { user: { name: `nobody-${index}`, password: "wrong" } }),
+    ask(slow.url, { user: { name: `unknown-${index}`, password: "wrong" } }),
   );
   const known = times(20, () => ask(slow.url, { user: ann }));
   expect(await count(known)).toEqual({ 200: 20 });
