@@ -36,11 +36,11 @@ start() { # name command...
 wait_for() { # what, then a command that must come to succeed
   local what=$1
   shift
-  for _ in $(seq 300); do
+  for _ in $(seq 900); do
     "$@" >/dev/null 2>&1 && return
     sleep 0.2
   done
-  log "$what did not come up; see the logs in $home"
+  log "$what did not come up within three minutes"
   return 1
 }
 
@@ -194,6 +194,12 @@ syncFrequency: 10s
 YAML
 }
 
+# Images in memory where there is enough of it: unpacked to a busy disk, they take minutes.
+image_memory() { # node
+  mkdir -p "$home/node$1/containerd"
+  (($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) < 12 << 20)) || mount -t tmpfs hearth-kube "$home/node$1/containerd"
+}
+
 node_up() { # node
   local n=$1 dir=$home/node$1
   start containerd$n nsenter --net=/run/netns/node$n containerd --config "$dir/containerd.toml"
@@ -207,7 +213,7 @@ up() {
   local n
   control_network
   control_groups
-  for n in "${nodes[@]}"; do node_network "$n"; node_config "$n"; done
+  for n in "${nodes[@]}"; do node_network "$n"; node_config "$n"; image_memory "$n"; done
   control_plane
   for n in "${nodes[@]}"; do node_up "$n"; done
   # With the identity of a node: it waits for its node, and the control plane is none.
@@ -248,6 +254,9 @@ on() { # node
   ip link set "node$n" up
   node_up "$n"
 }
+
+# The cluster ends with its machine, and its logs with both.
+trap '(($? == 0)) || tail -n 5 "$home"/*.log >&2' EXIT
 
 case ${1:-} in
   up) up ;;
