@@ -248,8 +248,8 @@ pods_of() { # node
 
 on() { # node
   local n=$1 dir=$home/node$1
-  # As after a boot.
-  awk -v dir="$dir/" 'index($2, dir) == 1 { print $2 }' /proc/mounts | sort -r | xargs --no-run-if-empty umount --lazy
+  # As after a boot; the images are on what would be a disk.
+  awk -v dir="$dir/" '$1 != "hearth-kube" && index($2, dir) == 1 { print $2 }' /proc/mounts | sort -r | xargs --no-run-if-empty umount --lazy
   rm -rf "$dir/containerd-state" "$dir/containerd.sock"
   ip link set "node$n" up
   node_up "$n"
