@@ -1,7 +1,9 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { inputOnly, type Usage } from "../tokens/reported-usage.ts";
-import { billOf, type CostLine } from "./cost.ts";
+import { billOf, mostExpensive, type CostLine } from "./cost.ts";
 import { flatCard, type PriceCard, type Rates } from "./price-card.ts";
+import { cardOf, cost } from "./prices-fixture.ts";
 
 const RATES: Rates = {
   input: { base: 0.15, tiers: [{ start: 200_000, price: 0.3 }] },
@@ -97,3 +99,45 @@ test.each([[[]], [["flex"]], [["priority"]]])(
     }
   },
 );
+
+test("the worst case covers every call of that size, cached or not", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(
+        cardOf({ model: "anthropic/claude-sonnet-4-5" }),
+        cardOf({ model: "gemini/gemini-2.5-pro" }),
+        cardOf({ model: "openai/gpt-5-mini" }),
+      ),
+      fc.nat(300_000),
+      fc.nat(300_000),
+      fc.nat(300_000),
+      fc.nat(50_000),
+      (priced, plain, cached, written, output) => {
+        const input = plain + cached + written;
+        const real = cost(priced, {
+          inputTokens: input,
+          cachedInputTokens: cached,
+          cacheWriteTokens: written,
+          outputTokens: output,
+        });
+        expect(mostExpensive(priced, input, output)).toBeGreaterThanOrEqual(
+          real - 1e-12,
+        );
+      },
+    ),
+  );
+});
+
+test("parts that exceed the total are billed neither twice nor negatively", () => {
+  const priced = cardOf({ model: "openai/gpt-5-mini" });
+  const parts = {
+    inputTokens: 10,
+    cachedInputTokens: 50,
+    cacheWriteTokens: 50,
+    audioInputTokens: 50,
+    outputTokens: 1,
+    reasoningTokens: 9,
+    audioOutputTokens: 9,
+  };
+  expect(cost(priced, parts)).toBeCloseTo((10 * 0.025 + 1 * 2) / 1e6, 15);
+});

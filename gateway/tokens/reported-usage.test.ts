@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { inputOnly, usageFromOpenAI, type Usage } from "./reported-usage.ts";
+
+test.each<[unknown, Partial<Usage> | null]>([
+  [null, null],
+  ["many", null],
+  [{}, null],
+  [
+    { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+    { inputTokens: 10, outputTokens: 5 },
+  ],
+  [{ prompt_tokens: 8, total_tokens: 8 }, { inputTokens: 8 }],
+  [
+    {
+      prompt_tokens: 100,
+      completion_tokens: 50,
+      prompt_tokens_details: { cached_tokens: 64, audio_tokens: 3 },
+      completion_tokens_details: { reasoning_tokens: 20, audio_tokens: 4 },
+    },
+    {
+      inputTokens: 100,
+      outputTokens: 50,
+      cachedInputTokens: 64,
+      audioInputTokens: 3,
+      reasoningTokens: 20,
+      audioOutputTokens: 4,
+    },
+  ],
+  [
+    {
+      input_tokens: 7,
+      output_tokens: 3,
+      input_tokens_details: { cached_tokens: 2 },
+      output_tokens_details: { reasoning_tokens: 1 },
+    },
+    {
+      inputTokens: 7,
+      outputTokens: 3,
+      cachedInputTokens: 2,
+      reasoningTokens: 1,
+    },
+  ],
+  [
+    { prompt_tokens: 9, completion_tokens: 1, prompt_cache_hit_tokens: 4 },
+    { inputTokens: 9, outputTokens: 1, cachedInputTokens: 4 },
+  ],
+  [{ prompt_tokens: "9", completion_tokens: -1, total_tokens: NaN }, null],
+  [
+    { prompt_tokens: 9, completion_tokens: null, prompt_tokens_details: null },
+    { inputTokens: 9 },
+  ],
+])("usage %j is read leniently", (json, parts) => {
+  expect(usageFromOpenAI(json)).toEqual(
+    parts === null ? null : { ...inputOnly(0), ...parts },
+  );
+});
