@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { ask } from "./anthropic-request-fixture.ts";
+
+describe("tools", () => {
+  const tool = (name: string, more: object = {}) => ({
+    type: "function",
+    function: { name, description: "d", parameters: { properties: {} } },
+    ...more,
+  });
+  const sentTool = (name: string) => ({
+    name,
+    description: "d",
+    input_schema: { type: "object", properties: {} },
+  });
+
+  test("functions become tools; Anthropic's own pass unchanged", () => {
+    const own = { type: "web_search_20250305", name: "web_search" };
+    const { sent, lacks } = ask({
+      tools: [
+        tool("a", { cache_control: { type: "ephemeral" } }),
+        { type: "function", function: { name: "b", strict: true } },
+        own,
+        { type: "custom", custom: { name: "grammar" } },
+      ],
+    });
+    expect(sent["tools"]).toEqual([
+      { ...sentTool("a"), cache_control: { type: "ephemeral" } },
+      {
+        name: "b",
+        input_schema: { type: "object", properties: {} },
+        strict: true,
+      },
+      own,
+    ]);
+    expect(lacks).toEqual(["tools[3]"]);
+  });
+
+  test.each<[string, object, unknown]>([
+    ["auto", { tool_choice: "auto" }, { type: "auto" }],
+    ["none", { tool_choice: "none" }, { type: "none" }],
+    ["required", { tool_choice: "required" }, { type: "any" }],
+    [
+      "a named one",
+      { tool_choice: { type: "function", function: { name: "a" } } },
+      { type: "tool", name: "a" },
+    ],
+    [
+      "one at a time",
+      { parallel_tool_calls: false },
+      { type: "auto", disable_parallel_tool_use: true },
+    ],
+    [
+      "required, one at a time",
+      { tool_choice: "required", parallel_tool_calls: false },
+      { type: "any", disable_parallel_tool_use: true },
+    ],
+    ["unsaid", { parallel_tool_calls: true }, undefined],
+  ])("tool choice: %s", (_name, fields, expected) => {
+    const { sent } = ask({ tools: [tool("a"), tool("b")], ...fields });
+    expect(sent["tool_choice"]).toEqual(expected);
+  });
+
+  test("allowed tools exclude the others", () => {
+    const { sent } = ask({
+      tools: [tool("a"), tool("b")],
+      tool_choice: {
+        type: "allowed_tools",
+        allowed_tools: {
+          mode: "required",
+          tools: [{ type: "function", function: { name: "b" } }],
+        },
+      },
+    });
+    expect(sent["tools"]).toEqual([sentTool("b")]);
+    expect(sent["tool_choice"]).toEqual({ type: "any" });
+  });
+});
