@@ -16,10 +16,9 @@ export interface ReceivedAlarm {
 export interface AlertReceiver {
   readonly url: string;
   readonly received: readonly ReceivedAlarm[];
-  close(): void;
 }
 
-/** The operator's webhook for the supervisors of both hosts. */
+/** The operator's webhook for the supervisors of both hosts; it ends with this process. */
 export async function startAlertReceiver(
   address: string,
   port: number,
@@ -42,12 +41,5 @@ export async function startAlertReceiver(
     });
   });
   await new Promise<void>((resolve) => server.listen(port, address, resolve));
-  return {
-    url: `http://${address}:${port}/`,
-    received,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  return { url: `http://${address}:${port}/`, received };
 }

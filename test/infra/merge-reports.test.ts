@@ -28,7 +28,7 @@ function reportOf(scenario: string, passed: number, failed: number) {
       ],
     }),
   );
-  return { scenario, report };
+  return { group: [scenario], report };
 }
 
 /** What .ci/run reads from reports: "<passed> <failed>", then the failed files. */
@@ -54,7 +54,7 @@ test("the tests of all runs are counted", () => {
 });
 
 test("a run without a report is one failure", () => {
-  const lost = { scenario: "data", report: join(directory, "none.json") };
+  const lost = { group: ["data"], report: join(directory, "none.json") };
   const runs = merged(reportOf("up", 3, 0), lost);
   expect(count(runs)).toEqual(["3 1", "data"]);
 });

@@ -6,14 +6,17 @@ interface Report {
 
 /** Merges the JSON reports of several vitest runs. A run without a report counts as one failed file. */
 export function mergeReports(
-  runs: readonly { readonly scenario: string; readonly report: string }[],
+  runs: readonly {
+    readonly group: readonly string[];
+    readonly report: string;
+  }[],
   file: string,
 ): void {
-  const testResults = runs.flatMap(({ scenario, report }) =>
+  const testResults = runs.flatMap(({ group, report }) =>
     existsSync(report)
       ? (JSON.parse(readFileSync(report, "utf8")) as Report).testResults
       : {
-          name: scenario,
+          name: group.join(", "),
           status: "failed",
           message: "it left no report",
           assertionResults: [],

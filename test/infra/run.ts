@@ -1,17 +1,23 @@
 /*
- * `npm run test:infra`: runs each file of scenarios on a separate machine (machine.sh), several at a time.
+ * `npm run test:infra`: runs each file of scenarios on a separate machine (machine.sh), several at a time; some share one.
  * `npm run test:infra -- -t rotation`, or `-- faults`: scenarios whose name, or file name, contains this.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { inProject } from "../../infra/project-files.ts";
 import { deployedState, isSaved } from "./deployed-state.ts";
 import { mergeReports } from "./merge-reports.ts";
+import {
+  CONTINUED,
+  FROM_DEPLOYED,
+  FROM_NOTHING,
+  scenarioOf,
+} from "./scenarios.ts";
 import { runScript } from "./two-engines.ts";
 
 /** Machines at a time: two cores are then seldom idle, and more would only wait for each other. */
@@ -21,31 +27,6 @@ const DOWNLOADED =
   process.env["HEARTH_PULUMI_PLUGINS"] === "real" &&
   process.env["PULUMI_HOME"] === undefined;
 
-// In the order in which they start: the longest first, so that none runs alone at the end.
-/** These start from an empty machine. */
-const FROM_NOTHING: readonly string[] = [
-  "up",
-  "postgres-major",
-  "interruption",
-  "doctor",
-  "containers",
-  "init",
-];
-/** These start from the state that `up` saves. */
-const FROM_DEPLOYED: readonly string[] = [
-  "data",
-  "other-rotations",
-  "loss",
-  "changes",
-  "failed-change",
-  "rotation",
-  "new-image",
-  "host-loss",
-  "interrupted-rotation",
-  "faults",
-  "encryption",
-  "neighbours",
-];
 const SCENARIOS = [...FROM_NOTHING, ...FROM_DEPLOYED];
 /** Part of the name of the first test, where it deploys what the later ones need. */
 const DEPLOYING_TESTS: Readonly<Record<string, string>> = {
@@ -54,8 +35,11 @@ const DEPLOYING_TESTS: Readonly<Record<string, string>> = {
 };
 const WIDTH = Math.max(...SCENARIOS.map(({ length }) => length));
 
+/** Scenarios of one machine, in their order. */
+type Group = readonly string[];
+
 interface Outcome {
-  readonly scenario: string;
+  readonly group: Group;
   readonly passed: boolean;
   readonly seconds: number;
   /** Path of vitest's JSON report, if the run wrote one. */
@@ -103,12 +87,12 @@ function named(pattern: string | undefined, other?: string): readonly string[] {
   return ["-t", other === undefined ? pattern : `${pattern}|${other}`];
 }
 
-/** The scenarios selected by file names and a pattern of test names. */
+/** The scenarios selected by file names and a pattern of test names, by machine. */
 async function select(
   files: readonly string[],
   pattern: string | undefined,
   directory: string,
-): Promise<readonly string[]> {
+): Promise<readonly Group[]> {
   const list = join(directory, "list.json");
   const code = await run(
     "",
@@ -120,27 +104,30 @@ async function select(
   const tests = JSON.parse(readFileSync(list, "utf8")) as readonly {
     readonly file: string;
   }[];
-  const selected = new Set<string>(
-    tests.map(({ file }) => basename(file, ".scenario.ts")),
-  );
+  const selected = new Set(tests.map(({ file }) => scenarioOf(file)));
   const missing = [...selected].filter((each) => !SCENARIOS.includes(each));
   if (missing.length > 0) {
     throw new Error(
-      `${missing.join(", ")}: add to one of the lists in test/infra/run.ts`,
+      `${missing.join(", ")}: add to one of the lists in test/infra/scenarios.ts`,
     );
   }
-  return SCENARIOS.filter((scenario) => selected.has(scenario));
+  const chosen = SCENARIOS.filter((scenario) => selected.has(scenario));
+  const continued = CONTINUED.filter((scenario) => selected.has(scenario));
+  return chosen
+    .filter((scenario) => !continued.slice(1).includes(scenario))
+    .map((scenario) => (scenario === continued[0] ? continued : [scenario]));
 }
 
-async function runScenario(
-  scenario: string,
+async function runGroup(
+  group: Group,
   pattern: string | undefined,
   { directory, state }: { readonly directory: string; readonly state: string },
 ): Promise<Outcome> {
   const started = performance.now();
-  const report = join(directory, `${scenario}.json`);
+  const [first = ""] = group;
+  const report = join(directory, `${first}.json`);
   const code = await run(
-    `${scenario.padEnd(WIDTH)} `,
+    `${first.padEnd(WIDTH)} `,
     [
       // A machine always ends with this program.
       "setpriv",
@@ -148,10 +135,10 @@ async function runScenario(
       "KILL",
       inProject("test/infra/machine.sh"),
       "run",
-      scenario,
+      first,
       ...vitest("run", [
-        `test/infra/${scenario}.scenario.ts`,
-        ...named(pattern, DEPLOYING_TESTS[scenario]),
+        ...group.map((scenario) => `test/infra/${scenario}.scenario.ts`),
+        ...named(pattern, DEPLOYING_TESTS[first]),
       ]),
       "--reporter=default",
       "--reporter=json",
@@ -163,27 +150,27 @@ async function runScenario(
     },
   );
   return {
-    scenario,
+    group,
     passed: code === 0,
     seconds: (performance.now() - started) / 1000,
     report,
   };
 }
 
-/** Runs all scenarios, one per available machine; those that need the deployed state start once it is saved. */
+/** Runs all groups, one per available machine; those that need the deployed state start once it is saved. */
 async function runAll(
-  selected: readonly string[],
+  selected: readonly Group[],
   pattern: string | undefined,
   place: { readonly directory: string; readonly state: string },
 ): Promise<readonly Outcome[]> {
   const waiting = [...selected];
   const outcomes: Outcome[] = [];
-  const isReady = (scenario: string) =>
-    FROM_NOTHING.includes(scenario) ||
+  const isReady = ([first = ""]: Group) =>
+    FROM_NOTHING.includes(first) ||
     isSaved(place.state) ||
-    outcomes.some((outcome) => outcome.scenario === "up");
-  if (!selected.includes("up") && !selected.every(isReady)) {
-    outcomes.push(await runScenario("up", DEPLOYING_TESTS["up"], place));
+    outcomes.some(({ group }) => group.includes("up"));
+  if (!selected.flat().includes("up") && !selected.every(isReady)) {
+    outcomes.push(await runGroup(["up"], DEPLOYING_TESTS["up"], place));
     if (!isSaved(place.state)) {
       throw new Error("no state was saved by the first up of up.scenario.ts");
     }
@@ -191,11 +178,11 @@ async function runAll(
   const machine = async () => {
     while (waiting.length > 0) {
       const at = waiting.findIndex(isReady);
-      const [scenario] = at < 0 ? [] : waiting.splice(at, 1);
-      if (scenario === undefined) {
+      const [group] = at < 0 ? [] : waiting.splice(at, 1);
+      if (group === undefined) {
         await sleep(500);
       } else {
-        outcomes.push(await runScenario(scenario, pattern, place));
+        outcomes.push(await runGroup(group, pattern, place));
       }
     }
   };
@@ -222,9 +209,9 @@ try {
     directory,
     state: deployedState(),
   });
-  for (const { scenario, seconds, passed } of outcomes) {
+  for (const { group, seconds, passed } of outcomes) {
     process.stdout.write(
-      `${scenario.padEnd(WIDTH)} ${(seconds / 60).toFixed(1)} min${passed ? "" : " FAILED"}\n`,
+      `${group.join(", ").padEnd(WIDTH)} ${(seconds / 60).toFixed(1)} min${passed ? "" : " FAILED"}\n`,
     );
   }
   const file = values["outputFile.json"];

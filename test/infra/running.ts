@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, onTestFailed } from "vitest";
+import { beforeAll, beforeEach, onTestFailed } from "vitest";
 import { allHealthy, showContainers } from "./containers.ts";
 import { ask, say } from "./day-two.ts";
 import { openTestbed, type Testbed } from "./testbed.ts";
@@ -16,27 +16,23 @@ export const EDGES: readonly [string, string] = [
   `http://${addresses.b}:4000`,
 ];
 
+/** The deployed stack of this machine: files that run on the same one continue from each other. */
+let deployed: Testbed | undefined;
+
 /** A configured stack for the tests of this file: nothing is deployed yet. */
 export function emptyStack(): () => Testbed {
-  let testbed: Testbed | undefined;
-  return stackOf(
-    async () => (testbed = await openTestbed()),
-    () => testbed,
-  );
+  return stackOf(() => openTestbed());
 }
 
-/** The stack after its first `up`, for the tests of this file. */
+/** The stack after its first `up`, or as the file before left it, for the tests of this file. */
 export function deployedStack(): () => Running {
   let running: Running | undefined;
-  stackOf(
-    async () => {
-      const testbed = await openTestbed(process.env["HEARTH_DEPLOYED_STATE"]);
-      await allHealthy(testbed);
-      running = { testbed, key: await createKey(testbed) };
-      return testbed;
-    },
-    () => running?.testbed,
-  );
+  stackOf(async () => {
+    deployed ??= await openTestbed(process.env["HEARTH_DEPLOYED_STATE"]);
+    await allHealthy(deployed);
+    running = { testbed: deployed, key: await createKey(deployed) };
+    return deployed;
+  });
   return () => {
     if (running === undefined) {
       throw new Error("the stack is not up");
@@ -68,14 +64,13 @@ export async function chat(
   });
 }
 
-function stackOf(
-  open: () => Promise<Testbed>,
-  opened: () => Testbed | undefined,
-): () => Testbed {
-  beforeAll(async () => say((await open()).description));
-  afterAll(() => opened()?.close());
+function stackOf(open: () => Promise<Testbed>): () => Testbed {
+  let testbed: Testbed | undefined;
+  beforeAll(async () => {
+    testbed = await open();
+    say(testbed.description);
+  });
   const get = () => {
-    const testbed = opened();
     if (testbed === undefined) {
       throw new Error("the stack is not configured");
     }

@@ -42,8 +42,6 @@ export interface Testbed {
   configure(values: Readonly<Record<string, string>>): Promise<void>;
   /** A second stack of the project on the same hosts with the same configuration; not yet up. */
   neighbour(name: string): Promise<Testbed>;
-  /** Ends what this process serves; the stack ends with its machine. */
-  close(): Promise<void>;
 }
 
 /** URLs of the test servers for containers, at host A's address. */
@@ -147,10 +145,6 @@ export async function openTestbed(state?: string): Promise<Testbed> {
       const other = ofStack(await open(name));
       await other.configure(settingsFor(engines));
       return { ...testbed, ...other };
-    },
-    async close() {
-      receiver.close();
-      await provider.stop();
     },
   };
   return testbed;
