@@ -5,7 +5,7 @@ import { FUZZED, fuzzedBody } from "./fuzz-bodies.ts";
 import { startClientTestbed, type ClientTestbed } from "./testbed.ts";
 
 /** `HEARTH_FUZZ_RUNS=5000` for a long run. */
-const RUNS_PER_ROUTE = Number(process.env["HEARTH_FUZZ_RUNS"] ?? 80);
+const RUNS_PER_ROUTE = Number(process.env["HEARTH_FUZZ_RUNS"] ?? 50);
 
 /** Error types that docs/gateway.md allows for a caller with a valid key, by status. */
 const DOCUMENTED: Readonly<Record<number, readonly string[]>> = {
