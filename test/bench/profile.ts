@@ -26,7 +26,8 @@ interface ProfileOptions {
   readonly out: string | null;
 }
 
-const WARMUP_MS = 3_000;
+/** After less, V8 is still compiling. */
+const WARMUP_MS = 9_000;
 const SHOWN = 40;
 
 async function profile(
