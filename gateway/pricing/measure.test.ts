@@ -15,16 +15,14 @@ describe("calls that are priced by tokens or by piece", () => {
     estimated: true,
   } as const;
   const reported = usage({ inputTokens: 600, outputTokens: 100 });
-  const costsOf = (priced: PriceCard) => {
-    return {
-      withReport: costOf(
-        priced,
-        measuredUsage(priced, reported, seconds, reported),
-      ),
-      without: costOf(priced, measuredUsage(priced, reported, seconds, null)),
-      worst: mostExpensive(priced, 600, 100, 0, [], seconds),
-    };
-  };
+  const costsOf = (priced: PriceCard) => ({
+    withReport: costOf(
+      priced,
+      measuredUsage(priced, reported, seconds, reported),
+    ),
+    without: costOf(priced, measuredUsage(priced, reported, seconds, null)),
+    worst: mostExpensive(priced, 600, 100, 0, [], seconds),
+  });
   const both = {
     input_cost_per_token: 1e-6,
     output_cost_per_token: 1e-6,

@@ -54,7 +54,7 @@ test.each<[object, Partial<Usage>, number]>([
     0.0185,
   ],
 ])("%j with %j costs the provider's list price", (params, parts, dollars) => {
-  expect(cost(card(params), parts)).toBeCloseTo(dollars, 15);
+  expect(cost(cardOf(params), parts)).toBeCloseTo(dollars, 15);
 });
 
 test("every model of the catalogue costs the same as by the catalogue's own calculator", () => {
@@ -98,7 +98,7 @@ test("every model of the catalogue costs the same as by the catalogue's own calc
           id,
           { providerId: names[provider] ?? provider, timestamp: at },
         );
-        const ours = card({ model: `${provider}/${id}` });
+        const model = `${provider}/${id}`;
         const parts = {
           inputTokens: plain + cached + written,
           outputTokens: output,
@@ -106,9 +106,9 @@ test("every model of the catalogue costs the same as by the catalogue's own calc
           cacheWriteTokens: written,
         };
         if (theirs === null) {
-          expect(ours).toBeNull();
+          expect(card({ model })).toBeNull();
         } else {
-          expect(cost(ours, parts, at.getTime())).toBeCloseTo(
+          expect(cost(cardOf({ model }), parts, at.getTime())).toBeCloseTo(
             theirs.total_price,
             9,
           );

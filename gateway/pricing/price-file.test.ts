@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { pricesCalls } from "./price-card.ts";
 import { readPricesFile } from "./price-file.ts";
-import { card, cardOf, cost } from "./prices-fixture.ts";
+import { cardOf, cost } from "./prices-fixture.ts";
 
 let directory: string;
 beforeEach(() => {
@@ -31,7 +31,7 @@ test("LiteLLM's tiers, request and image prices apply", () => {
     litellm_provider: "openai",
     mode: "chat",
   };
-  const priced = card(
+  const priced = cardOf(
     { model: "openai/own" },
     {},
     { sample_spec: "text", own: entry },
@@ -106,7 +106,7 @@ test("a price file's other prices are used, and an entry without token prices is
     file_search_cost_per_1k_calls: 2.5,
     search_context_cost_per_query: { search_context_size_medium: 0.01 },
   };
-  const priced = card({ model: "openai/own" }, {}, { own: entry });
+  const priced = cardOf({ model: "openai/own" }, {}, { own: entry });
   expect(
     cost(priced, {
       inputTokens: 1_000,

@@ -50,13 +50,10 @@ export function usage(parts: Partial<Usage>): Usage {
 }
 
 export function cost(
-  priceCard: PriceCard | null,
+  priceCard: PriceCard,
   parts: Partial<Usage>,
   at?: number,
 ): number {
-  if (priceCard === null) {
-    throw new Error("unpriced");
-  }
   return costOf(priceCard, usage(parts), at);
 }
 

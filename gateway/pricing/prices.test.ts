@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { loadConfig } from "../config/load.ts";
-import { card, cost, deployment } from "./prices-fixture.ts";
+import { card, cardOf, cost, deployment } from "./prices-fixture.ts";
 import { createPriceBook } from "./prices.ts";
 
 test("every alias of the shipped configuration has a price", () => {
@@ -39,22 +39,22 @@ test("a deployment's own price wins over the file, the file over the catalogue",
   const model = "openai/gpt-5-mini";
   const parts = { inputTokens: 1000, outputTokens: 1000 };
   expect(card({ model })?.source).toBe("catalogue");
-  expect(cost(card({ model }, {}, file), parts)).toBe(0.003);
+  expect(cost(cardOf({ model }, {}, file), parts)).toBe(0.003);
   const own = {
     model,
     input_cost_per_token: 5e-6,
     output_cost_per_token: 5e-6,
   };
-  expect(cost(card(own, {}, file), parts)).toBe(0.01);
+  expect(cost(cardOf(own, {}, file), parts)).toBe(0.01);
   expect(card(own, {}, file)?.source).toBe("deployment");
 });
 
 test("an overridden input price drops the catalogue's cache discount, and keeps its output price", () => {
-  const own = card({ model: "openai/gpt-5-mini", input_cost_per_token: 0 });
+  const own = cardOf({ model: "openai/gpt-5-mini", input_cost_per_token: 0 });
   expect(
     cost(own, { inputTokens: 1000, cachedInputTokens: 900, outputTokens: 100 }),
   ).toBe(0.0002);
-  const cacheOnly = card({
+  const cacheOnly = cardOf({
     model: "openai/gpt-5-mini",
     cache_read_input_token_cost: 0,
   });
@@ -76,15 +76,15 @@ test.each([
   "%s at %s is a local runner and costs nothing unless priced",
   (model, api_base) => {
     const parts = { inputTokens: 1e6, outputTokens: 1e6 };
-    const free = card({ model, api_base });
-    expect(free?.source).toBe("local");
+    const free = cardOf({ model, api_base });
+    expect(free.source).toBe("local");
     expect(cost(free, parts)).toBe(0);
     expect(
-      cost(card({ model, api_base, input_cost_per_token: 1e-6 }), parts),
+      cost(cardOf({ model, api_base, input_cost_per_token: 1e-6 }), parts),
     ).toBe(1);
     expect(
       cost(
-        card(
+        cardOf(
           { model, api_base },
           {},
           { [model]: { output_cost_per_token: 3e-6 } },
@@ -113,20 +113,20 @@ test.each([
   "%s at the private address %s costs what the catalogue says, unless it is marked local",
   (model, api_base, listed) => {
     const parts = { inputTokens: 1e6, outputTokens: 1e6 };
-    const known = cost(card({ model: listed, api_key: "k" }), parts);
+    const known = cost(cardOf({ model: listed, api_key: "k" }), parts);
     expect(known).toBeGreaterThan(0);
-    expect(cost(card({ model, api_base }), parts)).toBe(known);
+    expect(cost(cardOf({ model, api_base }), parts)).toBe(known);
     expect(card({ model, api_base })?.source).toBe("catalogue");
     for (const free of [
-      card({ model, api_base, local: true }),
-      card({ model, api_base }, { local: true }),
+      cardOf({ model, api_base, local: true }),
+      cardOf({ model, api_base }, { local: true }),
     ]) {
-      expect(free?.source).toBe("local");
+      expect(free.source).toBe("local");
       expect(cost(free, parts)).toBe(0);
     }
     expect(
       cost(
-        card({ model, api_base, local: true, input_cost_per_token: 1e-6 }),
+        cardOf({ model, api_base, local: true, input_cost_per_token: 1e-6 }),
         parts,
       ),
     ).toBe(1);
@@ -171,7 +171,7 @@ test("base_model gives an Azure deployment its prices", () => {
   };
   expect(card(params)).toBeNull();
   expect(
-    cost(card(params, { base_model: "azure/gpt-5-mini" }), {
+    cost(cardOf(params, { base_model: "azure/gpt-5-mini" }), {
       inputTokens: 1000,
       outputTokens: 100,
     }),

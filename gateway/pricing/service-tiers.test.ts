@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { card, cardOf, cost, usage } from "./prices-fixture.ts";
+import { cardOf, cost, usage } from "./prices-fixture.ts";
 import { billOf, mostExpensive } from "./prices.ts";
 
 test("service tiers have prices of the deployment or the file, or are marked", () => {
@@ -18,10 +18,10 @@ test("service tiers have prices of the deployment or the file, or are marked", (
     cost: 3,
     unpriced: ["service_tier=priority"],
   });
-  const tierOnly = card({ model, input_cost_per_token_priority: 1e-6 });
+  const tierOnly = cardOf({ model, input_cost_per_token_priority: 1e-6 });
   expect(cost(tierOnly, { ...parts, tiers: ["priority"] })).toBeCloseTo(3, 12);
   expect(cost(tierOnly, { ...parts, tiers: ["flex"] })).toBeCloseTo(1.125, 12);
-  const file = card(
+  const file = cardOf(
     { model },
     {},
     {
