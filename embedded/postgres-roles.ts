@@ -207,11 +207,14 @@ async function connect(
 class WrongPassword extends Failure {}
 
 /** A rejected password means that files of different installations are mixed; waiting does not help. */
-export function passwordHint(error: unknown): unknown {
+export function passwordHint(
+  error: unknown,
+  data = "the data directory",
+): unknown {
   if (codeOf(error) !== "28P01") {
     return error;
   }
   return new WrongPassword(
-    `Postgres does not accept the password in secrets.json (${textOf(error)}): the data directory and secrets.json come from different installations; restore those that belong together.`,
+    `Postgres does not accept the password in secrets.json (${textOf(error)}): ${data} and secrets.json come from different installations. Restore those that belong together, or start with a new home (HEARTH_HOME).`,
   );
 }

@@ -216,10 +216,13 @@ describe("lifecycle", () => {
   test("secrets of another installation are rejected with one sentence", async () => {
     await runtime.stop("test");
     const other = { ...secrets, postgresPassword: "of-another-home-0000" };
-    const spec = postgresService(findPostgresPlace(place.home), port, other);
+    const found = findPostgresPlace(place.home);
+    const spec = postgresService(found, port, other);
     await expect(
       testRuntime(place.home, history, [spec]).start(),
-    ).rejects.toThrow(/Postgres does not accept the password in secrets\.json/);
+    ).rejects.toThrow(
+      `): ${found.data} and secrets.json come from different installations. Restore those that belong together, or start with a new home (HEARTH_HOME).`,
+    );
     runtime = newRuntime();
     await runtime.start();
   });

@@ -31,7 +31,7 @@ export function postgresService(
       ...asUser(place.user),
     }),
     probe: async () =>
-      saysReady(place.data) && (await answers(port, secrets.postgresPassword)),
+      saysReady(place.data) && (await answers(place.data, port, secrets)),
     afterUp: () => ensureRoles(port, secrets),
     // After a crash it first replays its log, which may take minutes.
     startWithinMs: 300_000,
@@ -90,7 +90,11 @@ function saysReady(data: string): boolean {
   }
 }
 
-async function answers(port: number, password: string): Promise<boolean> {
+async function answers(
+  data: string,
+  port: number,
+  { postgresPassword: password }: Secrets,
+): Promise<boolean> {
   const client = new Client({
     host: "127.0.0.1",
     port,
@@ -107,7 +111,7 @@ async function answers(port: number, password: string): Promise<boolean> {
     await client.query("SELECT 1");
     return true;
   } catch (error) {
-    throw passwordHint(error);
+    throw passwordHint(error, data);
   } finally {
     await client.end().catch(() => {});
   }
