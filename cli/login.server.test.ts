@@ -305,7 +305,7 @@ test("a session that has ended is renewed once, also by commands at the same tim
   );
 });
 
-test("a user who is removed at the provider is told to sign in again", async () => {
+test("a user who was deleted at the provider has to sign in again", async () => {
   await logIn("anna", "--browser");
   const { token = "" } = storedLogin().logins[0]?.session ?? {};
   provider.accounts.delete("anna");
