@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { freePort } from "../../supervisor/runtimes/process/ports.ts";
+import { listen } from "../../test/servers/listen.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { addModels } from "./local-config.ts";
 import { findRunners } from "../../supervisor/gateway/find-runners.ts";
@@ -27,7 +28,6 @@ afterEach(() => {
 async function serve(
   answers: Readonly<Record<string, unknown>> | "hang",
 ): Promise<string> {
-  const port = await freePort();
   const server = createServer((request, response) => {
     if (answers === "hang") {
       return;
@@ -38,10 +38,7 @@ async function serve(
       .end(typeof body === "string" ? body : JSON.stringify(body ?? {}));
   });
   servers.push(server);
-  await new Promise<void>((resolve) =>
-    server.listen(port, "127.0.0.1", resolve),
-  );
-  return `http://127.0.0.1:${port}`;
+  return `http://127.0.0.1:${await listen(server)}`;
 }
 
 const ollama = () =>

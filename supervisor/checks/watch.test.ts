@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history/history.ts";
-import { freePort } from "../runtimes/process/ports.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
+import { listen } from "../../test/servers/listen.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { startWatch } from "./check-watch.ts";
@@ -26,13 +26,10 @@ beforeEach(async () => {
   unhealthy = new Set();
   restarted = [];
   raised = new Map();
-  port = await freePort();
   server = createServer((request, response) => {
     response.writeHead(unhealthy.has(request.url ?? "") ? 500 : 200).end();
   });
-  await new Promise<void>((resolve) =>
-    server.listen(port, "127.0.0.1", resolve),
-  );
+  port = await listen(server);
 });
 afterEach(() => {
   watch?.stop();

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { freePort } from "../../runtimes/process/ports.ts";
+import { listen } from "../../../test/servers/listen.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 let server: Server | undefined;
@@ -15,16 +16,12 @@ afterEach(() => {
 async function serve(
   answer: { readonly status: number; readonly body: string } | "hang",
 ): Promise<number> {
-  const port = await freePort();
   server = createServer((_request, response) => {
     if (answer !== "hang") {
       response.writeHead(answer.status).end(answer.body);
     }
   });
-  await new Promise<void>((resolve) =>
-    server?.listen(port, "127.0.0.1", resolve),
-  );
-  return port;
+  return listen(server);
 }
 
 test.each([
