@@ -49,7 +49,12 @@ async function leftAfter(
   const server = createServer((request, response) => {
     const target = readTarget(request.url ?? "/");
     const user = { name: "admin", roles: ["_admin"] };
-    const login = { user, by: "default", onEnd: () => () => undefined };
+    const login = {
+      user,
+      by: "default",
+      onEnd: () => () => undefined,
+      reviewed: () => Promise.resolve(),
+    };
     void answer({
       request,
       response,

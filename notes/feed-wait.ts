@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { Exchange } from "./http/exchange.ts";
 import { Refusal } from "./refusal.ts";
 
 /** CouchDB's default, and the maximum that a client may request. */
@@ -28,11 +29,11 @@ export interface Wait {
   readonly close: () => void;
 }
 
-/** Opens a wait on a source; `stop` is aborted when the client disconnects or the server stops. */
+/** Opens a wait on a source; `stop` is aborted when the client disconnects, the server stops or the login ends. */
 export function openWait(
   source: FeedSource,
   { heartbeat, timeout }: Patience,
-  response: ServerResponse,
+  { response, login }: Pick<Exchange, "response" | "login">,
   stop: AbortSignal,
 ): Wait {
   let expired = false;
@@ -59,7 +60,9 @@ export function openWait(
           return false;
         }
         if (source.seq() > seq) {
-          return true;
+          // The change may be later than the end of the login.
+          await login.reviewed();
+          return !stop.aborted;
         }
         if (expired) {
           return false;

@@ -170,7 +170,7 @@ const waitFor = ({ exchange, patience, stop }: Feed): Wait =>
       onChange: (listener) => exchange.database.onState(listener),
     },
     patience,
-    exchange.response,
+    exchange,
     stop,
   );
 

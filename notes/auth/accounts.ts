@@ -22,6 +22,8 @@ export interface Accounts {
   readonly find: (name: string) => Promise<Account | undefined>;
   /** Calls `listener` once when the password or roles of this account change, or it is deleted. Returns a function that stops this. */
   readonly onChange: (account: Account, listener: () => void) => () => void;
+  /** Resolves when the listeners of all accounts that have changed by now were called. */
+  readonly reviewed: () => Promise<void>;
 }
 
 interface Watch {
@@ -34,10 +36,12 @@ export function openAccounts(
   databases: Databases,
 ): Accounts {
   const watches = new Set<Watch>();
-  const findUser = openUserLookup(databases, () => void review());
+  let reviewed = Promise.resolve();
+  const startReview = (): void => void (reviewed = review());
+  const findUser = openUserLookup(databases, startReview);
   const find = async (name: string): Promise<Account | undefined> =>
     adminAccount(settings, name) ?? (await findUser(name));
-  settings.onChange(() => void review());
+  settings.onChange(startReview);
 
   async function review(): Promise<void> {
     const names = new Set([...watches].map(({ account }) => account.name));
@@ -64,6 +68,8 @@ export function openAccounts(
       watches.add(watch);
       return () => watches.delete(watch);
     },
+    // A review that starts later compares the same accounts with a later state, so the last one includes all before it.
+    reviewed: () => reviewed,
   };
 }
 

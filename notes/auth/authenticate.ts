@@ -20,6 +20,8 @@ export interface Login {
   readonly setCookie?: string;
   /** Calls `listener` when the login ends: password or roles changed, or user deleted. Returns a function that stops this. */
   readonly onEnd: (listener: () => void) => () => void;
+  /** Resolves when the listeners have been called if the login has ended by now. */
+  readonly reviewed: () => Promise<void>;
 }
 
 export interface Authentication {
@@ -51,6 +53,7 @@ export function openAuthentication(
     user: { name: account.name, roles: account.roles },
     by,
     onEnd: (listener) => accounts.onChange(account, listener),
+    reviewed: accounts.reviewed,
   });
   const verified = async (
     request: IncomingMessage,

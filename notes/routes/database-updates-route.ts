@@ -8,8 +8,9 @@ import type { ServerContext } from "./context.ts";
 /** Answers `_db_updates`, the databases created, changed and deleted: once, or for as long as the client listens. */
 export async function databaseUpdates(
   { databases: { updates }, stopping }: ServerContext,
-  { request, response, target, user, login, gone }: Exchange,
+  exchange: Exchange,
 ): Promise<void> {
+  const { request, response, target, user, login, gone } = exchange;
   requireServerAdmin(user);
   const kind = readKind(target.query.feed);
   const patience = readPatience(target.query);
@@ -30,7 +31,7 @@ export async function databaseUpdates(
   const wait = openWait(
     updates,
     patience,
-    response,
+    exchange,
     AbortSignal.any([gone, stopping, ended.signal]),
   );
   response.writeHead(200, { "content-type": "application/json" });

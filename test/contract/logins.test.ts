@@ -216,6 +216,24 @@ test.each([
   expect([401, 403]).toContain((await ask(vault, { user: ann })).status);
 });
 
+test("no change after a new password reaches the user's feed, however many feeds are open", async () => {
+  const users = [];
+  while (users.length < 40) {
+    users.push(await newUser());
+  }
+  const vault = await newVault(...users);
+  const feeds = [];
+  for (const user of users) {
+    feeds.push(await follow(vault, user));
+  }
+  await save({ ...users.at(-1)!, password: "new" });
+  await ask(`${vault}/after`, { method: "PUT", json: {} });
+  const lines = await feeds.at(-1)!.ended;
+  expect(lines.some((line) => line.includes('"after"'))).toBe(false);
+  await secure(vault, []);
+  await Promise.all(feeds.map(({ ended }) => ended));
+});
+
 test("feeds of other users stay open when one user gets a new password", async () => {
   const [ann, bea] = [await newUser(), await newUser()];
   const vault = await newVault(ann, bea);
