@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { operatorHeaders } from "../supervisor/credentials.ts";
@@ -13,6 +12,7 @@ import {
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { waitFor } from "../test/supervisor/wait-for.ts";
 import { startWatcher } from "../embedded/watcher.ts";
+import { listen } from "../test/servers/ports.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 /** Changed by the supervisor that a test starts in this process. */
@@ -122,8 +122,7 @@ test("logs of another machine come from its supervisor", async () => {
       : { lines: ["one", "two"] };
     response.end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const url = `--url=http://127.0.0.1:${port}`;
   try {
     const one = await hearth("logs", "gateway", "-n", "2", url);
@@ -350,8 +349,7 @@ test("alarms, silences, pauses and history work against a supervisor", async () 
     request.on("data", (part) => received.push(String(part)));
     request.on("end", () => response.end("{}"));
   });
-  await new Promise<void>((resolve) => sick.listen(0, "127.0.0.1", resolve));
-  const { port } = sick.address() as AddressInfo;
+  const port = await listen(sick);
   const config = join(place.directory, "supervisor.yaml");
   writeFileSync(
     config,

@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openHistory, type History } from "../supervisor/history/history.ts";
 import { launch } from "../supervisor/runtimes/process/launch.ts";
-import { freePort } from "../supervisor/runtimes/process/ports.ts";
+import { freePort } from "../test/servers/ports.ts";
 import type { ProcessRuntime } from "../supervisor/runtimes/process/process-runtime.ts";
 import { testRuntime } from "../test/supervisor/specs.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";

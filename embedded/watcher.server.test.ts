@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { createServer, type AddressInfo, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSmallDisk } from "../test/servers/small-disk.ts";
@@ -11,6 +11,7 @@ import {
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { waitFor } from "../test/supervisor/wait-for.ts";
 import { startWatcher, type Watcher } from "./watcher.ts";
+import { listen, portOf } from "../test/servers/ports.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let engine: SmallEngine;
@@ -22,7 +23,7 @@ const hung = createServer((socket) => void asking.add(socket));
 beforeEach(async () => {
   place = temporaryHome();
   engine = await startSmallEngine();
-  await new Promise<void>((resolve) => hung.listen(0, "127.0.0.1", resolve));
+  await listen(hung);
 });
 afterEach(async () => {
   await watcher?.stop().catch(() => {});
@@ -45,7 +46,7 @@ async function watch(seen: string[]): Promise<Watcher> {
 jobs: { time_zone: UTC }
 `,
   );
-  const { port } = hung.address() as AddressInfo;
+  const port = portOf(hung);
   return startWatcher({
     home: place.home,
     env: {

@@ -6,7 +6,7 @@ import {
   emptyDatabase,
   type ThrowAwayDatabase,
 } from "../test/servers/database.ts";
-import { freePort } from "../test/servers/postgres.ts";
+import { freePort } from "../test/servers/ports.ts";
 import { programEnv } from "../test/servers/program-env.ts";
 
 const PROGRAM = join(import.meta.dirname, "migrate.ts");

@@ -1,7 +1,6 @@
 import { getEventListeners } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -9,6 +8,7 @@ import { openDatabase, type Database } from "./database.ts";
 import { answerChanges } from "./feeds.ts";
 import { sendAnswer, type DatabaseExchange } from "./http/exchange.ts";
 import { readTarget } from "./http/target.ts";
+import { listen } from "../test/servers/ports.ts";
 
 const MAX_DOCUMENT_SIZE = 1_000_000;
 let directory: string;
@@ -66,9 +66,8 @@ async function leftAfter(
       database,
     } as DatabaseExchange);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listen(server);
   try {
-    const { port } = server.address() as AddressInfo;
     const answered = await fetch(`http://127.0.0.1:${port}${address}`, {
       method,
     });

@@ -12,7 +12,6 @@ import { programEnv } from "../../test/servers/program-env.ts";
 import { createHome } from "../../supervisor/home/home.ts";
 import { readOrCreateSecrets } from "../../supervisor/home/secrets.ts";
 import { startTimeOf } from "../../supervisor/runtimes/process/identity.ts";
-import { freePort } from "../../supervisor/runtimes/process/ports.ts";
 import {
   nothingRuns,
   writeRunFile,
@@ -27,6 +26,7 @@ import {
   probeServices,
   probeSettings,
 } from "./probe-programs.ts";
+import { freePort, listen } from "../../test/servers/ports.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let holder: Server;
@@ -35,9 +35,7 @@ let taken: number;
 beforeEach(async () => {
   place = temporaryHome();
   holder = createServer((socket) => socket.destroy());
-  await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));
-  const address = holder.address();
-  taken = typeof address === "object" && address !== null ? address.port : 0;
+  taken = await listen(holder);
 });
 afterEach(async () => {
   await new Promise((resolve) => holder.close(resolve));

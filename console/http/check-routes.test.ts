@@ -1,6 +1,5 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWatch } from "../../supervisor/checks/check-watch.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
@@ -9,6 +8,7 @@ import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { registerCheckRoutes } from "./check-routes.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -20,8 +20,8 @@ beforeEach(async () => {
   place = temporaryHome();
   history = openHistory(`${place.directory}/history.db`);
   site = createServer((_request, response) => response.end());
-  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  const port = await listen(site);
+  const url = `http://127.0.0.1:${port}`;
   const config = configSchema.parse({
     checks: [
       { name: "site", kind: "http", url, every: "50ms" },

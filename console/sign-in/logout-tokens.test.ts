@@ -1,5 +1,4 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import {
   exportJWK,
   generateKeyPair,
@@ -11,6 +10,7 @@ import {
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { signInSchema } from "../../supervisor/sign-in/config.ts";
 import { LogoutTokens } from "./logout-tokens.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 const ISSUER = "https://auth.example.org";
 const EVENT = "http://schemas.openid.net/event/backchannel-logout";
@@ -33,8 +33,7 @@ beforeAll(async () => {
       .setHeader("content-type", "application/json")
       .end(JSON.stringify({ keys: [jwk] })),
   );
-  await new Promise<void>((resolve) => keys.listen(0, "127.0.0.1", resolve));
-  const { port } = keys.address() as AddressInfo;
+  const port = await listen(keys);
   metadata = {
     issuer: ISSUER,
     jwks_uri: `http://127.0.0.1:${port}/`,

@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
@@ -9,6 +7,7 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import { query } from "../database/pool.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 /** The provider's next answers, each with status 200; the last one is repeated. */
 let answers: string[] = [];
@@ -29,9 +28,7 @@ let key: string;
 
 beforeAll(async () => {
   database = await throwAwayDatabase();
-  provider.listen(0, "127.0.0.1");
-  await once(provider, "listening");
-  const { port } = provider.address() as AddressInfo;
+  const port = await listen(provider);
   const url = `http://127.0.0.1:${port}/v1`;
   gateway = await startTestGateway({
     databaseUrl: database.url,

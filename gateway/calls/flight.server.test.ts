@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
@@ -9,6 +7,7 @@ import {
   startTestGateway,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 /** Calls that wait for the provider's answer, in order of arrival. */
 const waiting: ServerResponse[] = [];
@@ -22,9 +21,7 @@ let key: string;
 
 beforeAll(async () => {
   database = await throwAwayDatabase();
-  provider.listen(0, "127.0.0.1");
-  await once(provider, "listening");
-  const { port } = provider.address() as AddressInfo;
+  const port = await listen(provider);
   const url = `http://127.0.0.1:${port}/v1`;
   gateway = await startTestGateway({
     databaseUrl: database.url,

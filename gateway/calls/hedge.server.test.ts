@@ -1,10 +1,8 @@
-import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
@@ -16,6 +14,7 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import { createPool, query } from "../database/pool.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 const INPUT_TOKENS = 10;
 const OUTPUT_TOKENS = 4;
@@ -109,9 +108,7 @@ let yaml: string;
 
 beforeAll(async () => {
   database = await throwAwayDatabase();
-  provider.listen(0, "127.0.0.1");
-  await once(provider, "listening");
-  const { port } = provider.address() as AddressInfo;
+  const port = await listen(provider);
   const deployment = (
     alias: string,
     name: string,

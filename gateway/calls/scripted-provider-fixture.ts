@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { listen } from "../../test/servers/ports.ts";
 
 /** How a stream of the first deployment ends: by an error event, a reset connection, or in order but too early. */
 export type Fault = "error" | "reset" | "end";
@@ -165,9 +164,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       answered.catch(() => response.destroy());
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const scripted: ScriptedProvider = {
     first: `http://127.0.0.1:${port}/first`,
     second: `http://127.0.0.1:${port}/second`,

@@ -5,7 +5,6 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
@@ -13,6 +12,7 @@ import {
   startTestGateway,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 /** The provider's behaviour by model name. */
 const PROVIDERS: Readonly<
@@ -70,9 +70,7 @@ let key: string;
 
 beforeAll(async () => {
   database = await throwAwayDatabase();
-  provider.listen(0, "127.0.0.1");
-  await once(provider, "listening");
-  const { port } = provider.address() as AddressInfo;
+  const port = await listen(provider);
   const url = `http://127.0.0.1:${port}/v1`;
   const model = (alias: string, name: string, more = "") =>
     `  - { model_name: ${alias}, provider_params: { model: openai/${name}, api_base: "${url}", api_key: x${more} } }\n`;

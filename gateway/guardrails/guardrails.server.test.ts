@@ -4,7 +4,6 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
@@ -17,6 +16,7 @@ import {
   type TestAnswer,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
+import { listen, portOf } from "../../test/servers/ports.ts";
 
 /** Said by the model, in chunks of a few letters. */
 let says = "hello";
@@ -100,10 +100,6 @@ const service = createServer((request, response) => {
   });
 });
 
-function portOf(server: typeof provider): number {
-  return (server.address() as AddressInfo).port;
-}
-
 function yaml(guardrails: string): string {
   const url = `http://127.0.0.1:${portOf(provider)}/v1`;
   const model = (alias: string, more = "") =>
@@ -154,9 +150,7 @@ let config: string;
 beforeAll(async () => {
   database = await throwAwayDatabase();
   for (const server of [provider, service]) {
-    await new Promise<void>((resolve) =>
-      server.listen(0, "127.0.0.1", resolve),
-    );
+    await listen(server);
   }
   config = yaml(GUARDRAILS(`http://127.0.0.1:${portOf(service)}`));
   gateway = await startTestGateway({

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { connect, type AddressInfo, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { watchConnections } from "./connections.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 /** A server that has accepted a connection on which nothing was sent yet. */
 async function acceptOne(): Promise<{
@@ -13,10 +14,9 @@ async function acceptOne(): Promise<{
 }> {
   const server = createServer((_request, response) => response.end("answered"));
   const connections = watchConnections(server);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const port = await listen(server);
   const accepted = once(server, "connection");
-  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const client = connect(port, "127.0.0.1");
   await accepted;
   return { server, client, connections };
 }

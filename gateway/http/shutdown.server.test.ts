@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createConnection, type Socket } from "node:net";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
@@ -9,6 +8,7 @@ import {
   startTestGateway,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
+import { listen, portOf } from "../../test/servers/ports.ts";
 
 /** Calls that wait for their answer. */
 const waiting: ServerResponse[] = [];
@@ -20,8 +20,7 @@ let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 
 beforeAll(async () => {
   database = await throwAwayDatabase();
-  provider.listen(0, "127.0.0.1");
-  await once(provider, "listening");
+  await listen(provider);
 });
 
 afterAll(async () => {
@@ -31,7 +30,7 @@ afterAll(async () => {
 });
 
 function startGateway(drainTimeout: string): Promise<TestGateway> {
-  const { port } = provider.address() as AddressInfo;
+  const port = portOf(provider);
   const url = `http://127.0.0.1:${port}/v1`;
   return startTestGateway({
     databaseUrl: database.url,

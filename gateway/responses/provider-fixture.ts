@@ -3,7 +3,7 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "../../test/servers/ports.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -103,8 +103,7 @@ export async function startTalkingProvider(): Promise<TalkingProvider> {
   const server = createServer((request, response) => {
     serve(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}/v1`,
     chats,

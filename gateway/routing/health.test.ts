@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PricedDeployment } from "./catalog.ts";
 import { ModelHealth } from "./health.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 let server: Server;
 let port: number;
@@ -20,8 +20,7 @@ beforeEach(async () => {
     listed += 1;
     response.writeHead(listStatus).end("{}");
   });
-  await new Promise<void>((resolve) => server.listen(0, () => resolve()));
-  port = (server.address() as AddressInfo).port;
+  port = await listen(server);
 });
 afterEach(() => server.close());
 

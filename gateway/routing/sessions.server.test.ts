@@ -1,5 +1,4 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
@@ -7,6 +6,7 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import { query } from "../database/pool.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 const SESSIONS = 8;
 const TURNS = 50;
@@ -44,10 +44,8 @@ class RememberingProvider {
   }
 
   async start(): Promise<string> {
-    await new Promise<void>((resolve) =>
-      this.#server.listen(0, "127.0.0.1", resolve),
-    );
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    const port = await listen(this.#server);
+    return `http://127.0.0.1:${port}`;
   }
 
   stop(): void {

@@ -1,5 +1,4 @@
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -7,7 +6,6 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
@@ -19,6 +17,7 @@ import {
   startMockProvider,
   type MockProvider,
 } from "../../test/servers/provider.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 /** The machine may be busy. */
 const SOON = { timeout: 60_000 };
@@ -41,9 +40,8 @@ class Receiver {
   });
 
   async start(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/calls`;
+    const port = await listen(this.#server);
+    return `http://127.0.0.1:${port}/calls`;
   }
 
   /** The calls that were accepted. */

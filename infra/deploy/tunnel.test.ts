@@ -6,10 +6,11 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { createConnection, createServer, type AddressInfo } from "node:net";
+import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { freePort, listen } from "../../test/servers/ports.ts";
 import { inProject } from "../project-files.ts";
 import { isReached, openTunnel, tunnelPort } from "./tunnel.ts";
 
@@ -47,25 +48,14 @@ function installSsh(program: string): void {
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
 }
 
-/** The port of a server that answers "hello". */
-async function listen(port = 0): Promise<number> {
+/** Starts a server that answers "hello"; returns its port. */
+async function greet(port = 0): Promise<number> {
   const server = createServer((socket) =>
     // A probe of the port ends with a reset.
     socket.on("error", () => undefined).end("hello"),
   );
-  await new Promise<void>((resolve) =>
-    server.listen(port, "127.0.0.1", resolve),
-  );
   closings.push(() => server.close());
-  return (server.address() as AddressInfo).port;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  return await listen(server, { port });
 }
 
 function readAll(port: number): Promise<string> {
@@ -92,7 +82,7 @@ const optionsFor = (port: number, localPort: number) => ({
 test("connections on this machine reach the host until the tunnel is closed", async () => {
   installSsh(forwarder);
   const localPort = await freePort();
-  const tunnel = await openTunnel(optionsFor(await listen(), localPort));
+  const tunnel = await openTunnel(optionsFor(await greet(), localPort));
   expect(await readAll(localPort)).toBe("hello");
   const args = readFileSync(join(directory, "args"), "utf8").split("\n");
   // ssh uses the first of two options: the operator's shared connection would outlive the run.
@@ -110,7 +100,7 @@ test("the tunnel of a killed run ends with it", async () => {
   writeFileSync(
     program,
     `import { openTunnel } from ${JSON.stringify(inProject("infra/deploy/tunnel.ts"))};
-await openTunnel(${JSON.stringify(optionsFor(await listen(), localPort))});
+await openTunnel(${JSON.stringify(optionsFor(await greet(), localPort))});
 process.stdout.write("open");
 setInterval(() => {}, 1000);`,
   );
@@ -138,14 +128,14 @@ test("a missing ssh, a failing ssh, and a used port are one sentence each", asyn
   await expect(openTunnel(optionsFor(5432, localPort))).rejects.toThrow(
     "no ssh tunnel to Postgres on host A: ssh is not installed on this machine; fix that, or set hearth:postgresAt to an address at which this machine reaches Postgres.",
   );
-  await listen(localPort);
+  await greet(localPort);
   await expect(openTunnel(optionsFor(5432, localPort))).rejects.toThrow(
     `port ${localPort} of this machine, needed for the ssh tunnel to Postgres, is used by another program: stop it, or set hearth:postgresAt to an address at which this machine reaches Postgres.`,
   );
 });
 
 test("an accepted and a refused connection both count as reachable", async () => {
-  expect(await isReached("127.0.0.1", await listen())).toBe(true);
+  expect(await isReached("127.0.0.1", await greet())).toBe(true);
   expect(await isReached("127.0.0.1", await freePort())).toBe(true);
 });
 

@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import type { Alarm } from "./alarm.ts";
 import { startWatchdog } from "./watchdog.ts";
+import { listen, portOf } from "../../test/servers/ports.ts";
 
 let outside: Server;
 let requests: string[];
@@ -20,7 +20,7 @@ beforeEach(async () => {
     requests.push(`${request.method} ${request.url}`);
     response.writeHead(answer).end();
   });
-  await new Promise<void>((resolve) => outside.listen(0, "127.0.0.1", resolve));
+  await listen(outside);
 });
 afterEach(async () => {
   end();
@@ -33,7 +33,7 @@ const alarms = {
 };
 
 function begin(): void {
-  const { port } = outside.address() as AddressInfo;
+  const port = portOf(outside);
   const url = `http://127.0.0.1:${port}/alive/s3cret`;
   end = startWatchdog({ url, every: 20 }, alarms);
 }

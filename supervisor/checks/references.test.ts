@@ -1,8 +1,7 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { freePort } from "../runtimes/process/ports.ts";
 import { openReferences } from "./references.ts";
+import { freePort, listen } from "../../test/servers/ports.ts";
 
 let server: Server | undefined;
 
@@ -18,8 +17,7 @@ async function serve(hangs: boolean): Promise<number> {
       response.writeHead(500).end();
     }
   });
-  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
-  return (server.address() as AddressInfo).port;
+  return await listen(server);
 }
 
 test("without references the machine is never offline", async () => {

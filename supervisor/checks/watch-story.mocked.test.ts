@@ -10,6 +10,7 @@ import type { ProbeResult } from "./kinds/probe.ts";
 import { startWatch } from "./check-watch.ts";
 import type { Watch } from "./watch.ts";
 import type { CheckView } from "./watched.ts";
+import { freePort, listen } from "../../test/servers/ports.ts";
 
 const results = vi.hoisted(() => new Map<string, () => ProbeResult>());
 vi.mock(import("./run-check.ts"), () => ({
@@ -384,9 +385,7 @@ test("an offline machine judges no check, reports it, and continues when it is o
   const { createServer } = await import("node:net");
   const server = createServer();
   moveClockOnly();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as import("node:net").AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  const port = await freePort();
   setResult("site", unhealthy);
   begin([{ name: "site", every: "10ms", fail_after: 1 }], {
     offline: { references: [`tcp://127.0.0.1:${port}`] },
@@ -405,8 +404,7 @@ test("an offline machine restarts nothing, including pending restarts", async ()
   const { createServer } = await import("node:net");
   const server = createServer((socket) => socket.end());
   moveClockOnly();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as import("node:net").AddressInfo;
+  const port = await listen(server);
   let probes = 0;
   results.set("site", () => {
     probes += 1;

@@ -4,7 +4,7 @@ import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history/history.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
-import { listen } from "../../test/servers/listen.ts";
+import { listen } from "../../test/servers/ports.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { startWatch } from "./check-watch.ts";

@@ -1,9 +1,8 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
+import { listen } from "../../test/servers/ports.ts";
 import {
   openNotesTestbed,
   type NotesTestbed,
@@ -75,12 +74,12 @@ test("a lockout caused by others' wrong passwords is retried after seconds, not 
         ? '{"error":"forbidden","reason":"Account is temporarily locked due to multiple authentication failures"}'
         : "[]",
     );
-  }).listen(0, "127.0.0.1");
-  await once(store, "listening");
+  });
+  const port = await listen(store);
   try {
     let clock = 1_800_000_000_000;
     const couch = openCouch({
-      url: `http://127.0.0.1:${(store.address() as AddressInfo).port}`,
+      url: `http://127.0.0.1:${port}`,
       password: () => "not-a-secret",
       now: () => clock,
     });
@@ -110,9 +109,8 @@ describe("a store that does not answer", () => {
       } else if (request.url === "/page") {
         response.end("<html>");
       }
-    }).listen(0, "127.0.0.1");
-    await once(silent, "listening");
-    url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    });
+    url = `http://127.0.0.1:${await listen(silent)}`;
   });
   afterAll(() => {
     silent.closeAllConnections();

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import {
   createServer as createPlain,
   request,
@@ -6,7 +5,6 @@ import {
   type Server,
 } from "node:http";
 import { createServer as createTls } from "node:https";
-import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
   serversUnderTest,
@@ -23,6 +21,7 @@ import { examine } from "./vault-doctor.ts";
 import type { DoctorOptions, Finding } from "./finding.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
+import { listen } from "../../test/servers/ports.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 const VAULT = "vault-doctor";
@@ -84,9 +83,7 @@ async function behind(
     incoming.pipe(call);
   };
   proxy = tls === undefined ? createPlain(pass) : createTls(tls, pass);
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const { port } = proxy.address() as AddressInfo;
+  const port = await listen(proxy);
   return `${tls === undefined ? "http" : "https"}://localhost:${port}`;
 }
 

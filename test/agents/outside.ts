@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import type { AddressInfo } from "node:net";
+import { listen } from "../servers/ports.ts";
 
 /** Stands for the internet: a proxy that connects nobody and remembers who was wanted. */
 export interface Outside {
@@ -22,8 +22,8 @@ export async function startOutside(): Promise<Outside> {
       socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const port = await listen(server);
+  const proxy = `http://127.0.0.1:${port}`;
   const local = "127.0.0.1,localhost";
   return {
     env: {

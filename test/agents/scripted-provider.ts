@@ -3,7 +3,6 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { anthropicMessages } from "../clients/formats/anthropic.ts";
 import {
   listOf,
@@ -20,6 +19,7 @@ import type {
 } from "../clients/formats/mock-model.ts";
 import { openaiChat } from "../clients/formats/openai-chat.ts";
 import { openaiResponses } from "../clients/formats/openai-responses.ts";
+import { listen } from "../servers/ports.ts";
 
 /** What the provider answers: a reply, or an error of its own. */
 export type Scripted = ScriptedReply | ScriptedError;
@@ -146,9 +146,9 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       sendJson(response, 500, { error: { message: String(error) } }),
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listen(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     get calls() {
       return calls;
     },

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { inProject } from "../../infra/project-files.ts";
-import { freePort } from "../servers/postgres.ts";
+import { freePort } from "../servers/ports.ts";
 import { CHAT_ALIAS, EMBEDDING_ALIAS } from "./load-requests.ts";
 import { meterOf, type Meter, type ProbedCost } from "./meter.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";

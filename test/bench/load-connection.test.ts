@@ -1,7 +1,7 @@
-import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { connect, type Answer } from "./load-connection.ts";
+import { listen } from "../servers/ports.ts";
 
 const ends: (() => void)[] = [];
 afterEach(() => {
@@ -26,11 +26,10 @@ async function read(
       }
     }
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const port = await listen(server);
   const answers: Answer[] = [];
   const done = Promise.withResolvers<void>();
-  const connection = connect((server.address() as AddressInfo).port, {
+  const connection = connect(port, {
     onAnswer(answer) {
       answers.push(answer);
       if (answers.length === calls) {

@@ -1,10 +1,10 @@
-import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import type { LoadResult } from "./load-measurements.ts";
 import type { LoadRun } from "./load-program.ts";
 import type { Schedule } from "./load-schedule.ts";
 import { programFile, startProgram } from "./programs.ts";
+import { listen } from "../servers/ports.ts";
 
 const ends: (() => unknown)[] = [];
 afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
@@ -23,13 +23,11 @@ async function startLoad() {
       ),
     );
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const port = await listen(server);
   const generator = startProgram(programFile("load-program.ts"), {
     name: "load generator",
   });
   ends.push(generator.stop, () => server.close());
-  const { port } = server.address() as AddressInfo;
   return (schedule: Schedule) =>
     generator.ask<LoadResult>({
       load: "plain",

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../servers/postgres.ts";
+import { freePort } from "../servers/ports.ts";
 import { USER_CACHE } from "../servers/user-cache.ts";
 import { CHAT_ALIAS } from "./load-requests.ts";
 import { LITELLM } from "./peers/litellm.ts";

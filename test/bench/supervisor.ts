@@ -2,13 +2,12 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { operatorHeaders } from "../../supervisor/credentials.ts";
 import { statsOf } from "../../supervisor/runtimes/process/stats.ts";
-import { freePort, startPostgres } from "../servers/postgres.ts";
+import { startPostgres } from "../servers/postgres.ts";
 import { hasRedisServer, startRedis } from "../servers/redis.ts";
 import { createCleanup } from "./cleanup.ts";
 import {
@@ -18,6 +17,7 @@ import {
 } from "../../scripts/command-line.ts";
 import { projectRoot } from "../../supervisor/home/home.ts";
 import { SMALL_MEMORY } from "../../supervisor/small-memory.ts";
+import { freePort, listen } from "../servers/ports.ts";
 
 const USAGE = `Usage: npm run bench:supervisor -- [options]
   --seconds N   measured time (120)
@@ -135,12 +135,11 @@ async function createChecks(
   const site = createServer((_request, response) =>
     response.end('{"status":"ok"}'),
   );
-  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+  const port = await listen(site);
   await cleanup.keep(site, (server) => {
     server.closeAllConnections();
     server.close();
   });
-  const { port } = site.address() as AddressInfo;
   const postgres = await cleanup.keep(startPostgres(), (server) =>
     server.remove(),
   );

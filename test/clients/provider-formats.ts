@@ -4,7 +4,6 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { anthropicMessages } from "./formats/anthropic.ts";
 import { azureChat } from "./formats/azure.ts";
@@ -24,6 +23,7 @@ import {
   mockOptionsIn,
   type ModelRequest,
 } from "./formats/mock-model.ts";
+import { listen } from "../servers/ports.ts";
 
 export const FORMATS = ["openai", "anthropic", "gemini", "azure"] as const;
 export type FormatName = (typeof FORMATS)[number];
@@ -128,8 +128,8 @@ export async function startMockProviders(): Promise<MockProviders> {
       sendJson(response, 500, { error: { message: String(error) } }),
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const port = await listen(server);
+  const url = `http://127.0.0.1:${port}`;
   return {
     url,
     requests,

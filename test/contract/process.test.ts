@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { listen } from "../servers/ports.ts";
 import { ask, spawnNotes, startNotes, testIni } from "./start-notes.ts";
 
 describe("a failed start is explained in one sentence", () => {
@@ -38,9 +39,8 @@ describe("a failed start is explained in one sentence", () => {
   };
 
   test("port in use", async () => {
-    const other = createServer().listen(0, "127.0.0.1");
-    await once(other, "listening");
-    const { port } = other.address() as AddressInfo;
+    const other = createServer();
+    const port = await listen(other);
     try {
       expect(
         await failedStart(["--ini", ini, "--port", String(port)]),

@@ -1,5 +1,5 @@
-import { once } from "node:events";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { listen } from "../servers/ports.ts";
 
 export interface SlowLink {
   readonly url: string;
@@ -11,10 +11,10 @@ export async function slowLink(
   url: string,
   milliseconds: number,
 ): Promise<SlowLink> {
-  const { hostname, port } = new URL(url);
+  const target = new URL(url);
   const sockets = new Set<Socket>();
   const relay = createServer((near) => {
-    const far = connect(Number(port), hostname);
+    const far = connect(Number(target.port), target.hostname);
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -30,10 +30,10 @@ export async function slowLink(
       from.on("end", () => setTimeout(() => to.end(), milliseconds));
       from.on("error", () => to.destroy());
     }
-  }).listen(0, "127.0.0.1");
-  await once(relay, "listening");
+  });
+  const port = await listen(relay);
   return {
-    url: `http://127.0.0.1:${(relay.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     close: () => {
       relay.close();
       for (const socket of sockets) {

@@ -13,7 +13,7 @@ import {
 } from "../../supervisor/backup/forget-limits.ts";
 import { probeRedis } from "../../cli/doctor/probe-programs.ts";
 import { probeCheck } from "../supervisor/probe-check.ts";
-import { freePort } from "../servers/postgres.ts";
+import { freePort } from "../servers/ports.ts";
 import {
   hasRedisServer,
   redisAt,

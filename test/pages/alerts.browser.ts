@@ -1,5 +1,4 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,6 +12,7 @@ import {
 } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import { pastRun } from "./jobs-testbed.ts";
+import { listen } from "../servers/ports.ts";
 
 const HOUR_MS = 3_600_000;
 const MARKUP = '<img src=x onerror="document.title=1">';
@@ -34,10 +34,7 @@ beforeAll(async () => {
     request.on("data", (part) => received.push(String(part)));
     request.on("end", () => response.end("{}"));
   });
-  await new Promise<void>((resolve) =>
-    receiver.listen(0, "127.0.0.1", resolve),
-  );
-  const { port } = receiver.address() as AddressInfo;
+  const port = await listen(receiver);
   const address = `http://127.0.0.1:${port}`;
   const backup = backupName(Date.now() - 7 * HOUR_MS);
   testbed = await startConsoleTestbed({

@@ -1,5 +1,4 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { configSchema } from "../../supervisor/config/schema.ts";
 import { createHome } from "../../supervisor/home/home.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
@@ -10,8 +9,8 @@ import { programSpec, testRuntime } from "../supervisor/specs.ts";
 import { temporaryHome } from "../supervisor/temporary-home.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
 import type { Status } from "../../supervisor/status.ts";
-import { freePort } from "../servers/postgres.ts";
 import { signInAt } from "./browser.ts";
+import { freePort, listen } from "../servers/ports.ts";
 
 export interface ConsoleTestbed {
   readonly address: string;
@@ -51,8 +50,7 @@ export async function startConsoleTestbed(
     const words = sick.get(decodeURIComponent(request.url?.slice(1) ?? ""));
     response.writeHead(words === undefined ? 200 : 500).end(words ?? "{}");
   });
-  await new Promise<void>((resolve) => watched.listen(0, "127.0.0.1", resolve));
-  const { port } = watched.address() as AddressInfo;
+  const port = await listen(watched);
   const place = temporaryHome();
   createHome(place.home);
   const history = openHistory(place.home.history);

@@ -1,5 +1,4 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { query } from "../../gateway/database/pool.ts";
@@ -12,6 +11,7 @@ import {
   startGatewayTestbed,
   type GatewayTestbed,
 } from "./gateway-testbed.ts";
+import { listen, portOf } from "../servers/ports.ts";
 
 const hostile = `<img src=x onerror="document.title=1">'"& \u202eabc ${"long".repeat(40)}`;
 const SECRET = "sk-typed-secret-0123456789";
@@ -31,9 +31,7 @@ beforeAll(async () => {
     const data = [{ id: "qwen3" }, { id: hostile }];
     response.writeHead(isList ? 200 : 404).end(JSON.stringify({ data }));
   });
-  await new Promise<void>((resolve) =>
-    runner.listen(0, "127.0.0.1", () => resolve()),
-  );
+  await listen(runner);
   testbed = await startGatewayTestbed(`
   - model_name: shaky
     provider_params: { model: openai/shaky-model, api_base: "${broken.url}", api_key: x }
@@ -236,7 +234,7 @@ test("a key and an address are stored encrypted, take effect at once, and never 
 });
 
 test("the models of a runner are discovered and added, one by one", async () => {
-  const { port } = runner.address() as AddressInfo;
+  const port = portOf(runner);
   const { page } = await open("/models/new");
   await page.getByLabel("Address of a runner").fill("nonsense");
   await page.getByRole("button", { name: "Discover models" }).click();

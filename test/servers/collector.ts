@@ -1,13 +1,12 @@
-import { once } from "node:events";
 import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import protobuf from "protobufjs";
+import { listen } from "./ports.ts";
 
 /** A span as the collector received it. */
 export interface ReceivedSpan {
@@ -119,9 +118,8 @@ export async function startCollector(): Promise<Collector> {
     response.writeHead(collector.mode).end();
   }
 
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  collector.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const port = await listen(server);
+  collector.url = `http://127.0.0.1:${port}`;
   return collector;
 }
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { programEnv } from "./program-env.ts";
 import { serversAllowed } from "./allowed.ts";
 import { MASTER_KEY } from "./gateway.ts";
-import { freePort } from "./postgres.ts";
+import { freePort } from "./ports.ts";
 
 /** A gateway in a separate process, as `npm run gateway` starts it, that can be killed and restarted on its journal. */
 export interface GatewayProcess {

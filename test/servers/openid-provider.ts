@@ -5,9 +5,9 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Provider, type Configuration } from "oidc-provider";
+import { freePort, listen } from "./ports.ts";
 
 /** A user of the provider; without one, the account is blocked or removed. */
 export type Account = Readonly<Record<string, unknown>>;
@@ -46,10 +46,7 @@ export async function startOpenIdProvider(
   const server = createServer((request, response) =>
     clock.run(provider.clockAheadMs, () => listener(request, response)),
   );
-  const listen = (port: number) =>
-    new Promise<void>((resolve) => server.listen(port, host, resolve));
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server, { port: await freePort(), host });
   const provider: OpenIdProvider = {
     issuer: `http://${host}:${port}`,
     accounts: new Map(),
@@ -57,7 +54,7 @@ export async function startOpenIdProvider(
     idTokenSeconds: 3600,
     refreshes: true,
     down: () => closeServer(server),
-    up: () => listen(port),
+    up: async () => void (await listen(server, { port, host })),
     stop: async () => {
       clock.restore();
       await closeServer(server);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { serversAllowed } from "./allowed.ts";
-import { freePort } from "./postgres.ts";
+import { freePort } from "./ports.ts";
 
 /** A real pgbouncer on a free port. */
 export interface TestPgbouncer {

@@ -6,7 +6,6 @@ import {
   rmSync,
   statfsSync,
 } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,6 +19,7 @@ import {
   type PostgresPlace,
 } from "../../embedded/postgres-place.ts";
 import { serversAllowed } from "./allowed.ts";
+import { freePort } from "./ports.ts";
 
 /** A real Postgres in a temporary directory. */
 export interface TestPostgres {
@@ -149,15 +149,6 @@ export async function startPostgres(
     stop,
     remove,
   };
-}
-
-/** A port that is free now; another program may take it before it is used. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** The statements that create the roles. */

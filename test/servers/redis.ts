@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { serversAllowed } from "./allowed.ts";
 import type { RedisPlace } from "../../core/redis/place.ts";
-import { freePort } from "./postgres.ts";
+import { freePort } from "./ports.ts";
 
 /** A real redis-server on a free port, without persistence. */
 export interface TestRedis {

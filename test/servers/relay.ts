@@ -1,10 +1,6 @@
 import { once } from "node:events";
-import {
-  createConnection,
-  createServer,
-  type AddressInfo,
-  type Socket,
-} from "node:net";
+import { createConnection, createServer, type Socket } from "node:net";
+import { listen } from "./ports.ts";
 
 /** One whole message on the wire. */
 export interface Frame {
@@ -214,8 +210,7 @@ export async function startRelay(
     }
   }
 
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const port = await listen(server);
 
   function release(): void {
     mode = { kind: "open" };
@@ -225,7 +220,7 @@ export async function startRelay(
   }
 
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     at(moment, count, act) {
       armed = { moment, count, act };
     },

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import type { RedisPlace } from "../../core/redis/place.ts";
 import { serversAllowed } from "./allowed.ts";
-import { freePort } from "./postgres.ts";
+import { freePort } from "./ports.ts";
 import { redisAt } from "./redis.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
 

@@ -1,7 +1,7 @@
 import { sign as signBytes, type KeyObject } from "node:crypto";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK } from "jose";
+import { freePort, listen } from "./ports.ts";
 
 export interface SigningKey {
   readonly kid: string;
@@ -60,10 +60,7 @@ export async function startTokenIssuer(kid = "first"): Promise<TokenIssuer> {
       ),
     );
   });
-  const listen = (port: number) =>
-    new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server, { port: await freePort() });
   const issuer: TokenIssuer = {
     issuer: `http://127.0.0.1:${port}`,
     keys: [key.publicJwk],
@@ -89,7 +86,7 @@ export async function startTokenIssuer(kid = "first"): Promise<TokenIssuer> {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));
     },
-    up: () => listen(port),
+    up: async () => void (await listen(server, { port })),
   };
   return issuer;
 }

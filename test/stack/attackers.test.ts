@@ -1,11 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer, request, type IncomingMessage } from "node:http";
-import {
-  createServer as createTcpServer,
-  type AddressInfo,
-  type Server,
-} from "node:net";
+import { createServer as createTcpServer, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -14,6 +10,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { temporaryHome } from "../supervisor/temporary-home.ts";
 import { startWatcher } from "../../embedded/watcher.ts";
 import { prepareStack, type Stack, type StartedStack } from "./stack.ts";
+import { listen, portOf } from "../servers/ports.ts";
 
 /** Requests to port 4080 of a running stack without the operator's credentials: each is answered 401 or 403 and changes nothing. */
 
@@ -49,9 +46,7 @@ beforeAll(async () => {
     connections += 1;
     socket.destroy();
   });
-  await new Promise<void>((resolve) =>
-    thirdParty.listen(0, "127.0.0.1", resolve),
-  );
+  await listen(thirdParty);
   stack = await prepareStack();
   started = await stack.start();
   port = Number(new URL(stack.supervisorUrl).port);
@@ -87,7 +82,7 @@ async function captureState(): Promise<unknown> {
 }
 
 function attempts(): readonly Attempt[] {
-  const { port: elsewhere } = thirdParty.address() as AddressInfo;
+  const elsewhere = portOf(thirdParty);
   const databaseUrl = `postgres://postgres@127.0.0.1:${elsewhere}/stolen`;
   return [
     { method: "GET", path: "/" },
@@ -328,8 +323,7 @@ test("a proxy on this machine, such as nginx with only `proxy_pass http://127.0.
     );
     incoming.pipe(call);
   });
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-  const { port: proxied } = proxy.address() as AddressInfo;
+  const proxied = await listen(proxy);
   try {
     const host = "console.example.org";
     await expectDenied(sendTo("127.0.0.1", { host }, proxied));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createCheckout, type Checkout } from "./checkout.ts";
-import { freePort } from "../servers/postgres.ts";
+import { freePort } from "../servers/ports.ts";
 
 // These tests start whole stacks, possibly on busy machines.
 vi.setConfig({ testTimeout: 180_000 });

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { freePort } from "../servers/postgres.ts";
+import { freePort } from "../servers/ports.ts";
 
 export const projectRoot = fileURLToPath(new URL("../..", import.meta.url));
 

@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { locateHome, createHome } from "../../supervisor/home/home.ts";
 import { readOrCreateSecrets } from "../../supervisor/home/secrets.ts";
 import { npmStart, prepareStack, type Stack } from "./stack.ts";
+import { listen } from "../servers/ports.ts";
 
 let stack: Stack | undefined;
 
@@ -26,10 +26,7 @@ async function failedStart(
 test("a port in use is reported with the program that uses it", async () => {
   stack = await prepareStack();
   const stranger = createServer();
-  await new Promise<void>((resolve) =>
-    stranger.listen(0, "127.0.0.1", resolve),
-  );
-  const { port } = stranger.address() as AddressInfo;
+  const port = await listen(stranger);
   const { code, output } = await failedStart({
     ...stack.env,
     HEARTH_GATEWAY_PORT: String(port),

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { freePort } from "../servers/postgres.ts";
+import { freePort } from "../servers/ports.ts";
 import { momentOf, writeManifest } from "../../supervisor/backup/manifest.ts";
 import { waitFor } from "./wait-for.ts";
 

@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "../servers/ports.ts";
 
 /** A container of the small engine; omitted fields have the values of a healthy Hearth container. */
 export interface SmallContainer {
@@ -53,9 +53,7 @@ export async function startSmallEngine(): Promise<SmallEngine> {
     }
     answer(response, new URL(url, "http://engine"));
   });
-  await new Promise<void>((resolve) =>
-    server.listen(0, "127.0.0.1", () => resolve()),
-  );
+  const port = await listen(server);
 
   function answer(
     response: ServerResponse,
@@ -111,7 +109,7 @@ export async function startSmallEngine(): Promise<SmallEngine> {
   }
 
   const engine: SmallEngine = {
-    dockerHost: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    dockerHost: `tcp://127.0.0.1:${port}`,
     containers,
     events,
     requests,

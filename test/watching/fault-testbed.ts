@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history/history.ts";
@@ -8,6 +7,7 @@ import type { Status } from "../../supervisor/status.ts";
 import { mountSmallDisk, unmountDisk } from "../servers/small-disk.ts";
 import { prepareStack, type Stack } from "../stack/stack.ts";
 import { startFaultProxy, type FaultProxy } from "./proxy.ts";
+import { listen, portOf } from "../servers/ports.ts";
 
 /** Intervals and limits of the checks and restarts, written as in config/supervisor.yaml. */
 export interface CheckTiming {
@@ -59,7 +59,7 @@ export async function openFaultTestbed(
   const gatewayPort = Number(new URL(stack.gatewayUrl).port);
   const proxy = await startFaultProxy(gatewayPort);
   const config = join(stack.home, "supervisor-faults.yaml");
-  const port = (webhook.address() as AddressInfo).port;
+  const port = portOf(webhook);
   writeFileSync(config, buildConfig(checkTiming, proxy.url, stack.home));
   let closed = false;
   const close = async () => {
@@ -188,7 +188,7 @@ async function startWebhook(onText: (text: string) => void): Promise<Server> {
       response.end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await listen(server);
   return server;
 }
 

@@ -4,7 +4,7 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "../servers/ports.ts";
 
 /** A proxy between a check and its service that can make a healthy service appear unhealthy. */
 export interface FaultProxy {
@@ -29,9 +29,9 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       forward(targetPort, received, answer);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listen(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     fail: (next) => {
       failure = next;
     },

@@ -1,5 +1,4 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   INPUT_PRICE,
@@ -9,6 +8,7 @@ import {
   type Testbed,
 } from "../../../test/servers/gateway.ts";
 import { query } from "../../database/pool.ts";
+import { listen } from "../../../test/servers/ports.ts";
 
 let testbed: Testbed;
 let racers: Racers;
@@ -49,9 +49,9 @@ async function startRacers(): Promise<Racers> {
       });
     });
   });
-  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  const port = await listen(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     cancelled: 0,
     isOver: false,
     close: () =>

@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../../test/servers/database.ts";
@@ -9,6 +7,7 @@ import {
   type TestGateway,
 } from "../../../test/servers/gateway.ts";
 import { query } from "../../database/pool.ts";
+import { listen } from "../../../test/servers/ports.ts";
 
 interface Received {
   readonly path: string;
@@ -66,9 +65,8 @@ let key: string;
 
 beforeAll(async () => {
   database = await throwAwayDatabase();
-  provider.listen(0, "127.0.0.1");
-  await once(provider, "listening");
-  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  const port = await listen(provider);
+  const url = `http://127.0.0.1:${port}`;
   gateway = await startTestGateway({
     databaseUrl: database.url,
     providerUrl: url,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { serversAllowed } from "../../../test/servers/allowed.ts";
-import { freePort } from "../../../test/servers/postgres.ts";
+import { freePort } from "../../../test/servers/ports.ts";
 import { redisAt } from "../../../test/servers/redis.ts";
 import { connectRedis } from "../../cache/redis.ts";
 

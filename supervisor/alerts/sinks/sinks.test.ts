@@ -1,11 +1,11 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { SMTPServer } from "smtp-server";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { notifySchema } from "../config.ts";
 import type { AlertMessage } from "../message.ts";
 import { makeSinks } from "./make-sinks.ts";
 import type { Sink } from "./sink.ts";
+import { listen } from "../../../test/servers/ports.ts";
 
 interface Received {
   readonly method: string | undefined;
@@ -34,10 +34,7 @@ beforeEach(async () => {
       response.writeHead(answer).end(`Cannot ${method} ${url}`);
     });
   });
-  await new Promise<void>((resolve) =>
-    receiver.listen(0, "127.0.0.1", resolve),
-  );
-  address = `http://127.0.0.1:${portOf(receiver)}`;
+  address = `http://127.0.0.1:${await listen(receiver)}`;
   closing.push(() => new Promise((resolve) => receiver.close(() => resolve())));
 });
 afterEach(async () => {
@@ -45,13 +42,6 @@ afterEach(async () => {
     await close();
   }
 });
-
-function portOf(server: {
-  address: () => AddressInfo | string | null;
-}): number {
-  const bound = server.address();
-  return typeof bound === "object" && bound !== null ? bound.port : 0;
-}
 
 const at = Date.UTC(2026, 10, 21, 10, 4);
 const message: AlertMessage = {
@@ -246,11 +236,9 @@ async function mailServer(
     ...options,
   });
   server.on("error", () => {});
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const port = await listen(server.server);
   closing.push(() => new Promise((resolve) => server.close(() => resolve())));
-  return { port: portOf(server.server), mails };
+  return { port, mails };
 }
 
 function mailSink(

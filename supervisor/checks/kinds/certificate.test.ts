@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createServer, type Server } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
+import { listen } from "../../../test/servers/ports.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let server: Server | undefined;
@@ -80,8 +80,8 @@ test("a server's certificate is checked, including whether this machine trusts i
   const { file, key } = make(90);
   server = createServer({ cert: readFileSync(file), key: readFileSync(key) });
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
-  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  const port = await listen(server);
+  const url = `https://localhost:${port}`;
   expect(await probeCheck({ kind: "certificate", url })).toMatchObject({
     ok: false,
     level: "down",

@@ -1,11 +1,11 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   serversUnderTest,
   type RunningServer,
 } from "../../../test/contract/server-under-test.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
+import { listen } from "../../../test/servers/ports.ts";
 
 describe.each(serversUnderTest())("on $name", (under) => {
   let store: RunningServer;
@@ -59,10 +59,8 @@ describe("an unhealthy server", () => {
       requests.push(request.url ?? "");
       response.writeHead(404).end('{"status":"maintenance_mode"}');
     });
-    await new Promise<void>((resolve) =>
-      server.listen(0, "127.0.0.1", resolve),
-    );
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const port = await listen(server);
+    url = `http://127.0.0.1:${port}/`;
   });
   afterEach(() => {
     server.closeAllConnections();
@@ -89,9 +87,8 @@ test("a rejected password is tried again after ten minutes, because it may have 
     const isRefused = request.url !== "/_up" && refuses;
     response.writeHead(isRefused ? 401 : 200).end("[]");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listen(server);
   try {
-    const { port } = server.address() as AddressInfo;
     const url = `http://127.0.0.1:${port}`;
     const at = (minutes: number) =>
       probeCheck(

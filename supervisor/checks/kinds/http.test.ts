@@ -1,7 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { freePort } from "../../runtimes/process/ports.ts";
-import { listen } from "../../../test/servers/listen.ts";
+import { freePort, listen } from "../../../test/servers/ports.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 let server: Server | undefined;

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
+import { listen } from "../../../test/servers/ports.ts";
 
 let server: Server | undefined;
 let requests: string[];
@@ -27,8 +27,7 @@ async function probe(
     };
     response.writeHead(status).end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server?.listen(0, () => resolve()));
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   return probeCheck({
     kind: "models",
     url: `http://127.0.0.1:${port}`,

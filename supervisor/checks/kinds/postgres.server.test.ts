@@ -4,7 +4,7 @@ import {
   readerUrl,
   throwAwayDatabase,
 } from "../../../test/servers/database.ts";
-import { freePort } from "../../runtimes/process/ports.ts";
+import { freePort } from "../../../test/servers/ports.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;

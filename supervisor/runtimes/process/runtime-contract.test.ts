@@ -3,7 +3,7 @@ import { openHistory } from "../../history/history.ts";
 import { testRuntimeContract } from "../../../test/supervisor/runtime-contract.ts";
 import { programSpec, testRuntime } from "../../../test/supervisor/specs.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
-import { freePort } from "./ports.ts";
+import { freePort } from "../../../test/servers/ports.ts";
 
 testRuntimeContract("processes", async () => {
   const place = temporaryHome();

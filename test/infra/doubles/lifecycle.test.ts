@@ -4,7 +4,7 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { scramVerifier } from "../../../core/scram.ts";
 import { superuserUrl, throwAwayDatabase } from "../../servers/database.ts";
-import { freePort } from "../../servers/postgres.ts";
+import { freePort } from "../../servers/ports.ts";
 import { containerDouble } from "./docker/container.ts";
 import { EngineError, type EngineApi } from "./docker/engine-api.ts";
 import { volumeDouble } from "./docker/others.ts";
