@@ -100,29 +100,32 @@ async function overspend(): Promise<void> {
   await chat(poor, "a call that costs more than this budget pays for");
 }
 
-/** The state after two devices wrote the same note offline. */
+/** The state after two devices wrote the same note offline. The first vault is created shortly after the start. */
 async function makeConflict(): Promise<void> {
-  const written = await fetch(`${stack.notesUrl}/notes/_bulk_docs`, {
-    method: "POST",
-    headers: {
-      authorization: `Basic ${btoa(`admin:${stack.secrets()["notesAdminPassword"]}`)}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({
-      new_edits: false,
-      docs: ["a", "b"].map((device) => ({
-        _id: "note.md",
-        _rev: `1-${device.repeat(32)}`,
-        type: "plain",
-        path: "note.md",
-        children: [],
-        ctime: 1,
-        mtime: 2,
-        size: 0,
-      })),
-    }),
-  });
-  expect(written.status).toBe(201);
+  const write = async (): Promise<number> => {
+    const written = await fetch(`${stack.notesUrl}/notes/_bulk_docs`, {
+      method: "POST",
+      headers: {
+        authorization: `Basic ${btoa(`admin:${stack.secrets()["notesAdminPassword"]}`)}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({
+        new_edits: false,
+        docs: ["a", "b"].map((device) => ({
+          _id: "note.md",
+          _rev: `1-${device.repeat(32)}`,
+          type: "plain",
+          path: "note.md",
+          children: [],
+          ctime: 1,
+          mtime: 2,
+          size: 0,
+        })),
+      }),
+    });
+    return written.status;
+  };
+  await expect.poll(write).toBe(201);
 }
 
 async function attention(): Promise<readonly string[]> {
