@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   startHearth,
   type CommandResult,
@@ -102,7 +102,7 @@ async function overspend(): Promise<void> {
 
 /** The state after two devices wrote the same note offline. The first vault is created shortly after the start. */
 async function makeConflict(): Promise<void> {
-  const write = async (): Promise<number> => {
+  await vi.waitFor(async () => {
     const written = await fetch(`${stack.notesUrl}/notes/_bulk_docs`, {
       method: "POST",
       headers: {
@@ -123,9 +123,8 @@ async function makeConflict(): Promise<void> {
         })),
       }),
     });
-    return written.status;
-  };
-  await expect.poll(write).toBe(201);
+    expect(written.status).toBe(201);
+  }, 30_000);
 }
 
 async function attention(): Promise<readonly string[]> {
