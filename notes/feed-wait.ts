@@ -1,5 +1,4 @@
 import type { ServerResponse } from "node:http";
-import type { Exchange } from "./http/exchange.ts";
 import { Refusal } from "./refusal.ts";
 
 /** CouchDB's default, and the maximum that a client may request. */
@@ -21,6 +20,12 @@ export interface FeedSource {
   readonly onChange: (listener: () => void) => () => void;
 }
 
+/** Who a feed is sent to. */
+export interface FeedClient {
+  readonly response: ServerResponse;
+  readonly login: { readonly reviewed: () => Promise<void> };
+}
+
 export interface Wait {
   /** Resolves with true when there may be changes after `seq`, with false when the feed must end. */
   readonly forChangeAfter: (seq: number) => Promise<boolean>;
@@ -33,7 +38,7 @@ export interface Wait {
 export function openWait(
   source: FeedSource,
   { heartbeat, timeout }: Patience,
-  { response, login }: Pick<Exchange, "response" | "login">,
+  { response, login }: FeedClient,
   stop: AbortSignal,
 ): Wait {
   let expired = false;

@@ -3,7 +3,12 @@ import type { Databases } from "../databases.ts";
 import type { Log } from "../log.ts";
 import { Refusal } from "../refusal.ts";
 import type { Settings } from "../settings.ts";
-import { openAccounts, type Account, type User } from "./accounts.ts";
+import {
+  openAccounts,
+  type Account,
+  type Accounts,
+  type User,
+} from "./accounts.ts";
 import { addressOf } from "./address.ts";
 import { isBeyond, locks, openLockout, type Attempt } from "./lockout.ts";
 import { openPasswordCheck } from "./passwords.ts";
@@ -49,12 +54,6 @@ export function openAuthentication(
   const accounts = openAccounts(settings, databases);
   const isRight = openVerification(settings, log);
   const cookies = openSessionCookies(settings);
-  const loginOf = (account: Account, by: Login["by"]): Login => ({
-    user: { name: account.name, roles: account.roles },
-    by,
-    onEnd: (listener) => accounts.onChange(account, listener),
-    reviewed: accounts.reviewed,
-  });
   const verified = async (
     request: IncomingMessage,
     credentials: Credentials,
@@ -78,7 +77,7 @@ export function openAuthentication(
       return undefined;
     }
     return {
-      ...loginOf(account, "cookie"),
+      ...loginOf(accounts, account, "cookie"),
       ...(cookies.isDueForRenewal(claim)
         ? { setCookie: cookies.issue(account) }
         : {}),
@@ -90,16 +89,26 @@ export function openAuthentication(
       if (credentials === undefined) {
         return await byCookie(request);
       }
-      return loginOf(await verified(request, credentials), "default");
+      const account = await verified(request, credentials);
+      return loginOf(accounts, account, "default");
     },
     logIn: async (request, credentials) => {
       const account = await verified(request, credentials);
       return {
-        ...loginOf(account, "cookie"),
+        ...loginOf(accounts, account, "cookie"),
         setCookie: cookies.issue(account),
       };
     },
     clearedCookie: cookies.clear,
+  };
+}
+
+function loginOf(accounts: Accounts, account: Account, by: Login["by"]): Login {
+  return {
+    user: { name: account.name, roles: account.roles },
+    by,
+    onEnd: (listener) => accounts.onChange(account, listener),
+    reviewed: accounts.reviewed,
   };
 }
 
