@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
+  ledgerRow,
   startAdminFixture,
   type AdminFixture,
 } from "../../test/servers/admin.ts";
 import { hashKey } from "../access/keys.ts";
+import { insertRows } from "../database/insert-rows.ts";
+import { query, transaction } from "../database/pool.ts";
+import { lockLedger } from "../database/totals.ts";
 
 let fixture: AdminFixture;
 
@@ -106,6 +110,50 @@ test("a rotation without a grace period ends all previous secrets, one with a gr
     await expect.poll(() => works(key)).toBe(false);
   }
   expect(await works(String(last["key"]))).toBe(true);
+});
+
+async function spendOf(key: string): Promise<unknown> {
+  const { info } = await fixture.get(`/key/info?key=${hashKey(key)}`);
+  return info?.["spend"];
+}
+
+test("a call that is recorded after the rotation of its key counts for the renewed key", async () => {
+  const { previous, now } = await renewed({
+    max_budget: 1,
+    budget_duration: "1d",
+  });
+  await fixture.spend({ api_key: hashKey(previous), spend: 2 });
+  expect(await spendOf(now)).toBe(2);
+  await expect
+    .poll(async () => {
+      const { json } = await fixture.chat(now, "one more");
+      return json["error"]?.["type"];
+    })
+    .toBe("budget_exceeded");
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test("a call that is recorded during the rotation of its key counts for the renewed key", async () => {
+  const previous = await fixture.createKey({ max_budget: 10 });
+  const windowing = { timeZone: "UTC", proxyDuration: null };
+  const rotated = await transaction(fixture.pool, async (client) => {
+    await lockLedger(client);
+    const rotation = fixture.post("/key/regenerate", { key: previous });
+    await expect
+      .poll(() =>
+        query(
+          fixture.pool,
+          "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        ),
+      )
+      .toHaveLength(1);
+    const row = ledgerRow({ api_key: hashKey(previous), spend: 2 });
+    await insertRows(client, [row], windowing);
+    return { rotation };
+  });
+  const { key } = await rotated.rotation;
+  expect(await spendOf(String(key))).toBe(2);
+  expect(await fixture.differences()).toEqual([]);
 });
 
 test.each(["/key/update", "/key/regenerate"])(

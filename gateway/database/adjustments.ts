@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { SpendRow } from "../ledger/rows.ts";
+import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
 import { dayOf, LIFETIME, windowAt } from "../ledger/windows.ts";
-import { insertRows } from "./ledger.ts";
+import { insertRows } from "./insert-rows.ts";
 import { query, type Client, type Pool } from "./pool.ts";
 import {
   announceTotals,
@@ -90,6 +90,8 @@ export async function carrySpendOver(
   options: CarryOptions,
 ): Promise<void> {
   const { reason, windowing, now } = options;
+  // Rows that arrive later are carried over when they do.
+  await lockLedger(client);
   const durations = await durationsOf(
     client,
     carried.map(({ to }) => to),
@@ -157,6 +159,53 @@ async function carryEarlierSpend(
     ),
     windowing,
   );
+}
+
+/**
+ * Gives a renewed key what its calls under a former hash cost that were recorded after {@link carrySpendOver}, each when it ended. In
+ * the transaction that inserted these rows, and so under the ledger lock.
+ */
+export async function carryLateSpend(
+  client: Client,
+  rows: readonly SpendRow[],
+  windowing: Windowing,
+): Promise<void> {
+  const hashes = new Set(rows.map(({ api_key: hash }) => hash));
+  const renewed = await query<{ old_token: string; token: string }>(
+    client,
+    "SELECT old_token, token FROM rotated_keys WHERE old_token = ANY($1)",
+    [[...hashes].filter((hash) => hash !== null)],
+  );
+  if (renewed.length === 0) {
+    return;
+  }
+  const tokens = new Map(renewed.map((row) => [row.old_token, row.token]));
+  const carried = rows.flatMap((row) => {
+    const token = tokens.get(row.api_key ?? "");
+    return token === undefined || Number(row.spend) === 0
+      ? []
+      : entitiesOfRow({ ...row, api_key: token })
+          .filter((entity) => /^key(_model)?:/.test(entity))
+          .map((entity) => carriedRow(entity, row, windowing));
+  });
+  await insertRows(client, carried, windowing);
+  await announceTotals(
+    client,
+    carried.map(({ payer }) => payer ?? ""),
+  );
+}
+
+/** The cost of a call, for one more payer. */
+function carriedRow(
+  entity: string,
+  row: SpendRow,
+  windowing: Windowing,
+): SpendRow {
+  const reason = { carried_over_from: row.api_key, of_call: row.request_id };
+  return adjustmentRow(entity, String(row.spend), reason, windowing, {
+    now: Date.parse(row.started_at),
+    at: Date.parse(row.ended_at),
+  });
 }
 
 /** Payers whose spend was set since a moment, ms since the epoch. */

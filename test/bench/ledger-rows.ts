@@ -2,7 +2,7 @@ import type { Pool } from "../../gateway/database/pool.ts";
 import {
   addToDailySpend,
   addToDailyTagSpend,
-} from "../../gateway/database/ledger.ts";
+} from "../../gateway/database/insert-rows.ts";
 import { addToModelHours } from "../../gateway/database/model-hours.ts";
 import { followSettings } from "../../gateway/database/settings.ts";
 import { ensurePartitions } from "../../gateway/database/partitions.ts";
