@@ -1,5 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { Flights } from "../cache/flights.ts";
+import type { Call } from "./call.ts";
 import type { StreamTranslation } from "./translation.ts";
 
 /** How long the provider's usage is awaited after the client has left at the announced end. */
@@ -11,25 +12,26 @@ const USAGE_GRACE_MS = 5_000;
  */
 export class Audience {
   readonly #flights: Flights;
-  readonly #key: string | null;
+  readonly #call: Pick<Call, "id" | "cacheKey">;
   readonly #client: FastifyReply["raw"];
   readonly #stream: StreamTranslation;
   readonly #abort: () => void;
   readonly #onClose = () => this.#clientClosed();
   #left = false;
   #stopped = false;
+  #isOver = false;
   #grace: NodeJS.Timeout | undefined;
 
-  /** `key`: the cache key that identical calls share; null: there are none. `abort` stops the provider. */
+  /** `abort` stops the provider. */
   constructor(
     flights: Flights,
-    key: string | null,
+    call: Pick<Call, "id" | "cacheKey">,
     client: FastifyReply["raw"],
     stream: StreamTranslation,
     abort: () => void,
   ) {
     this.#flights = flights;
-    this.#key = key;
+    this.#call = call;
     this.#client = client;
     this.#stream = stream;
     this.#abort = abort;
@@ -43,6 +45,7 @@ export class Audience {
   }
 
   unwatch(): void {
+    this.#isOver = true;
     clearTimeout(this.#grace);
     this.#client.off("close", this.#onClose);
   }
@@ -59,21 +62,25 @@ export class Audience {
 
   /** The answer is too long to share: identical calls ask the provider themselves. */
   cannotShare(): void {
-    if (this.#key !== null) {
-      this.#flights.land(this.#key, "not_shared");
+    const { cacheKey, id } = this.#call;
+    if (cacheKey !== null) {
+      this.#flights.cannotShare(cacheKey, id);
     }
   }
 
   #clientClosed(): void {
-    const key = this.#key;
-    if (key !== null && this.#flights.hasFollowers(key)) {
-      this.#flights.whenAbandoned(key, () => this.#leave());
+    const { cacheKey, id } = this.#call;
+    if (cacheKey !== null && this.#flights.hasFollowers(cacheKey, id)) {
+      this.#flights.whenAbandoned(cacheKey, id, () => this.#leave());
     } else {
       this.#leave();
     }
   }
 
   #leave(): void {
+    if (this.#isOver) {
+      return;
+    }
     this.#left = true;
     if (this.#lacksOnlyUsage()) {
       this.#grace = setTimeout(() => this.#stop(), USAGE_GRACE_MS);

@@ -90,12 +90,83 @@ test("a follower whose client left is not sent to the provider", async () => {
   await expect.poll(() => underWay.count()).toBe(2);
   leaving.abort();
   await follower;
-  // Until the gateway has noticed, too.
-  await sleep(500);
+  // Its limits are released at once.
+  await expect.poll(() => underWay.count()).toBe(1);
   first.writeHead(500).end("{}");
   expect((await leader).status).toBe(500);
   await expect.poll(() => underWay.count()).toBe(0);
   expect(waiting).toHaveLength(0);
+});
+
+test("a follower waits no longer than its own time limit", async () => {
+  const leader = gateway.chat(key, "in time");
+  const first = await next();
+  const follower = await gateway.chat(key, "in time", { timeout: 0.3 });
+  expect(follower.status).toBe(408);
+  expect(follower.json["error"]?.["message"]).toContain("identical call");
+  first.end(ANSWER);
+  expect((await leader).status).toBe(200);
+  expect(waiting).toHaveLength(0);
+});
+
+const START = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content: "word" } }] })}\n\n`;
+
+/** Starts to read a stream with these headers, which the returned function ends. */
+async function listenTo(
+  prompt: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<() => void> {
+  const leaving = new AbortController();
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, ...headers },
+    body: JSON.stringify({
+      model: "mock",
+      stream: true,
+      messages: [{ role: "user", content: prompt }],
+    }),
+    signal: leaving.signal,
+  });
+  expect(answer.status).toBe(200);
+  return () => leaving.abort();
+}
+
+/** The provider's side of a stream that has begun. */
+async function begun(): Promise<ServerResponse> {
+  const response = await next();
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.write(START);
+  return response;
+}
+
+test("a stream that does not read the cache has no followers: without its client it is stopped", async () => {
+  const [, shared] = await Promise.all([listenTo("shared"), begun()]);
+  const follower = gateway.chat(key, "shared", { stream: true });
+  const { underWay } = gateway.running.gateway;
+  await expect.poll(() => underWay.count()).toBe(2);
+  const [leave, own] = await Promise.all([
+    listenTo("shared", { "cache-control": "no-cache" }),
+    begun(),
+  ]);
+  leave();
+  await expect.poll(() => own.destroyed).toBe(true);
+  expect(shared.destroyed).toBe(false);
+  shared.end("data: [DONE]\n\n");
+  expect((await follower).status).toBe(200);
+});
+
+test("a stream whose client left is stopped when its answer gets too long to share", async () => {
+  const [leave, leader] = await Promise.all([listenTo("too long"), begun()]);
+  const follower = gateway.chat(key, "too long", { stream: true });
+  const { underWay } = gateway.running.gateway;
+  await expect.poll(() => underWay.count()).toBe(2);
+  leave();
+  const long = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content: "word ".repeat(1_000_000) } }] })}\n\n`;
+  leader.write(long);
+  const second = await begun();
+  await expect.poll(() => leader.destroyed).toBe(true);
+  second.end("data: [DONE]\n\n");
+  expect((await follower).status).toBe(200);
 });
 
 test("followers of an answer that is too long to share are sent to the provider together", async () => {

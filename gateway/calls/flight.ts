@@ -1,9 +1,11 @@
 import type { FastifyReply } from "fastify";
 import type { Landing } from "../cache/flights.ts";
 import type { Gateway } from "../gateway.ts";
+import { CallError } from "../http/errors.ts";
 import type { Admitted } from "./admit.ts";
 import { sendCached } from "./answer.ts";
 import type { Call } from "./call.ts";
+import { WaitEnding } from "./wait-ending.ts";
 
 /**
  * Calls the provider through `ask`, unless an identical call is doing so: then its answer is awaited and sent as a cache
@@ -22,11 +24,11 @@ export async function askOnce(
     return ask();
   }
   for (;;) {
-    const flight = gateway.flights.join(key);
+    const flight = gateway.flights.join(key, call.id);
     if (flight === null) {
       return lead(gateway, key, ask);
     }
-    const landing = await follow(gateway, key, flight.landed, reply);
+    const landing = await follow(gateway, call, key, flight.landed, reply);
     if (typeof landing === "object") {
       return sendCached(gateway, call, admitted, landing, reply);
     }
@@ -64,23 +66,37 @@ async function leaveUnasked(
   return reply.hijack();
 }
 
+/** Waits for the answer of another call. Throws when this one ends before that. */
 async function follow(
-  gateway: Pick<Gateway, "flights">,
+  gateway: Pick<Gateway, "flights" | "underWay">,
+  call: Call,
   key: string,
   landed: Promise<Landing>,
-  reply: FastifyReply,
+  { raw: client }: FastifyReply,
 ): Promise<Landing> {
-  let left = false;
+  const ending = new WaitEnding(gateway, call, client, () => tooLate(call));
+  const { signal } = ending;
+  const ended = Promise.withResolvers<never>();
   const leave = () => {
-    if (!left) {
-      gateway.flights.leave(key);
-    }
-    left = true;
+    gateway.flights.leave(key);
+    ended.reject(signal.reason);
   };
-  reply.raw.once("close", leave);
-  try {
-    return await landed;
-  } finally {
-    reply.raw.off("close", leave);
+  signal.addEventListener("abort", leave);
+  if (signal.aborted) {
+    leave();
   }
+  try {
+    return await Promise.race([ended.promise, landed]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+    ending.forget();
+  }
+}
+
+function tooLate({ group: { alias } }: Call): CallError {
+  return new CallError(
+    "upstream_error",
+    `${alias} did not answer an identical call, whose answer this one shares, within the call's time limit: set a longer timeout`,
+    { status: 408 },
+  );
 }

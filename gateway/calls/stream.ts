@@ -84,7 +84,7 @@ async function passAndRecord(
   );
   const audience = new Audience(
     gateway.flights,
-    call.cacheKey,
+    call,
     client,
     stream,
     upstream.abort,

@@ -1,6 +1,6 @@
 import type { RunnerSettings } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
-import { CallError, type ErrorKind } from "../http/errors.ts";
+import { CallError } from "../http/errors.ts";
 import type { Target } from "../routing/route.ts";
 import {
   QueueFull,
@@ -11,6 +11,7 @@ import {
 import { releaseBudgets, reserveBudgets } from "./admit.ts";
 import type { Call } from "./call.ts";
 import type { Sent } from "./send-attempt.ts";
+import { WaitEnding } from "./wait-ending.ts";
 import type { WaitingClient } from "./waiting-client.ts";
 
 export type SlotPorts = Pick<
@@ -93,7 +94,9 @@ async function waitInLine(
   if (isFirst) {
     await releaseBudgets(gateway, call, sent.call, target.group);
   }
-  const end = new Ending(gateway, call, client);
+  const end = new WaitEnding(gateway, call, client?.connection ?? null, () =>
+    tooLate(alias),
+  );
   let ahead = () => 0;
   const stopTelling = client?.tell(
     () => `waiting for ${alias}, calls ahead: ${ahead()}`,
@@ -135,62 +138,6 @@ async function waitInLine(
   return slot;
 }
 
-/** What ends a call that waits: its client leaves, another one answers first, its time is over, or the gateway stops. */
-class Ending {
-  readonly #aborter = new AbortController();
-  readonly #client: WaitingClient | null;
-  readonly #race: AbortSignal | null;
-  readonly #timer: NodeJS.Timeout | undefined;
-  readonly #onClose = () =>
-    this.#end("upstream_error", 499, "The client has left.");
-  readonly #onRace = () =>
-    this.#end("upstream_error", 499, "Another call has answered first.");
-
-  constructor(
-    { underWay }: Pick<Gateway, "underWay">,
-    { id, race, deadlineAt, group: { alias } }: Call,
-    client: WaitingClient | null,
-  ) {
-    this.#client = client;
-    this.#race = race;
-    client?.connection.once("close", this.#onClose);
-    race?.addEventListener("abort", this.#onRace);
-    if (deadlineAt !== null) {
-      this.#timer = setTimeout(
-        () =>
-          this.#end(
-            "queue_timeout",
-            408,
-            `${alias} had no free slot within the time limit of the call. Set a longer timeout, or try again later.`,
-          ),
-        Math.max(0, deadlineAt - Date.now()),
-      );
-    }
-    if (client?.connection.destroyed === true) {
-      this.#onClose();
-    } else if (race?.aborted === true) {
-      this.#onRace();
-    }
-    underWay.endsBy(id, () =>
-      this.#end("overloaded", 503, "The gateway is stopping. Try again."),
-    );
-  }
-
-  get signal(): AbortSignal {
-    return this.#aborter.signal;
-  }
-
-  forget(): void {
-    clearTimeout(this.#timer);
-    this.#client?.connection.off("close", this.#onClose);
-    this.#race?.removeEventListener("abort", this.#onRace);
-  }
-
-  #end(kind: ErrorKind, status: number, message: string): void {
-    this.#aborter.abort(new CallError(kind, message, { status }));
-  }
-}
-
 export function queueFull(alias: string, waitMs: number): NoSlot {
   return new NoSlot(
     new CallError(
@@ -198,6 +145,14 @@ export function queueFull(alias: string, waitMs: number): NoSlot {
       `All slots of ${alias} are in use and its queue is full. Try again in ${secondsOf(waitMs)} s, or use another model.`,
       { headers: { "retry-after": String(secondsOf(waitMs)) } },
     ),
+  );
+}
+
+function tooLate(alias: string): CallError {
+  return new CallError(
+    "queue_timeout",
+    `${alias} had no free slot within the time limit of the call. Set a longer timeout, or try again later.`,
+    { status: 408 },
   );
 }
 
