@@ -60,6 +60,16 @@ test("a message for which there is no memory is rejected before it is whole", as
   expectNothingReserved();
 });
 
+test("a message is counted only until it is whole", async () => {
+  carryOut = answering(Readable.from([]));
+  const client = await SocketClient.connect(url, "sk-x");
+  const input = "x".repeat(LIMIT / 3);
+  await client.create({ model: "m", input });
+  await vi.waitFor(expectNothingReserved);
+  client.close();
+  await client.closed;
+});
+
 test("an answer that ends early is an error of its turn", async () => {
   carryOut = answering(
     Readable.from([

@@ -74,8 +74,8 @@ export class ResponseSocket {
     this.#ports = ports;
     this.#memory = memory;
     this.#carryOut = carryOut;
-    // The parts of a message are kept until it is whole.
-    connection.on("data", (part: Buffer) => this.#count(part));
+    // The parts of a message are kept until it is whole, which the last one makes it at once.
+    connection.prependListener("data", (part: Buffer) => this.#count(part));
     socket.on("message", (data: Buffer, isBinary) => {
       this.#receive(data, isBinary);
     });
@@ -121,6 +121,10 @@ export class ResponseSocket {
   #receive(data: Buffer, isBinary: boolean): void {
     const { bodies } = this.#ports;
     bodies.release(this);
+    // Its last part may have been rejected.
+    if (this.#socket.readyState !== this.#socket.OPEN) {
+      return;
+    }
     this.#usedAt = Date.now();
     if (isBinary) {
       this.#socket.close(CLOSE.unsupported, "Messages must be text.");
