@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   INPUT_PRICE,
@@ -11,6 +11,7 @@ import {
 } from "../../test/servers/gateway.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
 import { query } from "../database/pool.ts";
+import { JournalFull } from "../journal/journal.ts";
 
 let testbed: Testbed;
 let gateway: TestGateway;
@@ -179,6 +180,20 @@ test("an attempt that reached no provider costs nothing", async () => {
   const row = await rowOf(answer.headers.get("x-hearth-call-id"));
   expect(row.spend).toBeCloseTo(10 * INPUT_PRICE + 4 * OUTPUT_PRICE, 12);
   expect(row.metadata).not.toHaveProperty("estimated");
+});
+
+test("a call whose outcome could not be flushed is pending until it is in the ledger, as any other", async () => {
+  const { journal, ledger, pending } = gateway.running.gateway;
+  const write = journal.outcome.bind(journal);
+  vi.spyOn(journal, "outcome").mockImplementationOnce((outcome) => {
+    void write(outcome);
+    return Promise.reject(new JournalFull("the disk is broken"));
+  });
+  const key = await gateway.createKey({ max_budget: 10 });
+  const answer = await gateway.chat(key, "hello");
+  expect(answer.status).toBe(503);
+  await ledger.flush();
+  expect(pending.all()).toEqual([]);
 });
 
 test("usage of an unpriced service tier is marked in the row", async () => {

@@ -108,12 +108,12 @@ export function costAt(
 /** Of a provider's id of its answer, which is indexed in the ledger. */
 const MAX_ID_CHARACTERS = 256;
 
-/** Writes the outcome to the journal, before the last byte is sent to the client. */
-export async function journalOutcome(
-  gateway: Pick<Gateway, "config" | "database" | "journal" | "underWay">,
+/** What the journal keeps of the end of a call. */
+function outcomeOf(
+  gateway: Pick<Gateway, "config" | "database" | "underWay">,
   call: Call,
   ending: Ending,
-): Promise<Outcome> {
+): Outcome {
   const { deployment, usage, cached } = ending;
   const { underWay } = gateway;
   const endedAt = Date.now();
@@ -123,7 +123,7 @@ export async function journalOutcome(
     underWay.deploymentsPassedOver(call.id),
   );
   const counted = usage ?? cached?.usage ?? null;
-  const outcome: Outcome = {
+  return {
     id: call.id,
     endedAt,
     firstTokenAt: ending.firstTokenAt,
@@ -152,20 +152,15 @@ export async function journalOutcome(
         ? NO_PAYER
         : chargedWindows(gateway, call, endedAt),
   };
-  underWay.recorded(call.id);
-  const written = gateway.journal.outcome(outcome);
-  if (written !== undefined) {
-    await written;
-  }
-  return outcome;
 }
 
 /** Releases the reservation and makes the spend visible to the next call. */
-export async function settle(
-  gateway: Pick<Gateway, "limits" | "pending">,
+async function settle(
+  gateway: Pick<Gateway, "limits" | "pending" | "underWay">,
   call: Call,
   outcome: Outcome,
 ): Promise<void> {
+  gateway.underWay.settled(call.id);
   await gateway.limits.settle({
     callId: call.id,
     tokens: outcome.cacheHit
@@ -177,14 +172,26 @@ export async function settle(
 
 const noResponse = () => null;
 
-/** Journals the outcome, settles, and passes the call on to whatever shows it: the end of every call. */
+/**
+ * Journals the outcome, settles, and passes the call on to whatever shows it: the end of every call, before the last byte is sent
+ * to the client.
+ */
 export async function endCall(
   gateway: RecordPorts,
   call: Call,
   ending: Ending,
 ): Promise<Outcome> {
-  const outcome = await journalOutcome(gateway, call, ending);
-  await settle(gateway, call, outcome);
+  const outcome = outcomeOf(gateway, call, ending);
+  gateway.underWay.recorded(call.id);
+  const written = gateway.journal.outcome(outcome);
+  try {
+    if (written !== undefined) {
+      await written;
+    }
+  } finally {
+    // Also when it could not be flushed: the line is drained nevertheless, and what is drained must have been pending.
+    await settle(gateway, call, outcome);
+  }
   measure(gateway, call, outcome, ending);
   const { deployment, response = noResponse } = ending;
   if (ending.response !== undefined) {

@@ -2,7 +2,7 @@ import { RENEW_EVERY_MS, type LimitStore } from "../limits/limits.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Slot } from "../runners/slot-queue.ts";
 
-type Progress = "admitted" | "journaled" | "recorded";
+type Progress = "admitted" | "journaled" | "recorded" | "settled";
 
 /** Calls that hold limits now, and how far each is recorded. Renews the leases of long calls in one batch. */
 export class CallsUnderWay {
@@ -65,6 +65,11 @@ export class CallsUnderWay {
     this.#progress.set(callId, "recorded");
   }
 
+  /** What the call reserved is released. */
+  settled(callId: string): void {
+    this.#progress.set(callId, "settled");
+  }
+
   /** The call has a slot, which is free again at its end, if not before. */
   holds(callId: string, slot: Slot): void {
     this.#slots.set(callId, [...(this.#slots.get(callId) ?? []), slot]);
@@ -80,6 +85,11 @@ export class CallsUnderWay {
     this.#estimatedCosts.delete(callId);
     this.#passedOver.delete(callId);
     this.#aborts.delete(callId);
+  }
+
+  /** Whether its limits are released, or on their way. */
+  isSettled(callId: string): boolean {
+    return (this.#progress.get(callId) ?? "settled") === "settled";
   }
 
   hasOpenIntent(callId: string): boolean {
