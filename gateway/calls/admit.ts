@@ -100,7 +100,7 @@ export async function raiseLease(
  * do not have all of it left. `sent` is the call as the deployments of `group` get it.
  */
 export async function admitSecond(
-  gateway: Pick<Gateway, "config" | "limits" | "tokens">,
+  gateway: Pick<Gateway, "config" | "limits" | "tokens" | "underWay">,
   call: Call,
   sent: Call,
   group: ModelGroup,
@@ -114,6 +114,11 @@ export async function admitSecond(
     estimate: once * 2,
     strict: true,
   });
+  if (gateway.underWay.isSettled(call.id)) {
+    // The call ended meanwhile: this reserved its limits once more, where it arrived after their release.
+    await gateway.limits.settle({ callId: call.id, tokens: 0, pending: [] });
+    return false;
+  }
   return admission.kind === "admitted";
 }
 

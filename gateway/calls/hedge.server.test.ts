@@ -24,12 +24,13 @@ const USAGE = { prompt_tokens: INPUT_TOKENS, completion_tokens: OUTPUT_TOKENS };
 
 const PATIENT = { timeout: 20_000 };
 
-/** What a deployment does with its next calls; `wait` never answers, `late` once the other one was called. */
-type Behaviour = "answer" | "wait" | "late" | "open" | "fail";
+/** What a deployment does with its next calls; `wait` never answers, `late` once the other one was called, `held` once released. */
+type Behaviour = "answer" | "wait" | "late" | "held" | "open" | "fail";
 
 /** The first deployment is the cheaper one. */
 let first: Behaviour = "wait";
 let second: Behaviour = "answer";
+let held = Promise.withResolvers<void>();
 const called: string[] = [];
 const ids = new Set<string>();
 const cancelled: string[] = [];
@@ -69,6 +70,9 @@ async function serve(
       return;
     case "late":
       await vi.waitFor(() => expect(called.at(-1)).not.toBe(name), PATIENT);
+      return sendWhole(response, name);
+    case "held":
+      await held.promise;
       return sendWhole(response, name);
     case "answer":
       return isStream ? sendStream(response, name) : sendWhole(response, name);
@@ -147,6 +151,7 @@ beforeEach(() => {
   ids.clear();
   first = "wait";
   second = "answer";
+  held = Promise.withResolvers();
 });
 
 afterAll(async () => {
@@ -207,6 +212,44 @@ test.each([
     expect(gateway.running.gateway.underWay.count()).toBe(0);
   },
 );
+
+test("what is reserved for a second attempt after the end of the call is released", async () => {
+  first = "held";
+  const { limits } = gateway.running.gateway;
+  const [admit, settle] = [
+    limits.admit.bind(limits),
+    limits.settle.bind(limits),
+  ];
+  const settled = Promise.withResolvers<void>();
+  let admissions = 0;
+  const late = vi.spyOn(limits, "admit").mockImplementation(async (call) => {
+    admissions += 1;
+    if (admissions === 2) {
+      held.resolve();
+      await settled.promise;
+    }
+    return admit(call);
+  });
+  vi.spyOn(limits, "settle").mockImplementation(async (settlement) => {
+    await settle(settlement);
+    settled.resolve();
+  });
+  const key = await gateway.createKey({
+    max_budget: 10,
+    max_parallel_requests: 1,
+  });
+  const answer = await gateway.chat(key, "hello", { model: "pair" });
+  await Promise.all(late.mock.results.map(({ value }) => value));
+  vi.restoreAllMocks();
+  expect(answer.text).toContain("first");
+  expect(called).toEqual(["first"]);
+  await expect
+    .poll(async () => {
+      const next = await gateway.chat(key, "hello", { model: "single" });
+      return next.status;
+    })
+    .toBe(200);
+});
 
 test("a deployment that answers in time is the only one called", async () => {
   first = "answer";
