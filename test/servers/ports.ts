@@ -4,6 +4,13 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 const LOOPBACK = "127.0.0.1";
 /** Below the ports that Linux and macOS choose for `listen` and for connections. */
 const RESERVED = { from: 20_000, to: 32_000 };
+const WORKERS = 8;
+const PORTS_OF_WORKER = (RESERVED.to - RESERVED.from) / WORKERS;
+
+/** The worker of vitest; programs of their own share the range of one. */
+const worker = Number(process.env["VITEST_POOL_ID"] ?? 0) % WORKERS;
+/** One after the other, so that a port is not given twice before its program listens. */
+let next = randomInt(PORTS_OF_WORKER);
 
 /** Lets a server listen; returns its port. By default the system chooses one that is free at that moment. */
 export async function listen(
@@ -19,10 +26,11 @@ export function portOf(server: Pick<Server, "address">): number {
   return (server.address() as AddressInfo).port;
 }
 
-/** A free port for a program that listens later, or repeatedly; the system gives it to no other program. */
+/** A free port for a program that listens later, or repeatedly; neither the system nor another test worker gives it away. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(RESERVED.from, RESERVED.to);
+    next = (next + 1) % PORTS_OF_WORKER;
+    const port = RESERVED.from + worker * PORTS_OF_WORKER + next;
     const server = createServer();
     const isFree = await new Promise<boolean>((resolve) => {
       server.once("error", () => resolve(false));
