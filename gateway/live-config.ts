@@ -76,13 +76,18 @@ export class LiveConfig {
     if (!read.ok) {
       return read;
     }
+    const { log } = this.#options;
     const diff = diffConfig(this.#config, read.config);
-    this.#config = read.config;
-    this.#catalog = this.#catalogOf(read.config);
-    this.#followLogins(read.config);
+    this.#config = withWindowsOf(this.#config, read.config);
+    this.#catalog = this.#catalogOf(this.#config);
+    this.#followLogins(this.#config);
+    // Provider keys that the previous master key sealed are sealed again while it is known.
+    await this.#loadStored().catch((error: unknown) =>
+      log.warn({ error }, "models of the database could not be read again"),
+    );
     await this.#recordDeployments();
     const { warnings } = read;
-    this.#options.log.info(
+    log.info(
       { ...diff, warnings: warnings.map(formatProblem) },
       "configuration reloaded",
     );
@@ -94,9 +99,15 @@ export class LiveConfig {
     if (!this.#config.general.storeModelInDb) {
       return;
     }
-    await this.#stored.load();
-    this.#catalog = this.#catalogOf(this.#config);
+    await this.#loadStored();
     await this.#recordDeployments();
+  }
+
+  async #loadStored(): Promise<void> {
+    if (this.#config.general.storeModelInDb) {
+      await this.#stored.load();
+      this.#catalog = this.#catalogOf(this.#config);
+    }
   }
 
   /** A rotated login of the same database applies to new connections. */
@@ -136,4 +147,15 @@ export class LiveConfig {
       this.#options.log.warn({ error }, "deployments could not be recorded");
     }
   }
+}
+
+/** Sums by window would change their meaning under way: what decides windows changes at the next start. */
+function withWindowsOf(
+  { general: { timezone, budgetDuration } }: GatewayConfig,
+  config: GatewayConfig,
+): GatewayConfig {
+  return {
+    ...config,
+    general: { ...config.general, timezone, budgetDuration },
+  };
 }

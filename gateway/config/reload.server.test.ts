@@ -74,6 +74,29 @@ test("a check reports the problems of the next start, and changes nothing", asyn
   expect((await gateway.chat(key, "y", { model: "new" })).status).toBe(200);
 });
 
+test("a budget in use stays used up after a reload with another time zone, which the next start applies", async () => {
+  write(modelYaml(provider.url));
+  await gateway.request("POST", "/config/reload");
+  const key = await gateway.createKey({
+    max_budget: 1e-9,
+    budget_duration: "1d",
+  });
+  await gateway.chat(key, "first");
+  const isExceeded = async () => {
+    await gateway.running.gateway.ledger.flush();
+    const { json } = await gateway.chat(key, "next");
+    return json["error"]?.["type"] === "budget_exceeded";
+  };
+  await expect.poll(isExceeded).toBe(true);
+  write(
+    `${modelYaml(provider.url)}general_settings: { timezone: Asia/Tokyo }\n`,
+  );
+  const { json } = await gateway.request("POST", "/config/reload");
+  expect(json["need_restart"]).toEqual(["general.timezone"]);
+  expect(await isExceeded()).toBe(true);
+  expect(await isExceeded()).toBe(true);
+});
+
 test("only the master key may check and reload", async () => {
   const key = await gateway.createKey({});
   for (const path of ["/config/check", "/config/reload"]) {

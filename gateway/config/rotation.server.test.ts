@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   MASTER_KEY,
+  modelYaml,
   startTestGateway,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
@@ -45,6 +46,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     databaseUrl: "",
     providerUrl: provider.url,
+    yaml: `${modelYaml(provider.url)}general_settings: { store_model_in_db: true }\n`,
     env: {
       PROXY_MASTER_KEY: "",
       ...Object.fromEntries(
@@ -52,6 +54,7 @@ beforeAll(async () => {
       ),
     },
   });
+  await storeModel("stored", MASTER_KEY);
 });
 
 afterAll(async () => {
@@ -67,6 +70,24 @@ const reload = (key: string) =>
   gateway.request("POST", "/config/reload", undefined, key);
 const asks = async (key: string) =>
   (await gateway.request("GET", "/key/list", undefined, key)).status;
+
+/** Creates a model whose provider key the master key seals. */
+async function storeModel(model_name: string, key: string): Promise<void> {
+  const created = await gateway.request(
+    "POST",
+    "/model/new",
+    {
+      model_name,
+      litellm_params: {
+        model: "openai/mock-model",
+        api_base: provider.url,
+        api_key: "provider-secret-key",
+      },
+    },
+    key,
+  );
+  expect(created.status).toBe(200);
+}
 
 test("a rotated master key works at once, the previous one until it expires", async () => {
   hand("PROXY_MASTER_KEY", NEW_MASTER_KEY);
@@ -84,6 +105,15 @@ test("a rotated master key works at once, the previous one until it expires", as
   expect([await asks(MASTER_KEY), await asks(NEW_MASTER_KEY)]).toEqual([
     401, 200,
   ]);
+  hand("PROXY_MASTER_KEY_PREVIOUS", "");
+  hand("PROXY_MASTER_KEY_PREVIOUS_UNTIL", "");
+  expect((await reload(NEW_MASTER_KEY)).status).toBe(200);
+  // All stored models are read again.
+  await storeModel("another", NEW_MASTER_KEY);
+  const answer = await gateway.chat(NEW_MASTER_KEY, "hello", {
+    model: "stored",
+  });
+  expect(answer.status).toBe(200);
 });
 
 test("a changed login of the same database takes effect without a restart", async () => {
