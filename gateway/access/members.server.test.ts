@@ -148,12 +148,17 @@ describe("users of an organization", () => {
   });
 
   test("include the organization's admin, who cannot change itself", async () => {
-    expect(
-      await status("org-admin", "/user/update", {
-        user_id: "org-admin",
-        max_budget: 1_000_000,
-      }),
-    ).toBe(403);
+    const chief = await userOf("chief", { max_budget: 1 });
+    keys.set("chief", String(chief["key"]));
+    await fixture.request("PATCH", "/organization/member_update", {
+      organization_id: "own-org",
+      user_id: "chief",
+      role: "org_admin",
+    });
+    for (const user_id of ["org-admin", "chief"]) {
+      const change = { user_id, max_budget: 1_000_000 };
+      expect(await status(user_id, "/user/update", change)).toBe(403);
+    }
   });
 });
 

@@ -83,7 +83,7 @@ export async function findOrCreateUser(
   return created ?? requireUser(client, reference);
 }
 
-/** Throws 403 unless the caller may change a user, or see at least a part of it. */
+/** Throws 403 unless the caller may change a user, other than itself, or see at least a part of it. */
 export async function denyUser(admin: Admin, user: Row): Promise<void> {
   if (admin.reachesAll) {
     return;
@@ -91,7 +91,8 @@ export async function denyUser(admin: Admin, user: Row): Promise<void> {
   const userId = String(user["user_id"]);
   const isReached =
     admin.rule.kind === "management"
-      ? (await usersWithinReach(admin, [user])).has(userId)
+      ? userId !== admin.actor.userId &&
+        (await usersWithinReach(admin, [user])).has(userId)
       : userId === admin.actor.userId ||
         (await administersGroupOf(admin, userId));
   if (!isReached) {
