@@ -57,6 +57,27 @@ describe.each(OF_OWN)("keys that %s has with %o", (who, where) => {
   );
 });
 
+test("a key of a team is of the team's organization", async () => {
+  const key = await fixture.createKey({ team_id: "own-team" });
+  for (const [path, body] of [
+    ["/key/generate", { team_id: "own-team" }],
+    ["/key/service-account/generate", { team_id: "own-team" }],
+    ["/key/update", { key }],
+    ["/key/regenerate", { key }],
+  ] as const) {
+    const organization = { ...body, organization_id: "strange-org" };
+    expect([path, await fixture.rejected("POST", path, organization)]).toEqual([
+      path,
+      {
+        status: 400,
+        error: expect.objectContaining({ param: "organization_id" }),
+      },
+    ]);
+  }
+  const own = { key, organization_id: "own-org" };
+  await fixture.post("/key/update", own);
+});
+
 test("admins create keys for their members, except for those with more rights", async () => {
   const forUser = (who: string, user_id: string) =>
     status(who, "/key/generate", { team_id: "own-team", user_id });

@@ -13,6 +13,7 @@ import { LIMITS } from "./kinds/limits.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { TEAM } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
+import { changesMetadata } from "./metadata.ts";
 import { create, findOne } from "./payers.ts";
 
 /** The owners of a key: its user, its team and that team's organization, else its own organization. */
@@ -65,7 +66,9 @@ export async function denyChanges(
     );
   }
   const after = { ...before, ...fields };
-  const changed = (field: string) => after[field] !== before[field];
+  const changed = (field: string) =>
+    after[field] !== before[field] ||
+    (field === "guardrails" && changesMetadata(field, before, fields));
   denyTokenKey(admin, before, OWNER_FIELDS.some(changed));
   await denyAdminsFields(admin, before, changed);
   if (OWNER_FIELDS.some(changed)) {
@@ -161,17 +164,38 @@ export async function requireKeyReach(
   }
 }
 
-/** Throws 403 unless the caller may create keys of the user, the team and the organization of `key`, 404 for an unknown team. */
+/**
+ * Throws 403 unless the caller may create keys of the user, the team and the organization of `key`, 404 for an unknown team, and 400
+ * for an organization that is not the team's.
+ */
 export async function denyOwner(admin: Admin, key: Row): Promise<void> {
   const { token: _, ...facts } = await keyFacts(admin.pool, key);
   if (facts.teamId !== null) {
     await findOne(admin.pool, TEAM, { team_id: facts.teamId });
   }
+  rejectOtherOrganization(facts, key);
   if (admin.reachesAll) {
     return;
   }
   admin.requireReach({ ...facts, what: describeOwner(facts) });
   await denyHolder(admin, facts);
+}
+
+/** The budget and the models of a team's organization bind all keys of the team. */
+export function rejectOtherOrganization(
+  { teamId, organizationId }: Pick<Owner, "teamId" | "organizationId">,
+  { organization_id: named }: Row,
+): void {
+  if (teamId === null || organizationId === null) {
+    return;
+  }
+  if (named != null && named !== organizationId) {
+    throw new CallError(
+      "invalid_request",
+      `Team ${teamId} is of organization ${organizationId}, not of ${String(named)}: leave \`organization_id\` out.`,
+      { param: "organization_id" },
+    );
+  }
 }
 
 type Owner = Pick<

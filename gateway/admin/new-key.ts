@@ -11,6 +11,7 @@ import {
   denySettingSpend,
   denySpecialRights,
   keyFacts,
+  rejectOtherOrganization,
 } from "./key-owner.ts";
 import {
   chosenKey,
@@ -105,6 +106,7 @@ export const generateForService = adminRoute(
     denySpecialRights(admin, fields);
     await findOne(admin.pool, TEAM, { team_id: fields.team_id });
     const facts = await keyFacts(admin.pool, fields);
+    rejectOtherOrganization(facts, fields);
     admin.requireReach({
       ...facts,
       what: `keys of team ${fields.team_id}`,

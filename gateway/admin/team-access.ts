@@ -4,6 +4,7 @@ import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
 import { MEMBER } from "./kinds/member.ts";
+import { changesMetadata } from "./metadata.ts";
 import { ORGANIZATION } from "./kinds/organization.ts";
 import { TEAM } from "./kinds/team.ts";
 import { answerRow, findOne } from "./payers.ts";
@@ -33,10 +34,13 @@ export function paysFor(admin: Admin, team: Row): boolean {
   );
 }
 
-export function denyOtherFields(fields: Row): void {
-  const other = Object.keys(fields).find(
+export function denyOtherFields(before: Row, fields: Row): void {
+  const changed = Object.keys({ ...TEAM.fields, ...fields }).filter(
     (field) =>
-      fields[field] !== undefined && TEAM.fields[field]?.byTeamAdmin !== true,
+      fields[field] !== undefined || changesMetadata(field, before, fields),
+  );
+  const other = changed.find(
+    (field) => TEAM.fields[field]?.byTeamAdmin !== true,
   );
   if (other !== undefined) {
     throw new CallError(

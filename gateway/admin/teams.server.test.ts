@@ -92,6 +92,24 @@ test("a team's admin sets its models by either route, among those of its organiz
   await fixture.post("/team/update", { team_id, team_alias: "M" }, key);
 });
 
+test.each(["guardrails", "tags"])(
+  "a team's admin cannot remove %s that its metadata sets",
+  async (field) => {
+    const team_id = `with ${field}`;
+    const metadata = { [field]: ["bound"], note: "old" };
+    const admin = await teamWith(team_id, { metadata });
+    const update = (fields: object) =>
+      fixture.request(
+        "POST",
+        "/team/update",
+        { team_id, metadata: fields },
+        admin,
+      );
+    expect((await update({ note: "new" })).status).toBe(403);
+    expect((await update({ ...metadata, note: "new" })).status).toBe(200);
+  },
+);
+
 test("the admin of a team in no organization sets any models", async () => {
   const key = await teamWith("free", { models: ["mock"] });
   await fixture.post("/team/update", { team_id: "free", models: ["any"] }, key);

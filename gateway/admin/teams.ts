@@ -42,7 +42,7 @@ const update = adminRoute(
   async (admin, { team_id: teamId, spend, ...fields }) => {
     const before = await reachableTeam(admin, admin.pool, teamId);
     if (!paysFor(admin, before)) {
-      denyOtherFields({ ...fields, spend });
+      denyOtherFields(before, { ...fields, spend });
     }
     rejectUnknownGuardrails(admin, fields.guardrails);
     if (fields.organization_id !== undefined) {
