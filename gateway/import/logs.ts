@@ -66,9 +66,10 @@ async function insertKeepingSpends(
 ): Promise<ReadonlySet<string>> {
   await lockLedger(client);
   const entities = [...new Set(rows.flatMap(entitiesOfRow))];
+  // The whole proxy is no row of a table.
   const here = await query<{ entity: string }>(
     client,
-    "SELECT entity FROM budgets_of($1)",
+    "SELECT entity FROM budgets_of($1) UNION SELECT 'proxy:' WHERE 'proxy:' = ANY($1)",
     [entities],
   );
   const durations = await durationsOf(client, entities, windowing);

@@ -42,9 +42,8 @@ export async function bringSpends(
   const brought: { readonly entity: string; readonly dollars: string }[] = [];
   for (let at = 0; at < found.length; at += AT_ONCE) {
     const some = found.slice(at, at + AT_ONCE);
-    const fresh = some.filter(
-      ({ isNew, dollars }) => isNew && Number(dollars) > 0,
-    );
+    // Also those that spent nothing in this window: rows of earlier calls may have been imported before them.
+    const fresh = some.filter(({ isNew }) => isNew);
     const since = await spentSince(client, some);
     if (fresh.length > 0) {
       await adjustSpend(client, fresh, REASON, windowing, now);
@@ -53,7 +52,10 @@ export async function bringSpends(
       await addSpend(client, since, REASON, windowing, now);
     }
     await remember(client, some);
-    brought.push(...fresh, ...since);
+    brought.push(
+      ...fresh.filter(({ dollars }) => Number(dollars) > 0),
+      ...since,
+    );
   }
   const ofKeys = brought.filter(({ entity }) => entity.startsWith("key:"));
   return {
