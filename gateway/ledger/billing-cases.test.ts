@@ -33,6 +33,8 @@ const OPENAI_TRANSCRIPTION =
   "https://platform.openai.com/docs/api-reference/audio/createTranscription";
 const ANTHROPIC_CACHE =
   "https://platform.claude.com/docs/en/build-with-claude/prompt-caching";
+const ANTHROPIC_COMPACTION =
+  "https://platform.claude.com/docs/en/build-with-claude/compaction";
 const ANTHROPIC_FAST =
   "https://platform.claude.com/docs/en/build-with-claude/fast-mode";
 const ANTHROPIC_PRICES =
@@ -285,6 +287,59 @@ const CASES: readonly Case[] = [
     },
     cost: ((1_000 * 10 + 100 * 50) / M) * 1.1,
     source: ANTHROPIC_PRICES,
+  },
+  // The totals exclude the calls that summarized the context.
+  {
+    model: "anthropic/claude-opus-5",
+    endpoint: "messages",
+    request: { context_management: { edits: [{ type: "compact_20260112" }] } },
+    answer: {
+      usage: {
+        input_tokens: 23_000,
+        output_tokens: 1_000,
+        iterations: [
+          { type: "compaction", input_tokens: 180_000, output_tokens: 3_500 },
+          { type: "message", input_tokens: 23_000, output_tokens: 1_000 },
+        ],
+      },
+    },
+    cost: (203_000 * 5 + 4_500 * 25) / M,
+    source: ANTHROPIC_COMPACTION,
+  },
+  {
+    model: "anthropic/claude-opus-5",
+    endpoint: "chat",
+    request: { context_management: { edits: [{ type: "compact_20260112" }] } },
+    answer: {
+      usage: {
+        input_tokens: 100,
+        cache_read_input_tokens: 2_000,
+        cache_creation_input_tokens: 500,
+        cache_creation: {
+          ephemeral_5m_input_tokens: 500,
+          ephemeral_1h_input_tokens: 0,
+        },
+        output_tokens: 10,
+        iterations: [
+          {
+            type: "compaction",
+            input_tokens: 1_000,
+            cache_read_input_tokens: 70_000,
+            cache_creation_input_tokens: 9_000,
+            cache_creation: {
+              ephemeral_5m_input_tokens: 1_000,
+              ephemeral_1h_input_tokens: 8_000,
+            },
+            output_tokens: 300,
+          },
+          { type: "compaction", input_tokens: 60_000, output_tokens: 200 },
+          { type: "message", input_tokens: 100, output_tokens: 10 },
+        ],
+      },
+    },
+    cost:
+      (61_100 * 5 + 72_000 * 0.5 + 1_500 * 6.25 + 8_000 * 10 + 510 * 25) / M,
+    source: ANTHROPIC_COMPACTION,
   },
   // The price of committed capacity depends on its contract.
   {

@@ -1,6 +1,12 @@
 import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
-import { numberOf, present, recordOf, type JsonRecord } from "./json.ts";
+import {
+  numberOf,
+  present,
+  recordOf,
+  recordsOf,
+  type JsonRecord,
+} from "./json.ts";
 
 /** Anthropic's `usage` in OpenAI's shape: prompt tokens include those read from and written to the cache. */
 export function openaiUsage(usage: JsonRecord): JsonRecord {
@@ -25,9 +31,9 @@ export function openaiUsage(usage: JsonRecord): JsonRecord {
   };
 }
 
-/** The same for the ledger; null where there is no usage. */
+/** The same for the ledger, with the compaction of the context; null where there is no usage. */
 export function usageFromAnthropic(usage: unknown): Usage | null {
-  const reported = recordOf(usage);
+  const reported = withCompaction(recordOf(usage));
   if (
     numberOf(reported["input_tokens"]) === null &&
     numberOf(reported["output_tokens"]) === null
@@ -50,6 +56,45 @@ export function usageFromAnthropic(usage: unknown): Usage | null {
         : { cacheWrite1hTokens: forAnHour }),
       ...(tiers.length === 0 ? {} : { tiers }),
     }
+  );
+}
+
+/**
+ * Anthropic bills the calls that summarized the context, and leaves them out of the totals.
+ * https://platform.claude.com/docs/en/build-with-claude/compaction
+ */
+function withCompaction(usage: JsonRecord): JsonRecord {
+  const compactions = recordsOf(usage["iterations"]).filter(
+    ({ type }) => type === "compaction",
+  );
+  if (compactions.length === 0) {
+    return usage;
+  }
+  const all = [usage, ...compactions];
+  return {
+    ...usage,
+    ...sums(all, [
+      "input_tokens",
+      "cache_read_input_tokens",
+      "cache_creation_input_tokens",
+      "output_tokens",
+    ]),
+    cache_creation: sums(
+      all.map((one) => recordOf(one["cache_creation"])),
+      ["ephemeral_1h_input_tokens"],
+    ),
+  };
+}
+
+function sums(
+  records: readonly JsonRecord[],
+  names: readonly string[],
+): JsonRecord {
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      records.reduce((sum, record) => sum + (numberOf(record[name]) ?? 0), 0),
+    ]),
   );
 }
 
