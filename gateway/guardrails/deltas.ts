@@ -3,6 +3,7 @@ import {
   parseRecord,
   recordOf,
   recordsOf,
+  textOf,
   type JsonRecord,
 } from "../providers/json.ts";
 import type { StreamPiece } from "../providers/wire.ts";
@@ -23,6 +24,8 @@ export interface ReadEvent {
   readonly deltas: readonly Delta[];
   /** Texts that it repeats as a whole, as the last events of Responses do. */
   readonly wholes: readonly string[];
+  /** Whether the texts before it are complete. */
+  readonly endsTexts: boolean;
   /** The event with other texts in the place of those of `deltas`, then those of `wholes`. */
   write(deltas: readonly string[], wholes: readonly string[]): StreamPiece;
 }
@@ -31,10 +34,17 @@ export interface ReadEvent {
 export function readEvent(piece: StreamPiece): ReadEvent {
   const event = piece.kind === "error" ? null : parseRecord(piece.data);
   if (event === null) {
-    return { piece, deltas: [], wholes: [], write: () => piece };
+    return {
+      piece,
+      deltas: [],
+      wholes: [],
+      endsTexts: false,
+      write: () => piece,
+    };
   }
   const added = deltasOf(event);
   const whole = added === null ? wholePart(event) : {};
+  const wholes = textsIn(whole);
   const parts = added?.map(({ value }) => textsWithPaths(value)) ?? [];
   const deltas = (added ?? []).flatMap(({ group }, at) =>
     (parts[at] ?? []).map(({ path, text }) => ({
@@ -47,7 +57,9 @@ export function readEvent(piece: StreamPiece): ReadEvent {
   return {
     piece,
     deltas,
-    wholes: textsIn(whole),
+    wholes,
+    // A whole text follows the last part of it; sources are named while a text is written.
+    endsTexts: wholes.length > 0 && !("annotation" in whole),
     write(deltaTexts, wholeTexts) {
       const rest = [...deltaTexts];
       let changed = withWhole(event, replaced(whole, wholeTexts));
@@ -90,20 +102,13 @@ function deltasOf(event: JsonRecord): readonly Added[] | null {
       }),
     }));
   }
-  if (isRecord(delta) && type === "content_block_delta") {
+  if (
+    typeof delta === "string" ||
+    (isRecord(delta) && WITH_PARTS.has(textOf(type)))
+  ) {
     return [
       {
-        group: `block ${String(event["index"])}`,
-        value: delta,
-        put: (whole, value) => ({ ...whole, delta: value }),
-      },
-    ];
-  }
-  if (typeof delta === "string") {
-    const place = ["type", "item_id", "output_index", "content_index"];
-    return [
-      {
-        group: `item ${place.map((name) => String(event[name])).join(" ")}`,
+        group: `item ${PLACE.map((name) => String(event[name])).join(" ")}`,
         value: { delta },
         put: (whole, value) => ({ ...whole, ...value }),
       },
@@ -112,8 +117,36 @@ function deltasOf(event: JsonRecord): readonly Added[] | null {
   return null;
 }
 
+/** Events whose `delta` is an object with texts. */
+const WITH_PARTS = new Set([
+  "content_block_delta",
+  "response.shell_call_output_content.delta",
+]);
+/** Fields that identify a text of Messages and Responses. */
+const PLACE = [
+  "type",
+  "index",
+  "item_id",
+  "output_index",
+  "content_index",
+  "summary_index",
+  "command_index",
+];
+
 /** Fields with whole texts of events of Messages and Responses. */
-const WHOLE = ["text", "refusal", "arguments", "part", "item", "content_block"];
+const WHOLE = [
+  "text",
+  "refusal",
+  "arguments",
+  "input",
+  "code",
+  "command",
+  "output",
+  "annotation",
+  "part",
+  "item",
+  "content_block",
+];
 
 function wholePart(event: JsonRecord): JsonRecord {
   const fields = WHOLE.filter((name) => name in event).map(
@@ -121,21 +154,21 @@ function wholePart(event: JsonRecord): JsonRecord {
   );
   const { output } = recordOf(event["response"]);
   return Object.fromEntries(
-    Array.isArray(output) ? [...fields, ["output", output]] : fields,
+    Array.isArray(output) ? [...fields, ["response", { output }]] : fields,
   );
 }
 
 /** The other fields of a response repeat the request. */
 function withWhole(
   event: JsonRecord,
-  { output, ...fields }: JsonRecord,
+  { response, ...fields }: JsonRecord,
 ): JsonRecord {
-  return output === undefined
+  return response === undefined
     ? { ...event, ...fields }
     : {
         ...event,
         ...fields,
-        response: { ...recordOf(event["response"]), output },
+        response: { ...recordOf(event["response"]), ...recordOf(response) },
       };
 }
 

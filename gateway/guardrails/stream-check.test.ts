@@ -286,3 +286,84 @@ test("the whole texts at the end of Responses are masked like their parts", asyn
   expect(text).not.toContain("12345");
   expect(text.match(/\[X\]/g)).toHaveLength(4);
 });
+
+const SECRET = "it is id-12345.";
+
+test.each([
+  ["custom_tool_call_input", { input: SECRET }],
+  ["code_interpreter_call_code", { code: SECRET }],
+  ["mcp_call_arguments", { arguments: SECRET }],
+  ["function_call_arguments", { arguments: SECRET }],
+  ["shell_call_command", { command: SECRET }],
+  ["reasoning_text", { text: SECRET }],
+  ["reasoning_summary_text", { text: SECRET }],
+  ["refusal", { refusal: SECRET }],
+])("Responses: %s is masked in parts and as a whole", async (name, whole) => {
+  const type = `response.${name}`;
+  const delta = (text: string) =>
+    json({ type: `${type}.delta`, output_index: 0, delta: text });
+  const sent = await sentBy(checkBy(patterns(String.raw`id-\d{5}`)), [
+    delta("it is id-"),
+    delta("12345."),
+    json({ type: `${type}.done`, output_index: 0, ...whole }),
+  ]);
+  const text = sent.map(({ data }) => data).join("\n");
+  expect(text).not.toContain("12345");
+  expect(text.match(/\[X\]/g)).toHaveLength(2);
+});
+
+test("Responses: what a shell printed is masked in parts and as a whole", async () => {
+  const type = "response.shell_call_output_content";
+  const delta = (stdout: string) =>
+    json({ type: `${type}.delta`, command_index: 0, delta: { stdout } });
+  const output = [
+    { stdout: SECRET, stderr: "", outcome: { type: "exit", exit_code: 0 } },
+  ];
+  const sent = await sentBy(checkBy(patterns(String.raw`id-\d{5}`)), [
+    delta("it is id-"),
+    delta("12345."),
+    json({ type: `${type}.done`, command_index: 0, output }),
+  ]);
+  const text = sent.map(({ data }) => data).join("\n");
+  expect(text).not.toContain("12345");
+  expect(text.match(/\[X\]/g)).toHaveLength(2);
+});
+
+test("Responses: a source is masked, and does not end the text that it is named in", async () => {
+  const check = checkBy(patterns(String.raw`id-\d{5}`));
+  const delta = (text: string) =>
+    json({ type: "response.output_text.delta", output_index: 0, delta: text });
+  const source = json({
+    type: "response.output_text.annotation.added",
+    output_index: 0,
+    annotation: { type: "url_citation", title: "id-12345", url: "https://x" },
+  });
+  const sent = [
+    ...(await check.push([delta("a longer text about id-12"), source])),
+    ...(await check.push([delta("345.")], true)),
+  ];
+  const text = sent.map(({ data }) => data).join("\n");
+  expect(text).toContain("a longer text about ");
+  expect(text).not.toContain("id-12");
+  expect(text.match(/\[X\]/g)).toHaveLength(2);
+});
+
+test("Responses: parts of a summary and commands of a shell are separate texts", async () => {
+  const delta = (type: string, place: object, text: string) =>
+    json({ type, output_index: 0, ...place, delta: text });
+  const summary = "response.reasoning_summary_text.delta";
+  const command = "response.shell_call_command.delta";
+  const pieces = [
+    delta(summary, { summary_index: 0 }, "first"),
+    delta(summary, { summary_index: 1 }, "id-12345"),
+    delta(command, { command_index: 0 }, "second"),
+    delta(command, { command_index: 1 }, "id-12345"),
+  ];
+  const sent = await sentBy(checkBy(patterns(String.raw`id-\d{5}`)), pieces);
+  expect(sent.map(({ data }) => parseRecord(data)?.["delta"])).toEqual([
+    "first",
+    "[X]",
+    "second",
+    "[X]",
+  ]);
+});

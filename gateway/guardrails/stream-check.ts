@@ -251,9 +251,8 @@ function channelsOf(
   const texts = textsByChannel(held);
   const latest = new Map<string, string>();
   const open = new Set<string>();
-  for (const { deltas, wholes } of held) {
-    if (wholes.length > 0) {
-      // A whole text follows the last part of it.
+  for (const { deltas, endsTexts } of held) {
+    if (endsTexts) {
       open.clear();
     }
     for (const { channel, group } of deltas) {
