@@ -129,6 +129,26 @@ test("usage that never arrives is awaited for a limited time, then the count is 
   });
 });
 
+test.each(["reasoning", "reasoning_content"])(
+  "%s is counted when the stream breaks off before its usage",
+  async (field) => {
+    const key = await gateway.createKey();
+    const instructions = JSON.stringify({
+      field,
+      chunkDelayMs: 20,
+      cutAfter: 3,
+    });
+    const answer = await gateway.chat(key, `[mock]${instructions}`, {
+      model: "dear",
+      stream: true,
+    });
+    expect(answer.text).toContain("word0");
+    const row = await rowOf(answer.headers.get("x-hearth-call-id"));
+    expect(row.completion_tokens).toBeGreaterThan(0);
+    expect(row.completion_tokens).toBeLessThan(20);
+  },
+);
+
 test("a call that times out while its provider continues pays for its input, and its row is marked", async () => {
   const key = await gateway.createKey();
   for (const stream of [false, true]) {

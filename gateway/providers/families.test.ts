@@ -203,6 +203,20 @@ test("only a usage chunk that was not requested can be omitted", () => {
   expect(kinds).toEqual(["pass", "pass", "pass", "pass", "usage_only", "done"]);
 });
 
+test.each([
+  { reasoning: "hm" },
+  { reasoning_content: "hm" },
+  { reasoning: "hm", reasoning_content: "hm" },
+])(
+  "what is read of a stream that breaks off has its reasoning once: %j",
+  (delta) => {
+    const translator = openai.stream("chat");
+    const data = JSON.stringify({ choices: [{ index: 0, delta }] });
+    translator.push({ event: null, data });
+    expect(translator.facts()).toMatchObject({ usage: null, text: "hm" });
+  },
+);
+
 test("a whole answer of OpenAI's shape passes as the same bytes", () => {
   const bytes = Buffer.from('{ "id":"x",  "choices":[]}');
   expect(openai.answer("chat", bytes).body).toBe(bytes);

@@ -110,16 +110,18 @@ interface OpenAIAnswer {
     readonly index?: unknown;
     readonly finish_reason?: unknown;
     readonly text?: unknown;
-    readonly message?: {
-      readonly content?: unknown;
-      readonly tool_calls?: unknown;
-    };
-    readonly delta?: {
-      readonly content?: unknown;
-      readonly tool_calls?: unknown;
-      readonly reasoning_content?: unknown;
-    };
+    readonly message?: Said;
+    readonly delta?: Said;
   }[];
+}
+
+/** A message, or what a chunk adds to it. */
+interface Said {
+  readonly content?: unknown;
+  readonly tool_calls?: unknown;
+  readonly reasoning_content?: unknown;
+  /** The name of the same in OpenRouter, Groq, Cerebras and newer vLLM; some servers send both. */
+  readonly reasoning?: unknown;
 }
 
 /** Facts of a whole answer; empty for bytes that are not JSON. */
@@ -225,21 +227,15 @@ function idOf(answer: OpenAIAnswer): string | null {
   return typeof answer.id === "string" ? answer.id : null;
 }
 
-function textOf(
-  message:
-    | {
-        readonly content?: unknown;
-        readonly tool_calls?: unknown;
-        readonly reasoning_content?: unknown;
-      }
-    | undefined,
-): string {
+function textOf(message: Said | undefined): string {
   if (message == null) {
     return "";
   }
   const tools =
     message.tool_calls == null ? "" : JSON.stringify(message.tool_calls);
-  return asText(message.reasoning_content) + asText(message.content) + tools;
+  const reasoning =
+    asText(message.reasoning_content) || asText(message.reasoning);
+  return reasoning + asText(message.content) + tools;
 }
 
 function asText(value: unknown): string {

@@ -12,6 +12,8 @@ export interface MockInstructions {
   readonly usageDelayMs?: number;
   readonly usage?: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
+  /** The field of a stream's chunks that has their text; default: `content`. */
+  readonly field?: string;
   /** The answer to a call at this path, as of a server that does not know it. */
   readonly unknownPath?: {
     readonly path: string;

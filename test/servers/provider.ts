@@ -134,7 +134,7 @@ export async function startMockProvider(
         return void response.destroy();
       }
       response.write(
-        `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta: { content: `word${at} ` } }] })}\n\n`,
+        `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta: { [instructions.field ?? "content"]: `word${at} ` } }] })}\n\n`,
       );
       if (at === 0) {
         options.onMoment?.("first_chunk", mockRequest.id);
