@@ -12,14 +12,6 @@ import { calledIn, chatName } from "./responses-tools.ts";
 
 type Lack = (path: string) => void;
 
-/** An assistant's turn while its items are collected: thinking, text and calls are separate items. */
-interface Turn {
-  content: string | null;
-  reasoning: string;
-  thinkingBlocks: JsonRecord[];
-  calls: JsonRecord[];
-}
-
 /** The items of a Responses input as chat messages. */
 export function inputMessages(
   input: unknown,
@@ -29,20 +21,7 @@ export function inputMessages(
   if (typeof input === "string") {
     return [{ role: "user", content: input }];
   }
-  const messages: JsonRecord[] = [];
-  let turn: Turn | null = null;
-
-  function assistant(): Turn {
-    turn ??= { content: null, reasoning: "", thinkingBlocks: [], calls: [] };
-    return turn;
-  }
-  function endTurn(): void {
-    if (turn !== null) {
-      messages.push(assistantMessage(turn));
-    }
-    turn = null;
-  }
-
+  const history = new ChatHistory();
   listOf(input).forEach((item, index) => {
     const path = `input[${index}]`;
     if (!isRecord(item)) {
@@ -50,35 +29,107 @@ export function inputMessages(
     }
     switch (item["type"] ?? "message") {
       case "message":
-        if (item["role"] === "assistant") {
-          // Text after the calls of a turn starts another turn.
-          if (turn !== null && turn.calls.length > 0) {
-            endTurn();
-          }
-          const before = assistant().content;
-          assistant().content = (before ?? "") + textIn(item["content"]);
-          return;
-        }
-        endTurn();
-        return void messages.push(messageOf(item, path, dialect, lack));
+        return item["role"] === "assistant"
+          ? history.addText(textIn(item["content"]))
+          : history.addMessage(messageOf(item, path, dialect, lack));
       case "function_call":
-        return void assistant().calls.push(callOf(item));
+        return history.addCall(callOf(item));
       case "function_call_output":
-        endTurn();
-        return void messages.push(...outputOf(item, path, lack));
+        return history.addResult(item["call_id"], outputOf(item, path, lack));
       case "reasoning":
-        if (turn !== null && (turn.calls.length > 0 || turn.content !== null)) {
-          endTurn();
-        }
-        return addReasoning(assistant(), item);
+        return history.addReasoning(item);
       default:
         return lack(
           `${path}${typeof item["type"] === "string" ? ` (${item["type"]})` : ""}`,
         );
     }
   });
-  endTurn();
-  return messages;
+  return history.end();
+}
+
+/** An assistant's turn while its items are collected: thinking, text and calls are separate items. */
+interface Turn {
+  content: string | null;
+  reasoning: string;
+  thinkingBlocks: JsonRecord[];
+  calls: JsonRecord[];
+}
+
+/** Collects messages from items, in their order. */
+class ChatHistory {
+  readonly #messages: JsonRecord[] = [];
+  #turn: Turn | null = null;
+  /** What tools returned beside text. It follows their last result: all results of a turn directly follow its calls. */
+  #attached: JsonRecord[] = [];
+
+  addMessage(message: JsonRecord): void {
+    this.#endTurn();
+    this.#endResults();
+    this.#messages.push(message);
+  }
+
+  addText(text: string): void {
+    // Text after the calls of a turn starts another turn.
+    if (this.#turn !== null && this.#turn.calls.length > 0) {
+      this.#endTurn();
+    }
+    const turn = this.#assistant();
+    turn.content = (turn.content ?? "") + text;
+  }
+
+  addCall(call: JsonRecord): void {
+    this.#assistant().calls.push(call);
+  }
+
+  /** A tool message supports text only: other parts follow in a user message. */
+  addResult(callId: unknown, parts: readonly JsonRecord[]): void {
+    this.#endTurn();
+    this.#messages.push({
+      role: "tool",
+      tool_call_id: textOf(callId),
+      content: textIn(parts),
+    });
+    this.#attached.push(...parts.filter((part) => part["type"] !== "text"));
+  }
+
+  addReasoning(item: JsonRecord): void {
+    const turn = this.#turn;
+    if (turn !== null && (turn.calls.length > 0 || turn.content !== null)) {
+      this.#endTurn();
+    }
+    addReasoning(this.#assistant(), item);
+  }
+
+  end(): readonly JsonRecord[] {
+    this.#endTurn();
+    this.#endResults();
+    return this.#messages;
+  }
+
+  #assistant(): Turn {
+    this.#turn ??= {
+      content: null,
+      reasoning: "",
+      thinkingBlocks: [],
+      calls: [],
+    };
+    return this.#turn;
+  }
+
+  #endTurn(): void {
+    if (this.#turn !== null) {
+      this.#endResults();
+      this.#messages.push(assistantMessage(this.#turn));
+    }
+    this.#turn = null;
+  }
+
+  #endResults(): void {
+    if (this.#attached.length > 0) {
+      this.#messages.push({ role: "user", content: this.#attached });
+    }
+    this.#attached = [];
+  }
 }
 
 function assistantMessage(turn: Turn): JsonRecord {
@@ -181,28 +232,16 @@ function callOf(item: JsonRecord): JsonRecord {
   };
 }
 
-/** A tool message supports text only: images from a tool follow in a user message. */
 function outputOf(
-  item: JsonRecord,
+  { output }: JsonRecord,
   path: string,
   lack: Lack,
 ): readonly JsonRecord[] {
-  const { output } = item;
-  const parts =
-    typeof output === "string"
-      ? [{ type: "text", text: output }]
-      : listOf(output).flatMap((part, index) =>
-          partOf(part, `${path}.output[${index}]`, lack),
-        );
-  const others = parts.filter((part) => part["type"] !== "text");
-  return [
-    {
-      role: "tool",
-      tool_call_id: textOf(item["call_id"]),
-      content: textIn(parts),
-    },
-    ...(others.length === 0 ? [] : [{ role: "user", content: others }]),
-  ];
+  return typeof output === "string"
+    ? [{ type: "text", text: output }]
+    : listOf(output).flatMap((part, index) =>
+        partOf(part, `${path}.output[${index}]`, lack),
+      );
 }
 
 /** Marks encrypted content written by Hearth; that of others cannot be read. */

@@ -299,7 +299,6 @@ describe("requests", () => {
           name: "a",
           arguments: "{}",
         },
-        { type: "function_call_output", call_id: "call_1", output: "one" },
         {
           type: "function_call_output",
           call_id: "call_2",
@@ -308,6 +307,7 @@ describe("requests", () => {
             { type: "input_image", image_url: "data:image/png;base64,aGk=" },
           ],
         },
+        { type: "function_call_output", call_id: "call_1", output: "one" },
         { type: "web_search_call", id: "ws_1" },
         {
           type: "message",
@@ -340,8 +340,8 @@ describe("requests", () => {
         reasoning_content: "hm",
         tool_calls: [call("call_1", '{"x":1}'), call("call_2", "{}")],
       },
-      { role: "tool", tool_call_id: "call_1", content: "one" },
       { role: "tool", tool_call_id: "call_2", content: "two" },
+      { role: "tool", tool_call_id: "call_1", content: "one" },
       {
         role: "user",
         content: [
@@ -357,6 +357,55 @@ describe("requests", () => {
     expect(lacks).toEqual([
       "input[1].content[2]",
       "input[8] (web_search_call)",
+    ]);
+  });
+
+  test("images from tools follow the results of their turn, before the next one", () => {
+    const call = (id: string) => ({
+      type: "function_call",
+      call_id: id,
+      name: "a",
+      arguments: "{}",
+    });
+    const result = (id: string, ...names: readonly string[]) => ({
+      type: "function_call_output",
+      call_id: id,
+      output: names.map((name) => ({
+        type: "input_image",
+        image_url: `https://x/${name}.png`,
+      })),
+    });
+    const { body } = ask({
+      input: [
+        call("1"),
+        call("2"),
+        result("1", "a"),
+        result("2", "b", "c"),
+        call("3"),
+        result("3", "d"),
+        { role: "user", content: "Now" },
+        call("4"),
+        result("4", "e"),
+      ],
+    });
+    const shown = (body["messages"] as readonly Record<string, unknown>[]).map(
+      ({ role, content }) => [
+        role,
+        ...(JSON.stringify(content).match(/\w(?=\.png)/g) ?? []),
+      ],
+    );
+    expect(shown).toEqual([
+      ["assistant"],
+      ["tool"],
+      ["tool"],
+      ["user", "a", "b", "c"],
+      ["assistant"],
+      ["tool"],
+      ["user", "d"],
+      ["user"],
+      ["assistant"],
+      ["tool"],
+      ["user", "e"],
     ]);
   });
 
