@@ -112,6 +112,24 @@ test("Gemini gets a placeholder for lost signatures, and no fields that it rejec
   );
 });
 
+test.each(["gemini-3.8-flash", "gemini-2.5-pro"])(
+  "%s gets no fields of other formats from the history",
+  (model) => {
+    const said = { role: "assistant", content: "Hi" };
+    const foreign = {
+      ...said,
+      thinking_blocks: [{ type: "thinking", thinking: "hm", signature: "s" }],
+      provider_blocks: [{ type: "server_tool_use" }],
+    };
+    const body = { model: "alias", messages: [...HELLO, foreign] };
+    const to = testDeployment({ provider: "gemini", model });
+    expect(gemini.request("chat", body, to, false)["messages"]).toEqual([
+      ...HELLO,
+      said,
+    ]);
+  },
+);
+
 test("Gemini's errors are wrapped in lists, also in a stream", () => {
   const text = '[{"error":{"code":400,"message":"Unknown name \\"x\\""}}]';
   expect(gemini.error(400, text)).toBe('Unknown name "x"');

@@ -83,7 +83,7 @@ function chatRequest(
     ),
   );
   return wantsSignatures(deployment)
-    ? { ...sent, messages: listOf(body["messages"]).map(signed) }
+    ? { ...sent, messages: listOf(sent["messages"]).map(signed) }
     : sent;
 }
 
