@@ -145,12 +145,16 @@ export function cacheAnswer(
 ): void {
   if (
     call.cacheKey === null ||
-    !call.cache.store ||
     outcome.status !== "success" ||
-    call.guards?.passedUnchecked === true
+    !mayCache(call)
   ) {
     return;
   }
   gateway.cache.store(call.cacheKey, encodeAnswer(answer), call.cache.ttlMs);
   gateway.flights.land(call.cacheKey, answer);
+}
+
+/** False if the caller disabled it, or if a guardrail could not check the call: cached answers are sent as checked ones. */
+export function mayCache({ cache, guards }: Call): boolean {
+  return cache.store && guards?.passedUnchecked !== true;
 }

@@ -14,7 +14,7 @@ import {
   writeEmbeddings,
 } from "../providers/embedding-vectors.ts";
 import type { Admitted } from "./admit.ts";
-import { sendCached, sendWhole } from "./answer.ts";
+import { mayCache, sendCached, sendWhole } from "./answer.ts";
 import { tokenizedModel, type Call } from "./call.ts";
 import { guardAnswer } from "./guard-answer.ts";
 import type { Upstream } from "./provider.ts";
@@ -141,7 +141,7 @@ export async function sendEmbeddings(
   const answer = fellBack
     ? body
     : completed(gateway, reduced, { body, usage, outcome, kept, upstream });
-  if (call.cacheKey !== null && call.cache.store) {
+  if (call.cacheKey !== null && mayCache(call)) {
     gateway.flights.land(call.cacheKey, {
       contentType: upstream.contentType,
       usage,
@@ -190,7 +190,7 @@ function completed(
       ? answer.rest["model"]
       : upstream.deployment.model;
   const found = new Map(places.map((key, at) => [key, vectors[at] ?? ""]));
-  if (call.cache.store) {
+  if (mayCache(call)) {
     cacheVectors(gateway, reduced, { places, vectors, model, usage, outcome });
   }
   if (reduced.whole === null) {

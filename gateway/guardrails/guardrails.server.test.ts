@@ -606,6 +606,36 @@ test.each(Object.keys(FAILURES))(
   },
 );
 
+test("vectors of texts that passed unchecked are neither cached nor shared", async () => {
+  const embed = (input: string | readonly string[]) =>
+    gateway.request(
+      "POST",
+      "/v1/embeddings",
+      { model: "embed", input, guardrails: ["lenient"] },
+      key,
+    );
+  const block = (_question: Json, response: ServerResponse) =>
+    response.end(JSON.stringify({ action: "BLOCKED", blocked_reason: "no" }));
+  for (const input of ["single", ["first", "second"]]) {
+    decide = (_question, response) => response.writeHead(500).end("no");
+    expect((await embed(input)).status).toBe(200);
+    decide = block;
+    expect((await embed(input)).status).toBe(400);
+    expect((await embed(["second", "third"])).status).toBe(400);
+    decide = pass;
+    questions.length = 0;
+    const checked = await embed(input);
+    expect(checked.headers.get("x-hearth-cache")).toBe("miss");
+    expect(questions.map(({ texts }) => texts)).toEqual([[input].flat()]);
+    decide = block;
+    const cached = await embed(input);
+    expect([cached.status, cached.headers.get("x-hearth-cache")]).toEqual([
+      200,
+      "hit",
+    ]);
+  }
+});
+
 test("a service that fails in the middle of a stream ends it with an error", async () => {
   says = "many words ".repeat(400);
   decide = (question, response) =>
