@@ -1,4 +1,4 @@
-import { dropLeftRestores } from "../supervisor/backup/replace-database.ts";
+import { dropLeftRestore } from "../supervisor/backup/replace-database.ts";
 import type { History } from "../supervisor/history/history.ts";
 import type { Release } from "../supervisor/release/release.ts";
 import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
@@ -131,7 +131,8 @@ async function dropKilledRestores(
 ): Promise<void> {
   const databaseUrl = readVariable("RESTORE_DATABASE_URL", env) ?? "";
   try {
-    for (const name of await dropLeftRestores(databaseUrl, stop)) {
+    const name = await dropLeftRestore(databaseUrl, stop);
+    if (name !== undefined) {
       onNotice(`dropped the database ${name} of an interrupted restore.`);
     }
   } catch (error) {

@@ -42,85 +42,100 @@ export async function contentOf(
   }
   return withDatabase(databaseUrl, signal, async (client) => {
     const held: string[] = [];
-    for (const table of CONTENT_TABLES) {
-      const [found] = await rowsOf<{ there: boolean }>(
-        client,
-        "SELECT to_regclass($1) IS NOT NULL AS there",
-        [table],
-      );
-      if (found?.there !== true) {
-        continue;
-      }
+    for (const table of await tablesWithRows(client)) {
       const [counted] = await rowsOf<{ count: string }>(
         client,
         `SELECT count(*)::text AS count FROM ${quoted(table)}`,
       );
-      if (counted !== undefined && counted.count !== "0") {
-        held.push(`${counted.count} rows in ${table}`);
-      }
+      held.push(`${counted?.count} rows in ${table}`);
     }
     return held.length === 0 ? undefined : held.join(", ");
   });
 }
 
+/** Quick however many rows there are. */
+async function tablesWithRows(client: Client): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const table of CONTENT_TABLES) {
+    const [exists] = await rowsOf<{ there: boolean }>(
+      client,
+      "SELECT to_regclass($1) IS NOT NULL AS there",
+      [table],
+    );
+    if (exists?.there !== true) {
+      continue;
+    }
+    const [row] = await rowsOf(
+      client,
+      `SELECT 1 FROM ${quoted(table)} LIMIT 1`,
+    );
+    if (row !== undefined) {
+      found.push(table);
+    }
+  }
+  return found;
+}
+
 /**
- * Drops databases left by an interrupted restore and returns their names. The address is that of a superuser; no restore may
- * be running.
+ * Drops the database left by an interrupted restore and returns its name; undefined if there is none. The address is that of a
+ * superuser; no restore may be running.
  */
-export async function dropLeftRestores(
+export async function dropLeftRestore(
   databaseUrl: string,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<string | undefined> {
   const database = databaseOf(databaseUrl);
   const maintenanceUrl = onDatabase(databaseUrl, "postgres");
   return withDatabase(maintenanceUrl, signal, (client) =>
-    dropLeft(client, database),
+    dropLeft(client, filled(database)),
   );
 }
 
 async function dropLeft(
   client: Client,
-  database: string,
-): Promise<readonly string[]> {
-  const left: string[] = [];
-  for (const name of [filled(database), replaced(database)]) {
-    if (await isThere(client, name)) {
-      await dropDatabase(client, name);
-      left.push(name);
-    }
+  name: string,
+): Promise<string | undefined> {
+  if (!(await isThere(client, name))) {
+    return undefined;
   }
-  return left;
+  await dropDatabase(client, name);
+  return name;
 }
 
 /** While it is filled. */
 const filled = (database: string) => `${database}_restoring`;
-/** The previous database, until it is dropped. */
-const replaced = (database: string) => `${database}_replaced`;
+
+export interface ReplacedDatabase {
+  /** Left by an interrupted restore, and dropped first. */
+  readonly dropped: string | undefined;
+  /** The name of the old database; undefined if it was empty, and therefore dropped. */
+  readonly keptAs: string | undefined;
+}
 
 /**
  * Creates a database like `hearth up` and initdb do, calls `fill`, and replaces the database of the address with it in one
- * transaction: there is always either the old or the new one. The old one is dropped, or kept as `keepAs`. The address is that
- * of a superuser. Returns the databases of an interrupted restore, which are dropped first.
+ * transaction: there is always either the old or the new one. The old one is renamed to `keepAs`, and dropped only if it is
+ * empty. The address is that of a superuser.
  */
 export async function replaceDatabase(
   databaseUrl: string,
   signal: AbortSignal,
-  keepAs: string | undefined,
+  keepAs: string,
   fill: (newUrl: string) => Promise<void>,
-): Promise<readonly string[]> {
+): Promise<ReplacedDatabase> {
   const database = databaseOf(databaseUrl);
   const next = filled(database);
   const maintenanceUrl = onDatabase(databaseUrl, "postgres");
-  const left = await withDatabase(maintenanceUrl, signal, async (client) => {
+  const dropped = await withDatabase(maintenanceUrl, signal, async (client) => {
     await needSuperuser(client);
-    const dropped = await dropLeft(client, database);
+    const left = await dropLeft(client, next);
     await client.query(
       `CREATE DATABASE ${quoted(next)} OWNER ${OWNER} TEMPLATE template0`,
     );
     for (const statement of databaseRights(next)) {
       await client.query(statement);
     }
-    return dropped;
+    return left;
   });
   try {
     await withDatabase(
@@ -134,8 +149,8 @@ export async function replaceDatabase(
     );
     await fill(onDatabase(databaseUrl, next));
     signal.throwIfAborted();
-    await swap(maintenanceUrl, database, next, keepAs);
-    return left;
+    const keptAs = await swap(maintenanceUrl, database, next, keepAs);
+    return { dropped, keptAs };
   } catch (error) {
     await withDatabase(maintenanceUrl, AbortSignal.timeout(60_000), (client) =>
       dropDatabase(client, next),
@@ -171,16 +186,16 @@ async function needSuperuser(client: Client): Promise<void> {
   }
 }
 
+/** Returns the name of the old database, if it is kept. */
 async function swap(
   maintenanceUrl: string,
   database: string,
   next: string,
-  keepAs: string | undefined,
-): Promise<void> {
+  keepAs: string,
+): Promise<string | undefined> {
   // Not cancellable from here on, but quick.
   const signal = AbortSignal.timeout(60_000);
-  const old = keepAs ?? replaced(database);
-  await withDatabase(maintenanceUrl, signal, async (client) => {
+  return withDatabase(maintenanceUrl, signal, async (client) => {
     const there = await isThere(client, database);
     const renaming = new AbortController();
     const sendingAway = there
@@ -190,7 +205,7 @@ async function swap(
       await client.query("BEGIN");
       if (there) {
         await client.query(
-          `ALTER DATABASE ${quoted(database)} RENAME TO ${quoted(old)}`,
+          `ALTER DATABASE ${quoted(database)} RENAME TO ${quoted(keepAs)}`,
         );
       }
       await client.query(
@@ -201,9 +216,20 @@ async function swap(
       renaming.abort();
       await sendingAway;
     }
-    if (there && keepAs === undefined) {
-      await dropDatabase(client, old);
+    if (!there) {
+      return undefined;
     }
+    // Gateways may have written to it since the restore started; under its new name, they no longer can.
+    const withRows = await withDatabase(
+      onDatabase(maintenanceUrl, keepAs),
+      signal,
+      tablesWithRows,
+    );
+    if (withRows.length > 0) {
+      return keepAs;
+    }
+    await dropDatabase(client, keepAs);
+    return undefined;
   });
 }
 

@@ -25,9 +25,11 @@ import { runHearth } from "../../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { verifyFiles } from "./backup-files.ts";
+import { databaseOf, onDatabase } from "./database.ts";
 import { drillRestore } from "./drill.ts";
 import { sumLedger } from "./ledger-sums.ts";
 import { readManifest, writeManifest } from "./manifest.ts";
+import { replaceDatabase } from "./replace-database.ts";
 
 const testbed = backupTestbed();
 
@@ -210,6 +212,48 @@ test("a non-empty database is not overwritten, and is kept under another name on
     );
   } finally {
     await full.drop();
+  }
+});
+
+test("rows that are written while an empty database is replaced are kept under another name", async () => {
+  const replaced = await throwAwayDatabase();
+  const name = databaseOf(replaced.url);
+  const before = `${name}_before_restore`;
+  const replaceAfter = (work: () => Promise<unknown>) =>
+    replaceDatabase(superuserUrl(replaced.url), never, before, async () => {
+      await work();
+    });
+  const databases = () =>
+    asSuperuser(replaced.url, async (client) => {
+      const { rows } = await client.query(
+        "SELECT datname FROM pg_database WHERE starts_with(datname, $1) ORDER BY 1",
+        [name],
+      );
+      return rows.map(({ datname }) => String(datname));
+    });
+  try {
+    const { keptAs } = await replaceAfter(() =>
+      asSuperuser(replaced.url, (client) =>
+        client.query("INSERT INTO users (user_id) VALUES ('newcomer')"),
+      ),
+    );
+    expect(keptAs).toBe(before);
+    const users = await asSuperuser(
+      onDatabase(replaced.url, before),
+      (client) => client.query("SELECT user_id FROM users"),
+    );
+    expect(users.rows).toEqual([{ user_id: "newcomer" }]);
+    await asSuperuser(replaced.url, (client) =>
+      client.query(`DROP DATABASE ${before}`),
+    );
+
+    expect(await replaceAfter(async () => {})).toEqual({
+      dropped: undefined,
+      keptAs: undefined,
+    });
+    expect(await databases()).toEqual([name]);
+  } finally {
+    await replaced.drop();
   }
 });
 

@@ -61,14 +61,10 @@ export async function restore(
       `the database is not empty (${held}); a restore never overwrites data. With --set-aside it is kept under another name.`,
     );
   }
-  const keepAs =
-    held === undefined
-      ? undefined
-      : `${databaseOf(databaseUrl)}_before_${backupName(context.now()).replaceAll("-", "").toLowerCase()}`;
-  const dropped = await replaceDatabase(
+  const { dropped, keptAs } = await replaceDatabase(
     databaseUrl,
     signal,
-    keepAs,
+    `${databaseOf(databaseUrl)}_before_${backupName(context.now()).replaceAll("-", "").toLowerCase()}`,
     async (newUrl) => {
       await loadBackup({
         backup,
@@ -86,17 +82,17 @@ export async function restore(
     status: "done",
     summary: [
       `${name} is restored.`,
-      ...(dropped.length === 0
+      ...(dropped === undefined
+        ? []
+        : [`Dropped ${dropped}, left by an interrupted restore.`]),
+      ...(keptAs === undefined
         ? []
         : [
-            `Dropped ${dropped.join(" and ")}, left by an interrupted restore.`,
+            `${held === undefined ? "Data that was written during the restore" : "The previous data"} is kept as database ${keptAs}.`,
           ]),
-      ...(keepAs === undefined
-        ? []
-        : [`The previous data is kept as database ${keepAs}.`]),
       ...left,
     ].join(" "),
-    details: { backup: name, keptAs: keepAs ?? null },
+    details: { backup: name, keptAs: keptAs ?? null },
   };
 }
 
