@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import { backupPlaces } from "../supervisor/backup/backup-jobs.ts";
 import { redisPlace } from "../supervisor/backup/forget-limits.ts";
-import { momentOf } from "../supervisor/backup/manifest.ts";
+import { momentOf, rankBackups } from "../supervisor/backup/manifest.ts";
 import { peerOf } from "../supervisor/backup/peer.ts";
 import {
   RESTART_WITHIN_MS,
@@ -86,10 +86,9 @@ async function backupAt(
   name: string | undefined,
 ): Promise<ChosenBackup> {
   const known = (await listOf(stack)).filter(({ kind }) => kind === "postgres");
-  const chosen =
-    name === undefined
-      ? known[0]
-      : known.find((backup) => backup.name === name);
+  const names = known.map((backup) => backup.name);
+  const wanted = name ?? rankBackups(names, Date.now())[0];
+  const chosen = known.find((backup) => backup.name === wanted);
   if (chosen !== undefined) {
     return chosen;
   }
@@ -102,7 +101,7 @@ async function backupAt(
 
 function backupHere(name: string | undefined): ChosenBackup {
   const { directory } = backupPlaces(locateHome(), process.env);
-  const chosen = chooseBackup("postgres", directory, name);
+  const chosen = chooseBackup("postgres", directory, name, Date.now());
   return { name: chosen, takenAt: momentOf(chosen) ?? 0 };
 }
 

@@ -8,7 +8,7 @@ import { constants, createGunzip, createGzip } from "node:zlib";
 import { syncDirectory } from "../../core/durable-file.ts";
 import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
-import { listBackups, readManifest, type BackupFile } from "./manifest.ts";
+import { newestBackup, readManifest, type BackupFile } from "./manifest.ts";
 import { mebibytes } from "../../core/size.ts";
 
 const MAKING = ".making-";
@@ -58,7 +58,7 @@ export function beginBackup(parent: string, name: string): Making {
 
 /** As much as the last one, plus a reserve. */
 function needRoom(parent: string): void {
-  const [newest] = listBackups(parent);
+  const newest = newestBackup(parent, Date.now());
   const bytes = newest === undefined ? 0 : sizeOf(join(parent, newest)) * 1.1;
   needFree(
     parent,

@@ -119,7 +119,8 @@ async function backUp(
   { signal, now, progress, options }: JobContext,
 ): Promise<JobOutcome> {
   const { postgres_backup, time_zone } = config.jobs;
-  const early = makeRoom(home.backups, "postgres", config.backups.at_most);
+  const { at_most: most } = config.backups;
+  const early = makeRoom(home.backups, "postgres", most, now());
   const { name, manifest } = await takeBackup({
     databaseUrl: databaseUrl(env),
     directory,
@@ -128,8 +129,9 @@ async function backUp(
     progress,
     pgDump: options["pgDump"] === true,
   });
-  const removed = early + removeOld(directory, postgres_backup.keep, time_zone);
-  watchLocalSize(alarms, home.backups, config.backups.at_most);
+  const removed =
+    early + removeOld(directory, postgres_backup.keep, time_zone, now());
+  watchLocalSize(alarms, home.backups, most);
   const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
   const bytes = sizeOf(join(directory, name));
   return {
@@ -141,13 +143,14 @@ async function backUp(
 
 async function verify(
   directory: string,
-  { signal, progress, options }: JobContext,
+  { signal, progress, options, now }: JobContext,
 ): Promise<JobOutcome> {
   const requested = options["backup"];
   const name = chooseBackup(
     "postgres",
     directory,
     typeof requested === "string" ? requested : undefined,
+    now(),
   );
   await verifyFiles(join(directory, name), signal, progress);
   return { status: "done", summary: `${name} is intact.` };

@@ -112,6 +112,7 @@ const fetchTo = (directory: string, withKey: string = key, name?: string) =>
     name,
     signal: never,
     directory: join(place.directory, directory),
+    now: () => now,
     progress: () => {},
   });
 
@@ -402,6 +403,17 @@ test("a compromised sender cannot displace good copies by sending many", async (
   expect(bad).toEqual([backupName(now)]);
   expect([...good].filter((name) => !names().has(name)).length).toBeLessThan(4);
   expect(names()).toContain([...good].toSorted().at(-1));
+});
+
+test("a copy made while the clocks were ahead is fetched only by name", async () => {
+  now = Date.UTC(2026, 10, 30, 5);
+  const ahead = makeBackup(30, { "a.gz": randomBytes(1000) });
+  await send(ahead);
+  now = Date.UTC(2026, 10, 20, 5);
+  const later = makeBackup(20, { "a.gz": randomBytes(1000) });
+  await send(later);
+  expect(await fetchTo("back")).toBe(later.name);
+  expect(await fetchTo("back", key, ahead.name)).toBe(ahead.name);
 });
 
 test("an unreachable host is reported with the next step", async () => {

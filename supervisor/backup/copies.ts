@@ -22,7 +22,7 @@ import { Failure } from "../../core/failure.ts";
 import type { KeepRule } from "../jobs/config.ts";
 import { sizeOf } from "./backup-files.ts";
 import { copiesToKeep } from "./keep.ts";
-import { listBackups, momentOf } from "./manifest.ts";
+import { isAhead, listBackups, momentOf } from "./manifest.ts";
 
 const COPY_NAME = "copy.json";
 
@@ -52,8 +52,6 @@ export type Copy = Readonly<z.output<typeof copySchema>>;
 
 const ARRIVING = ".arriving-";
 const MIN_FREE_BYTES = 1e9;
-/** The clocks of the hosts must not differ more. */
-const MAX_AHEAD_MS = 86_400_000;
 
 /** A complete copy is never changed: the sender may be compromised. */
 export class CopyIsComplete extends Failure {}
@@ -235,7 +233,7 @@ function needIncomplete(kindDirectory: string, name: string): void {
 
 /** The newest copy is restored by default: a date in the future must not hide later copies. */
 function needPast(name: string, now: number): void {
-  if ((momentOf(name) ?? 0) > now + MAX_AHEAD_MS) {
+  if (isAhead(momentOf(name) ?? 0, now)) {
     throw new Failure(
       `the date of backup ${name} is in the future by the clock of this host (${new Date(now).toISOString()}): set the clocks of both hosts.`,
     );

@@ -6,7 +6,7 @@ import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Context } from "../context.ts";
 import { findCopyKey, makeAndKeepCopyKey } from "./copy-key.ts";
 import { fetchCopy } from "./fetch-copy.ts";
-import { listBackups } from "./manifest.ts";
+import { newestBackup } from "./manifest.ts";
 import { peerOf, type Peer } from "./peer.ts";
 import { listPeerCopies, sendCopy } from "./send-copy.ts";
 import { sizeWords } from "../../core/size.ts";
@@ -88,7 +88,7 @@ async function sendNewest(
   );
   const sent: string[] = [];
   for (const kind of KINDS) {
-    const [name] = listBackups(join(home.backups, kind));
+    const name = newestBackup(join(home.backups, kind), now());
     if (name === undefined || there.has(`${kind}/${name}`)) {
       continue;
     }
@@ -138,7 +138,7 @@ export function awaitKeyShown({
 async function fetchAsked(
   { home, env }: Context,
   peer: Peer,
-  { signal, progress, options }: JobContext,
+  { signal, progress, options, now }: JobContext,
 ): Promise<JobOutcome> {
   const parsed = fetchOptions.safeParse(options);
   if (!parsed.success) {
@@ -162,6 +162,7 @@ async function fetchAsked(
     kind,
     name,
     directory,
+    now,
     signal,
     progress,
   });

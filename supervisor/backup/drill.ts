@@ -1,9 +1,9 @@
-import { listBackups } from "./manifest.ts";
 import { join } from "node:path";
 import { Failure } from "../../core/failure.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { loadBackup } from "./load-backup.ts";
+import { newestBackup } from "./manifest.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
 /** Restores the newest backup into a scratch database, compares rows and sums with the manifest, and drops the database. */
@@ -13,9 +13,9 @@ export async function drillRestore(
     readonly directory: string;
     readonly migrations: string;
   },
-  { signal, progress }: JobContext,
+  { signal, progress, now }: JobContext,
 ): Promise<JobOutcome> {
-  const [newest] = listBackups(parts.directory);
+  const newest = newestBackup(parts.directory, now());
   if (newest === undefined) {
     throw new Failure("no backup to restore: run `hearth backup run`.");
   }

@@ -6,7 +6,7 @@ import type { ReadableStream } from "node:stream/web";
 import { Failure } from "../../core/failure.ts";
 import { beginBackup, verifyFiles } from "./backup-files.ts";
 import { keyId } from "./copy-key.ts";
-import { listBackups } from "./manifest.ts";
+import { listBackups, rankBackups } from "./manifest.ts";
 import { askPeer, type Peer } from "./peer.ts";
 import { opening, parseCopyKey } from "./sealing.ts";
 import { listPeerCopies, type PeerCopy } from "./send-copy.ts";
@@ -19,6 +19,7 @@ interface FetchOptions {
   readonly name: string | undefined;
   /** `backups/<kind>` */
   readonly directory: string;
+  readonly now: () => number;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done: number) => void;
 }
@@ -58,16 +59,21 @@ async function selectCopy({
   peer,
   kind,
   name,
+  now,
   signal,
 }: FetchOptions): Promise<PeerCopy> {
-  const copies = (await listPeerCopies(peer, signal))
-    .filter((copy) => copy.kind === kind)
-    .toSorted((a, b) => (a.name < b.name ? 1 : -1));
-  const copy =
-    name === undefined ? copies[0] : copies.find((each) => each.name === name);
+  const copies = (await listPeerCopies(peer, signal)).filter(
+    (copy) => copy.kind === kind,
+  );
+  const names = rankBackups(
+    copies.map((copy) => copy.name),
+    now(),
+  );
+  const chosen = name ?? names[0];
+  const copy = copies.find((each) => each.name === chosen);
   if (copy === undefined) {
     throw new Failure(
-      `the other host has no ${name === undefined ? "" : `${name} among its `}copies of ${kind}; it has ${copies.map((each) => each.name).join(", ") || "none"}.`,
+      `the other host has no ${name === undefined ? "" : `${name} among its `}copies of ${kind}; it has ${names.join(", ") || "none"}.`,
     );
   }
   return copy;

@@ -9,7 +9,7 @@ const nights = (count: number, last: number) =>
 
 test("of nightly backups of two years, the newest of 7 days, 4 weeks and 12 months are kept", () => {
   const last = Date.UTC(2026, 10, 21, 3);
-  const kept = backupsToKeep(nights(730, last), rule, "UTC");
+  const kept = backupsToKeep(nights(730, last), rule, "UTC", last);
   expect([...kept].toSorted().toReversed()).toEqual(
     [
       // The last seven days; the 21st is also the newest of its week and month.
@@ -38,24 +38,43 @@ test("of several backups of one day the newest is kept, and those of the last tw
   const hour = 3_600_000;
   const today = [at, at + hour, at + 9 * hour].map(backupName);
   const fiveDaysAgo = [at - 5 * DAY, at - 5 * DAY + hour].map(backupName);
-  expect(backupsToKeep([...today, ...fiveDaysAgo], rule, "UTC")).toEqual(
+  const now = at + 10 * hour;
+  expect(backupsToKeep([...today, ...fiveDaysAgo], rule, "UTC", now)).toEqual(
     new Set([...today, fiveDaysAgo[1]]),
   );
 });
 
 test("days without a backup do not count: old backups are kept when backups stop", () => {
-  const names = [0, 40, 41, 300].map((days) =>
-    backupName(Date.UTC(2026, 10, 21, 3) - days * DAY),
-  );
-  expect(backupsToKeep(names, rule, "UTC").size).toBe(4);
+  const last = Date.UTC(2026, 10, 21, 3);
+  const names = [0, 40, 41, 300].map((days) => backupName(last - days * DAY));
+  expect(backupsToKeep(names, rule, "UTC", last + 9 * DAY).size).toBe(4);
 });
 
 test("days are those of the operator's zone", () => {
   const names = ["2026-11-20T233000Z", "2026-11-21T003000Z"];
   const later = "2026-11-25T030000Z";
   const daily = { daily: 7, weekly: 0, monthly: 0 };
-  expect(backupsToKeep([...names, later], daily, "UTC").size).toBe(3);
-  expect(backupsToKeep([...names, later], daily, "Europe/Berlin")).toEqual(
+  const keptIn = (timeZone: string) =>
+    backupsToKeep(
+      [...names, later],
+      daily,
+      timeZone,
+      Date.UTC(2026, 10, 25, 4),
+    );
+  expect(keptIn("UTC").size).toBe(3);
+  expect(keptIn("Europe/Berlin")).toEqual(
     new Set(["2026-11-21T003000Z", later]),
+  );
+});
+
+test("backups taken while the clock was ahead are kept, and displace no other", () => {
+  const last = Date.UTC(2026, 10, 21, 3);
+  const ahead = nights(10, last + 365 * DAY);
+  const right = nights(14, last);
+  const sameDay = backupName(last - DAY + 3_600_000);
+  const kept = (names: readonly string[]) =>
+    backupsToKeep(names, rule, "UTC", last);
+  expect(kept([...ahead, ...right, sameDay])).toEqual(
+    new Set([...ahead, ...kept([...right, sameDay])]),
   );
 });

@@ -1,5 +1,5 @@
 import type { KeepRule } from "../jobs/config.ts";
-import { momentOf } from "./manifest.ts";
+import { momentOf, rankBackups } from "./manifest.ts";
 import { dayIn } from "../../core/words.ts";
 
 const ALWAYS_KEPT_MS = 2 * 86_400_000;
@@ -7,17 +7,19 @@ const ALWAYS_KEPT_MS = 2 * 86_400_000;
 /**
  * Which backups are kept: the newest of each of the last `daily` days, `weekly` weeks (from Monday) and `monthly` months of
  * the zone that have one. Days without a backup do not count, so nothing is deleted when backups stop. Backups at most two days
- * older than the newest are always kept: one taken right after a mishap must not displace the last good one.
+ * older than the newest are always kept: one taken right after a mishap must not displace the last good one. So are those with
+ * a date in the future, which a wrong clock gave them: their age is unknown, and they displace no other.
  */
 export function backupsToKeep(
   names: readonly string[],
   rule: KeepRule,
   timeZone: string,
+  now: number,
 ): ReadonlySet<string> {
-  const newestFirst = names
-    .toSorted()
-    .toReversed()
-    .map((name) => ({ name, at: momentOf(name) ?? 0 }));
+  const newestFirst = rankBackups(names, now).map((name) => ({
+    name,
+    at: momentOf(name) ?? 0,
+  }));
   const newest = newestFirst[0]?.at ?? 0;
   const recent = newestFirst.filter(({ at }) => newest - at <= ALWAYS_KEPT_MS);
   return namesOf([

@@ -15,6 +15,8 @@ export type Manifest = Readonly<z.output<typeof manifestSchema>>;
 export type BackupFile = Manifest["files"][number];
 
 export const MANIFEST_NAME = "manifest.json";
+/** Clocks must not differ more: a date that is further ahead is wrong. */
+const MAX_AHEAD_MS = 86_400_000;
 const COMPLETE_NAME = /^\d{4}-\d\d-\d\dT\d{6}Z$/;
 
 const manifestSchema = z.looseObject({
@@ -51,12 +53,42 @@ export function momentOf(name: string): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** Names of the complete backups in `backups/<kind>/`, newest first; none if the directory does not exist. */
+/** Names of the complete backups in `backups/<kind>/`, latest date first; none if the directory does not exist. */
 export function listBackups(directory: string): readonly string[] {
   return listDirectory(directory)
     .filter((name) => momentOf(name) !== undefined)
     .toSorted()
     .toReversed();
+}
+
+/** The newest backup in `backups/<kind>/`, as ranked by `rankBackups`; undefined if there is none. */
+export function newestBackup(
+  directory: string,
+  now: number,
+): string | undefined {
+  return rankBackups(listBackups(directory), now)[0];
+}
+
+/** Sorts names of backups by `compareAges`. */
+export function rankBackups(
+  names: readonly string[],
+  now: number,
+): readonly string[] {
+  const compare = compareAges(now);
+  return names.toSorted((a, b) => compare(momentOf(a) ?? 0, momentOf(b) ?? 0));
+}
+
+/**
+ * Compares dates (milliseconds since 1970): the latest comes first, and those of a wrong clock last. A backup taken while the
+ * clock was a year ahead would otherwise be the newest for a year.
+ */
+export function compareAges(now: number): (a: number, b: number) => number {
+  return (a, b) => Number(isAhead(a, now)) - Number(isAhead(b, now)) || b - a;
+}
+
+/** Whether a date must be that of a wrong clock. */
+export function isAhead(at: number, now: number): boolean {
+  return at > now + MAX_AHEAD_MS;
 }
 
 /** Writes the manifest of an incomplete backup, with its own checksum. */

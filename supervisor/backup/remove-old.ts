@@ -9,9 +9,10 @@ export function removeOld(
   directory: string,
   keep: KeepRule,
   timeZone: string,
+  now: number,
 ): number {
   const names = listBackups(directory);
-  const kept = backupsToKeep(names, keep, timeZone);
+  const kept = backupsToKeep(names, keep, timeZone, now);
   const gone = names.filter((name) => !kept.has(name));
   for (const name of gone) {
     rmSync(join(directory, name), { recursive: true, force: true });

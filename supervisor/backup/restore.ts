@@ -43,9 +43,9 @@ export async function restore(
   places: RestorePlaces,
   context: JobContext,
 ): Promise<JobOutcome> {
-  const { signal, progress } = context;
+  const { signal, progress, now } = context;
   const { setAside, backup: wanted } = parseOptions(context.options);
-  const name = chooseBackup("postgres", places.directory, wanted);
+  const name = chooseBackup("postgres", places.directory, wanted, now());
   const backup = join(places.directory, name);
   const { databaseUrl, migrations } = places;
   if (databaseUrl === undefined) {
@@ -64,7 +64,7 @@ export async function restore(
   const { dropped, keptAs } = await replaceDatabase(
     databaseUrl,
     signal,
-    `${databaseOf(databaseUrl)}_before_${backupName(context.now()).replaceAll("-", "").toLowerCase()}`,
+    `${databaseOf(databaseUrl)}_before_${backupName(now()).replaceAll("-", "").toLowerCase()}`,
     async (newUrl) => {
       await loadBackup({
         backup,

@@ -28,6 +28,8 @@ const put = (kind: string, day: string, bytes: number) =>
 const names = (kind: string) =>
   listBackups(join(root, kind)).map((name) => name.slice(8, 10));
 const used = () => bytesOf(measureBackups(root));
+const room = (kind: string, most: number) =>
+  makeRoom(root, kind, most, Date.UTC(2026, 10, 10, 4));
 
 test("the oldest backups of either kind are removed until a new one fits", () => {
   for (const day of ["01", "05", "10"]) {
@@ -35,8 +37,8 @@ test("the oldest backups of either kind are removed until a new one fits", () =>
   }
   put("notes", "03", 10_000);
   put("notes", "10", 10_000);
-  expect(makeRoom(root, "postgres", 80_000)).toBe(0);
-  expect(makeRoom(root, "postgres", 45_000)).toBe(2);
+  expect(room("postgres", 80_000)).toBe(0);
+  expect(room("postgres", 45_000)).toBe(2);
   expect(names("postgres")).toEqual(["10", "05"]);
   expect(names("notes")).toEqual(["10"]);
 });
@@ -46,12 +48,29 @@ test("backups at most two days older than the newest are kept; if they are too l
     put("postgres", day, 10_000);
   }
   put("notes", "02", 10_000);
-  expect(() => makeRoom(root, "postgres", 35_000)).toThrow(
+  expect(() => room("postgres", 35_000)).toThrow(
     /those of the last two days are never removed: raise `backups: at_most`/,
   );
-  expect(() => makeRoom(root, "postgres", 1)).toThrow(Failure);
+  expect(() => room("postgres", 1)).toThrow(Failure);
   expect(names("postgres")).toEqual(["10", "09", "01"]);
   expect(names("notes")).toEqual(["02"]);
+});
+
+test("a backup taken while the clock was ahead leaves those of the last two days protected", () => {
+  for (const day of ["01", "09", "10"]) {
+    put("postgres", day, 10_000);
+  }
+  placeBackup(join(root, "postgres"), "2027-11-10T030000Z", {
+    "rows.gz": "x".repeat(10_000),
+  });
+  expect(() => room("postgres", 35_000)).toThrow(Failure);
+  expect(names("postgres")).toHaveLength(4);
+  expect(room("postgres", 45_000)).toBe(1);
+  expect(listBackups(join(root, "postgres"))).toEqual([
+    "2027-11-10T030000Z",
+    "2026-11-10T030000Z",
+    "2026-11-09T030000Z",
+  ]);
 });
 
 test("a file shared by two backups counts once, and is freed only with the last of them", () => {
@@ -61,7 +80,7 @@ test("a file shared by two backups counts once, and is freed only with the last 
   linkSync(join(old, "rows.gz"), join(name, "rows.gz"));
   linkSync(join(old, MANIFEST_NAME), join(name, MANIFEST_NAME));
   expect(used()).toBeLessThan(11_000);
-  expect(() => makeRoom(root, "notes", 9000)).toThrow(Failure);
+  expect(() => room("notes", 9000)).toThrow(Failure);
   expect(names("notes")).toEqual(["10", "01"]);
 });
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Alarms } from "../alerts/alarm.ts";
 import { Failure } from "../../core/failure.ts";
 import { backupsToKeep } from "./keep.ts";
-import { listBackups } from "./manifest.ts";
+import { listBackups, newestBackup } from "./manifest.ts";
 import { sizeWords } from "../../core/size.ts";
 
 /** A backup and its parts. Backups may share parts, which are stored once. */
@@ -26,15 +26,16 @@ export function bytesOf(backups: readonly MeasuredBackup[]): number {
 
 /**
  * The oldest backups that must be removed so that the others and `coming` bytes fit into `most`. Backups at most two days older
- * than the newest of their kind are kept; undefined if these alone are too large.
+ * than the newest of their kind, or with a date in the future, are kept; undefined if these alone are too large.
  */
 export function beyondCap(
   backups: readonly MeasuredBackup[],
   most: number,
   coming: number,
+  now: number,
 ): readonly MeasuredBackup[] | undefined {
   const removable = backups
-    .filter(({ kind, name }) => !alwaysKept(backups, kind).has(name))
+    .filter(({ kind, name }) => !alwaysKept(backups, kind, now).has(name))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const gone: MeasuredBackup[] = [];
   const fits = () =>
@@ -52,12 +53,14 @@ export function beyondCap(
 function alwaysKept(
   backups: readonly MeasuredBackup[],
   kind: string,
+  now: number,
 ): ReadonlySet<string> {
   const names = backups.filter((each) => each.kind === kind);
   return backupsToKeep(
     names.map(({ name }) => name),
     { daily: 1, weekly: 0, monthly: 0 },
     "UTC",
+    now,
   );
 }
 
@@ -79,14 +82,22 @@ export function measureBackups(root: string): readonly MeasuredBackup[] {
  * Before a backup of a kind: removes the oldest backups if it would not fit into `most` bytes, assuming the size of the newest
  * of its kind. Throws a Failure without removing anything if that is not enough.
  */
-export function makeRoom(root: string, kind: string, most: number): number {
+export function makeRoom(
+  root: string,
+  kind: string,
+  most: number,
+  now: number,
+): number {
   const backups = measureBackups(root);
-  const newest = backups.find((each) => each.kind === kind);
+  const name = newestBackup(join(root, kind), now);
+  const newest = backups.find(
+    (each) => each.kind === kind && each.name === name,
+  );
   const coming =
     newest === undefined
       ? 0
       : bytesOf(backups) - bytesOf(backups.filter((each) => each !== newest));
-  const gone = beyondCap(backups, most, coming);
+  const gone = beyondCap(backups, most, coming, now);
   if (gone === undefined) {
     throw new Failure(
       `backups take ${sizeWords(bytesOf(backups))} and this one needs about ${sizeWords(coming)}, with a limit of ${sizeWords(most)}; those of the last two days are never removed: raise \`backups: at_most\`.`,

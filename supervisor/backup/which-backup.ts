@@ -1,6 +1,6 @@
 import { Failure } from "../../core/failure.ts";
 import type { JobOption } from "../jobs/job.ts";
-import { listBackups } from "./manifest.ts";
+import { listBackups, rankBackups } from "./manifest.ts";
 
 /** A form field to choose one of the backups in a directory. */
 export function whichBackup(directory: string): JobOption {
@@ -23,8 +23,9 @@ export function chooseBackup(
   kind: keyof typeof COMMANDS,
   directory: string,
   requested: string | undefined,
+  now: number,
 ): string {
-  const names = listBackups(directory);
+  const names = rankBackups(listBackups(directory), now);
   const [newest] = names;
   if (newest === undefined) {
     const lead =

@@ -16,7 +16,13 @@ export async function takeSettings(
   name: string | undefined,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const backup = await chooseOffsite(place, "postgres", name, signal);
+  const backup = await chooseOffsite(
+    place,
+    "postgres",
+    name,
+    Date.now(),
+    signal,
+  );
   const [entry] = await readEntries(place, [backup], signal);
   const { saltKey, masterKey, files = {} } = entry?.settings ?? {};
   if (saltKey !== undefined && masterKey !== undefined) {

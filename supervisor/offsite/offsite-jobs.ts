@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { backupPlaces, databaseUrl } from "../backup/backup-jobs.ts";
 import { drillRestore } from "../backup/drill.ts";
-import { listBackups } from "../backup/manifest.ts";
+import { listBackups, newestBackup } from "../backup/manifest.ts";
 import { watchSize } from "../backup/size-cap.ts";
 import { sizeWords } from "../../core/size.ts";
 import { operatorFile, type Home } from "../home/home.ts";
@@ -138,7 +138,7 @@ const notSetUp: JobOutcome = {
 
 async function copyNewest(
   { home, env, config, alarms }: Parts,
-  { signal, progress }: JobContext,
+  { signal, progress, now }: JobContext,
 ): Promise<JobOutcome> {
   const settings = findOffsite(home, env);
   if (settings === undefined) {
@@ -148,7 +148,7 @@ async function copyNewest(
   const there = backupsIn(await place.remote.list(signal));
   const sent: string[] = [];
   for (const kind of OFFSITE_KINDS) {
-    const [name] = listBackups(join(home.backups, kind));
+    const name = newestBackup(join(home.backups, kind), now());
     if (
       name === undefined ||
       there.some((each) => each.kind === kind && each.name === name)
@@ -172,8 +172,13 @@ async function copyNewest(
   const most = config.backups.at_most;
   const { removed, bytes } = await pruneOffsite(
     place,
-    { postgres: postgres_backup.keep, notes: notes_backup.keep },
-    ...([time_zone, most, signal] as const),
+    {
+      keep: { postgres: postgres_backup.keep, notes: notes_backup.keep },
+      timeZone: time_zone,
+      most,
+      now: now(),
+    },
+    signal,
   );
   watchSize(alarms, "offsite-size", `at ${settings.target}`, bytes, most);
   const old = removed === 0 ? "" : `; ${removed} old removed`;
@@ -206,12 +211,12 @@ function extraOf(home: Home): OffsiteExtra {
 
 async function fetchAsked(
   { home, env }: Parts,
-  { signal, progress, options }: JobContext,
+  { signal, progress, options, now }: JobContext,
 ): Promise<JobOutcome> {
   const { kind, name } = optionsOf(fetchOptions, options);
   const settings = needOffsite(home, env);
   const place = await openOffsite(home, env, settings, "fetch");
-  const backup = await chooseOffsite(place, kind, name, signal);
+  const backup = await chooseOffsite(place, kind, name, now(), signal);
   const details = { kind, backup: backup.name };
   const directory = join(home.backups, kind);
   if (listBackups(directory).includes(backup.name)) {
@@ -233,7 +238,7 @@ async function fetchAsked(
 async function withPulled(
   { home, env }: Parts,
   kind: OffsiteKind,
-  { signal, progress }: JobContext,
+  { signal, progress, now }: JobContext,
   work: (directory: string) => Promise<JobOutcome>,
 ): Promise<JobOutcome> {
   const settings = findOffsite(home, env);
@@ -245,7 +250,7 @@ async function withPulled(
   const directory = join(home.backups, ".offsite", `${use}-pulled`);
   rmSync(directory, { recursive: true, force: true });
   try {
-    const newest = await chooseOffsite(place, kind, undefined, signal);
+    const newest = await chooseOffsite(place, kind, undefined, now(), signal);
     await pullBackup(place, newest, directory, { signal, progress });
     return await work(directory);
   } finally {

@@ -12,6 +12,15 @@ import {
   type OffsiteKind,
 } from "./store.ts";
 
+export interface PruneRules {
+  readonly keep: Readonly<Record<OffsiteKind, KeepRule>>;
+  readonly timeZone: string;
+  /** Maximum bytes of all backups. */
+  readonly most: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
 /**
  * Removes expired backups from the target, by the same rules as on this machine, and the oldest beyond `most` bytes. Removes
  * nothing if a remaining backup is unreadable, because its files would be unknown. Returns how many backups were removed, and
@@ -19,9 +28,7 @@ import {
  */
 export async function pruneOffsite(
   place: OffsitePlace,
-  rules: Readonly<Record<OffsiteKind, KeepRule>>,
-  timeZone: string,
-  most: number,
+  { keep, timeZone, most, now }: PruneRules,
   signal: AbortSignal,
 ): Promise<{ readonly removed: number; readonly bytes: number }> {
   const files = await place.remote.list(signal);
@@ -29,7 +36,7 @@ export async function pruneOffsite(
   const wanted = OFFSITE_KINDS.flatMap((kind) => {
     const ofKind = backups.filter((each) => each.kind === kind);
     const names = ofKind.map(({ name }) => name);
-    const kept = backupsToKeep(names, rules[kind], timeZone);
+    const kept = backupsToKeep(names, keep[kind], timeZone, now);
     return ofKind.filter(({ name }) => kept.has(name));
   });
   const measured = (await readEntries(place, wanted, signal)).map(
@@ -41,7 +48,7 @@ export async function pruneOffsite(
       ),
     }),
   );
-  const beyond = beyondCap(measured, most, 0) ?? [];
+  const beyond = beyondCap(measured, most, 0, now) ?? [];
   const left = measured.filter((each) => !beyond.includes(each));
   const needed = new Set(
     left.flatMap(({ parts }) => parts.map(({ key }) => key)),

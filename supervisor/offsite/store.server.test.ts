@@ -33,6 +33,7 @@ import { backupsIn, chooseOffsite, readEntries } from "./store.ts";
 
 const work = { signal: never, progress: () => {} };
 const keep = { daily: 7, weekly: 4, monthly: 12 };
+const now = Date.UTC(2026, 10, 21, 4);
 const PLAIN = "a sentence that must not leave this machine in clear\n";
 
 interface Target {
@@ -135,7 +136,13 @@ describe.skipIf(!hasRclone())("with rclone", () => {
       ]);
 
       const here = join(testbed.directory, "fetched");
-      const backup = await chooseOffsite(place, "postgres", undefined, never);
+      const backup = await chooseOffsite(
+        place,
+        "postgres",
+        undefined,
+        now,
+        never,
+      );
       await pullBackup(place, backup, here, work);
       for (const file of readdirSync(join(here, backup.name))) {
         expect(readFileSync(join(here, backup.name, file))).toEqual(
@@ -191,7 +198,7 @@ describe.skipIf(!hasRclone())("with rclone", () => {
     const owner = await open(target, await makeIdentity());
     const stranger = await open(target, await makeIdentity());
     const choose = () =>
-      failureOf(chooseOffsite(stranger, "postgres", undefined, never));
+      failureOf(chooseOffsite(stranger, "postgres", undefined, now, never));
     expect(await choose()).toMatch(/has no backup yet/);
     await push(owner, "2026-11-20T030000Z", { "keys.copy.gz": PLAIN });
     expect(await choose()).toContain(
@@ -213,8 +220,8 @@ describe.skipIf(!hasRclone())("with rclone", () => {
     const prune = (most: number) =>
       pruneOffsite(
         place,
-        { postgres: rules, notes: keep },
-        ...(["UTC", most, never] as const),
+        { keep: { postgres: rules, notes: keep }, timeZone: "UTC", most, now },
+        never,
       );
     expect((await prune(1e9)).removed).toBe(2);
     const objects = () =>
@@ -251,8 +258,13 @@ describe.skipIf(!hasRclone())("with rclone", () => {
     writeFileSync(entry, "nonsense");
     const pruned = pruneOffsite(
       place,
-      { postgres: keep, notes: keep },
-      ...(["UTC", 1e9, never] as const),
+      {
+        keep: { postgres: keep, notes: keep },
+        timeZone: "UTC",
+        most: 1e9,
+        now,
+      },
+      never,
     );
     expect(await failureOf(pruned)).toMatch(/cannot decrypt an off-site file/);
     expect(filesBelow(target.files)).toEqual(before);

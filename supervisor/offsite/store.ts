@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { momentOf } from "../backup/manifest.ts";
+import { momentOf, rankBackups } from "../backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
 import { decryptText } from "./age.ts";
 import type { OffsitePlace } from "./settings.ts";
@@ -55,7 +55,7 @@ export interface OffsiteWork {
 /** Encrypted before each upload: an interruption loses at most this much work. */
 export const PART_BYTES = 512 * 1024 * 1024;
 
-/** The backups in the list of a folder, newest first. */
+/** The backups in the list of a folder, latest date first. */
 export function backupsIn(
   files: ReadonlyMap<string, number>,
 ): readonly OffsiteBackup[] {
@@ -112,13 +112,18 @@ export async function chooseOffsite(
   place: OffsitePlace,
   kind: OffsiteKind,
   name: string | undefined,
+  now: number,
   signal: AbortSignal,
 ): Promise<OffsiteBackup> {
   const { remote, folder, settings } = place;
   const all = backupsIn(await remote.list(signal));
   const ofKind = all.filter((each) => each.kind === kind);
-  const chosen =
-    name === undefined ? ofKind[0] : ofKind.find((each) => each.name === name);
+  const names = rankBackups(
+    ofKind.map((each) => each.name),
+    now,
+  );
+  const wanted = name ?? names[0];
+  const chosen = ofKind.find((each) => each.name === wanted);
   if (chosen !== undefined) {
     return chosen;
   }
@@ -126,7 +131,7 @@ export async function chooseOffsite(
     throw new Failure(
       name === undefined
         ? `the target has no backup of ${kind}: run \`hearth offsite list\`.`
-        : `the target has no backup ${name} of ${kind}; it has ${ofKind.map((each) => each.name).join(", ") || "none"}.`,
+        : `the target has no backup ${name} of ${kind}; it has ${names.join(", ") || "none"}.`,
     );
   }
   const others = (await remote.siblings(signal)).filter(

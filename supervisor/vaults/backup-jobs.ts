@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { listBackups } from "../backup/manifest.ts";
+import { newestBackup } from "../backup/manifest.ts";
 import { removeOld } from "../backup/remove-old.ts";
 import { makeRoom, watchLocalSize } from "../backup/size-cap.ts";
 import { chooseBackup } from "../backup/which-backup.ts";
@@ -14,17 +14,17 @@ import { restoreNotes } from "./restore.ts";
 /** Creates a backup and removes those beyond the configured retention. */
 export async function backup(
   parts: NotesJobParts,
-  context: JobContext,
+  { now, signal, progress }: JobContext,
 ): Promise<JobOutcome> {
   const { at_most: most } = parts.config.backups;
   const root = dirname(parts.backups);
-  const early = makeRoom(root, "notes", most);
+  const early = makeRoom(root, "notes", most, now());
   const taken = await backupNotes({
     couch: parts.couch,
     directory: parts.backups,
-    now: context.now,
-    signal: context.signal,
-    progress: context.progress,
+    now,
+    signal,
+    progress,
   });
   const missing = taken.manifest.vaults.filter(
     (vault) => vault.missing.length > 0,
@@ -59,7 +59,7 @@ export async function backup(
   }
   const { notes_backup, time_zone } = parts.config.jobs;
   const removed =
-    early + removeOld(parts.backups, notes_backup.keep, time_zone);
+    early + removeOld(parts.backups, notes_backup.keep, time_zone, now());
   watchLocalSize(parts.alarms, root, most);
   return {
     status: "done",
@@ -78,7 +78,7 @@ export async function drill(
   parts: NotesJobParts,
   context: JobContext,
 ): Promise<JobOutcome> {
-  const [latest] = listBackups(parts.backups);
+  const latest = newestBackup(parts.backups, context.now());
   if (latest === undefined) {
     throw new Failure(
       "there is no backup of the notes to test. Run `hearth notes backup` to create one.",
@@ -118,7 +118,7 @@ export async function restore(
   context: JobContext,
 ): Promise<JobOutcome> {
   const { backup, vault, as } = optionsOf(restoreOptions, context.options);
-  const name = chooseBackup("notes", parts.backups, backup);
+  const name = chooseBackup("notes", parts.backups, backup, context.now());
   const restored = await restoreNotes({
     couch: parts.couch,
     backup: join(parts.backups, name),

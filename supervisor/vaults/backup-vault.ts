@@ -28,8 +28,8 @@ const MAX_PER_REQUEST = 200;
 export interface VaultBackupOptions {
   readonly database: Database;
   readonly info: DatabaseInfo;
-  /** `backups/notes` */
-  readonly directory: string;
+  /** The newest backup, `backups/notes/<name>`; undefined for the first one. */
+  readonly newest: string | undefined;
   /** Directory of the backup that is being created. */
   readonly making: string;
   /** Prefix of its file names. */
@@ -47,9 +47,9 @@ export async function backUpVault(options: VaultBackupOptions): Promise<{
   readonly entry: VaultEntry;
   readonly files: readonly BackupFile[];
 }> {
-  const { database, info, directory, signal } = options;
+  const { database, info, newest, signal } = options;
   const earlier = await readEarlier(
-    ...([directory, database.name, info.instance_start_time] as const),
+    ...([newest, database.name, info.instance_start_time] as const),
     ...([signal, options.onDamage] as const),
   );
   try {

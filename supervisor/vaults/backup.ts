@@ -5,6 +5,7 @@ import { sizeWords } from "../../core/size.ts";
 import { beginBackup, writeCompressed } from "../backup/backup-files.ts";
 import {
   backupName,
+  newestBackup,
   writeManifest,
   type BackupFile,
 } from "../backup/manifest.ts";
@@ -83,7 +84,7 @@ export async function backupNotes(
 }
 
 async function writeVaults(
-  { directory, signal, progress }: BackupOptions,
+  { directory, now, signal, progress }: BackupOptions,
   vaults: readonly OpenVault[],
   making: string,
 ): Promise<{
@@ -91,6 +92,7 @@ async function writeVaults(
   readonly files: readonly BackupFile[];
   readonly damaged: readonly string[];
 }> {
+  const newest = newestBackup(directory, now());
   const total = vaults.reduce((sum, { info }) => sum + info.sizes.active, 0);
   const entries: VaultEntry[] = [];
   const files: BackupFile[] = [];
@@ -101,7 +103,7 @@ async function writeVaults(
     const backedUp = await backUpVault({
       database,
       info,
-      directory,
+      newest: newest === undefined ? undefined : join(directory, newest),
       signal,
       making,
       prefix: `vault-${index + 1}`,

@@ -1,7 +1,7 @@
 import { copyFileSync, linkSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { isIntact } from "../backup/backup-files.ts";
-import { listBackups, type BackupFile } from "../backup/manifest.ts";
+import type { BackupFile } from "../backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
 import {
   leafOf,
@@ -31,21 +31,19 @@ export function leavesKey(revisions: readonly string[]): string {
 }
 
 /**
- * Reads a vault from the newest backup; undefined if that is not a usable base: it lacks this database, was created by an older
- * version, or is damaged. `onDamage` is called with the path of a damaged file.
+ * Reads a vault from the newest backup (its path); undefined if that is not a usable base: it does not exist, lacks this database,
+ * was created by an older version, or is damaged. `onDamage` is called with the path of a damaged file.
  */
 export async function readEarlier(
-  directory: string,
+  backup: string | undefined,
   vault: string,
   instance: string,
   signal: AbortSignal,
   onDamage: (path: string) => void,
 ): Promise<EarlierVault | undefined> {
-  const [name] = listBackups(directory);
-  if (name === undefined) {
+  if (backup === undefined) {
     return undefined;
   }
-  const backup = join(directory, name);
   const found = entryIn(backup, vault);
   if (found?.entry.size === undefined || found.entry.instance !== instance) {
     return undefined;
@@ -62,7 +60,7 @@ export async function readEarlier(
   }
   return {
     backup,
-    name,
+    name: basename(backup),
     parts,
     files,
     documents: await readDocuments(backup, found.entry),

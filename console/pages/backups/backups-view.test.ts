@@ -146,6 +146,13 @@ test("the heading is the age of the newest backup, unless something failed", () 
     look: "ok",
     title: "The newest backup was taken 7 h ago.",
   });
+  writeSampleBackup(place.home.backups, "postgres", "2027-11-21T030000Z");
+  const withAhead = readBackups(place.home.backups, jobsWith());
+  expect(withAhead).toHaveLength(2);
+  // The clock was ahead when it was taken.
+  expect(backupsHeading(factsOf({ backups: withAhead })).title).toBe(
+    "The newest backup was taken 7 h ago.",
+  );
   const offsiteWarning = {
     text: "There are no off-site backups.",
     command: "",

@@ -1,6 +1,7 @@
 import { sizeWords } from "../../../core/size.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { ago, moment } from "../../../core/words.ts";
+import { compareAges } from "../../../supervisor/backup/manifest.ts";
 import type { JobView, RunView } from "../../../supervisor/jobs/runner.ts";
 import type { OffsiteWarning } from "../../../supervisor/offsite/warning.ts";
 import {
@@ -70,7 +71,9 @@ export function backupsHeading(facts: BackupsFacts): {
 }
 
 function newestWords(backups: readonly FoundBackup[], now: number): string {
-  const newest = Math.max(...backups.map(({ takenAt }) => takenAt));
+  const [newest = 0] = backups
+    .map(({ takenAt }) => takenAt)
+    .toSorted(compareAges(now));
   return `The newest backup was taken ${ago(newest, now)}.`;
 }
 

@@ -1,4 +1,4 @@
-import { momentOf } from "../../../supervisor/backup/manifest.ts";
+import { momentOf, rankBackups } from "../../../supervisor/backup/manifest.ts";
 import { sizeWords } from "../../../core/size.ts";
 import type { JobView } from "../../../supervisor/jobs/runner.ts";
 import type { VaultView } from "../../../supervisor/vaults/overview.ts";
@@ -22,7 +22,7 @@ export interface NotesFacts {
   readonly vaults: readonly VaultFacts[];
   /** Why the store is unavailable. */
   readonly away: string | null;
-  /** Names of the backups, newest first. */
+  /** Names of the backups. */
   readonly backups: readonly string[];
   /** notes-backup and notes-drill. */
   readonly backupJob: JobView | undefined;
@@ -217,7 +217,7 @@ function sublineOf({ vaults, backupJob, timeZone }: NotesFacts): string {
 }
 
 function backupFigure({ backups, backupJob, now }: NotesFacts) {
-  const [newest] = backups;
+  const [newest] = rankBackups(backups, now);
   const at = newest === undefined ? undefined : momentOf(newest);
   const nextAt = backupJob?.nextAt ?? null;
   return {

@@ -50,6 +50,19 @@ test("a recent backup is ok, an old one a warning", async () => {
   expect(result.text).toMatch(/2 h old, 10 KiB$/);
 });
 
+test("a backup taken while the clock was ahead is not a recent one", async () => {
+  back(-365 * 24, 10_000);
+  expect(await probe()).toMatchObject({
+    ok: false,
+    level: "warning",
+    text: expect.stringMatching(
+      /^no backup is younger than 1 d 2 h; \S+Z, 36\d d .*ahead of the clock, 10 KiB$/,
+    ) as string,
+  });
+  back(2, 10_000);
+  expect((await probe()).text).toMatch(/Z, 2 h old, 10 KiB$/);
+});
+
 test("a backup of less than half the size is a warning", async () => {
   back(26, 10_000);
   back(2, 4_000);
@@ -75,6 +88,10 @@ test("of other programs' backups the newest file counts", async () => {
     const at = Date.now() / 1000 - hoursAgo * 3600;
     utimesSync(join(directory, name), at, at);
   }
+  expect((await probe()).text).toMatch(/^tuesday.tar, 3 h old/);
+  const wrong = Date.now() / 1000 + 30 * 24 * 3600;
+  writeFileSync(join(directory, "ahead.tar"), "content");
+  utimesSync(join(directory, "ahead.tar"), wrong, wrong);
   expect((await probe()).text).toMatch(/^tuesday.tar, 3 h old/);
   expect((await probe({ expect: { bytes_above: 7 } })).ok).toBe(false);
 });

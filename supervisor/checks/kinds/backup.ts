@@ -1,10 +1,17 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { listBackups, momentOf, readManifest } from "../../backup/manifest.ts";
+import {
+  compareAges,
+  listBackups,
+  momentOf,
+  rankBackups,
+  readManifest,
+} from "../../backup/manifest.ts";
 import { duration, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
 import { codeOf, textOf } from "../../../core/failure.ts";
+import { isWithin } from "../../moments.ts";
 import { everyCheck } from "./every-check.ts";
 import {
   failing,
@@ -39,7 +46,7 @@ export async function probeBackup(
   { directory, expect }: z.output<typeof backupCheck>,
   { now, watchedSince }: ProbeContext,
 ): Promise<ProbeResult> {
-  const own = listBackups(directory);
+  const own = rankBackups(listBackups(directory), now);
   let copies: readonly Copy[];
   try {
     copies =
@@ -47,7 +54,7 @@ export async function probeBackup(
         ? await Promise.all(
             own.slice(0, 2).map((name) => copyOf(directory, name)),
           )
-        : await filesIn(directory);
+        : await filesIn(directory, now);
   } catch (error) {
     return failing(`cannot read the newest backup: ${textOf(error)}`);
   }
@@ -58,7 +65,7 @@ export async function probeBackup(
   const age = now - newest.at;
   return okUnless(
     [
-      age > expect.younger_than &&
+      !isWithin(newest.at, expect.younger_than, now) &&
         `no backup is younger than ${inWords(expect.younger_than)}`,
       newest.bytes <= expect.bytes_above &&
         `the newest backup is not larger than ${expect.bytes_above} bytes`,
@@ -66,7 +73,7 @@ export async function probeBackup(
         newest.bytes * 2 < previous.bytes &&
         `the newest backup is less than half as large as the previous one (${size(previous.bytes)})`,
     ],
-    `${newest.name}, ${inWords(age)} old, ${size(newest.bytes)}`,
+    `${newest.name}, ${inWords(Math.abs(age))} ${age < 0 ? "ahead of the clock" : "old"}, ${size(newest.bytes)}`,
     { age_ms: age, bytes: newest.bytes },
   );
 }
@@ -87,7 +94,10 @@ async function copyOf(directory: string, name: string): Promise<Copy> {
   return { name, at: momentOf(name) ?? 0, bytes };
 }
 
-async function filesIn(directory: string): Promise<readonly Copy[]> {
+async function filesIn(
+  directory: string,
+  now: number,
+): Promise<readonly Copy[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(
     (error: unknown) => {
       if (codeOf(error) === "ENOENT") {
@@ -104,7 +114,8 @@ async function filesIn(directory: string): Promise<readonly Copy[]> {
         return { name, at: mtimeMs, bytes };
       }),
   );
-  return files.toSorted((a, b) => b.at - a.at);
+  const compare = compareAges(now);
+  return files.toSorted((a, b) => compare(a.at, b.at));
 }
 
 /** Before the first backup is due, there may be none. */
