@@ -12,6 +12,8 @@ export async function drillRestore(
     readonly databaseUrl: string;
     readonly directory: string;
     readonly migrations: string;
+    /** Suffix of the scratch database. Drills that may run at the same time need different ones. */
+    readonly scratch?: string;
   },
   { signal, progress, now }: JobContext,
 ): Promise<JobOutcome> {
@@ -23,7 +25,7 @@ export async function drillRestore(
   await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.2));
   const manifest = await withScratchDatabase(
     parts.databaseUrl,
-    "_drill",
+    parts.scratch ?? "_drill",
     signal,
     (databaseUrl) =>
       loadBackup({

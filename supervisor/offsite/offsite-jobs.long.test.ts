@@ -7,6 +7,7 @@ import {
   beforeEach,
   describe,
   expect,
+  onTestFinished,
   test,
 } from "vitest";
 import {
@@ -14,13 +15,19 @@ import {
   type ServerUnderTest,
 } from "../../test/contract/server-under-test.ts";
 import { superuserUrl } from "../../test/servers/database.ts";
+import { startRelay } from "../../test/servers/relay.ts";
+import { postgresWire } from "../../test/servers/wire-postgres.ts";
 import type { Alarm } from "../alerts/alarm.ts";
+import { backupPlaces } from "../backup/backup-jobs.ts";
+import { drillRestore } from "../backup/drill.ts";
 import { takeBackup } from "../backup/take-backup.ts";
 import { configSchema } from "../config/schema.ts";
 import { Failure } from "../../core/failure.ts";
 import type { Job } from "../jobs/job.ts";
 import { backupNotes } from "../vaults/backup.ts";
+import type { Couch } from "../vaults/couch.ts";
 import { openDatabase, vaultNames } from "../vaults/database.ts";
+import { notesJobs } from "../vaults/notes-jobs.ts";
 import {
   asSuperuser,
   backupTestbed,
@@ -161,6 +168,67 @@ describe.skipIf(!hasRclone())("off-site jobs", () => {
     });
     expect(readdirSync(join(place.home.backups, "postgres"))).toEqual([name]);
     expect(readdirSync(join(place.home.backups, ".offsite"))).toEqual([]);
+  });
+
+  test("a drill of the off-site backup does not disturb one of the local backup, of Postgres", async () => {
+    await backUpBoth();
+    await setUp();
+    await run("offsite-copy");
+    const url = new URL(testbed.backupUrl());
+    const relay = await startRelay(Number(url.port), postgresWire);
+    onTestFinished(() => relay.close());
+    url.port = String(relay.port);
+    const loading = Promise.withResolvers<void>();
+    const local = drillRestore(
+      { ...backupPlaces(place.home, env()), databaseUrl: url.href },
+      {
+        ...jobContext(),
+        progress: (text) => {
+          if (text === "creating the tables") {
+            relay.stall();
+            loading.resolve();
+          }
+        },
+      },
+    );
+    await Promise.race([loading.promise, local]);
+    expect((await run("offsite-drill")).status).toBe("done");
+    relay.restore();
+    expect((await local).status).toBe("done");
+  });
+
+  test("a drill of the off-site backup does not disturb one of the local backup, of the notes", async () => {
+    await backUpBoth();
+    await setUp();
+    await run("offsite-copy");
+    const loading = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const couch: Couch = {
+      ...notes.couch,
+      ask: async (method, path, options) => {
+        if (path.endsWith("/_bulk_docs")) {
+          loading.resolve();
+          await released.promise;
+        }
+        return notes.couch.ask(method, path, options);
+      },
+    };
+    const local = notesJobs({
+      ...notes,
+      couch,
+      backups: join(place.home.backups, "notes"),
+      config: configSchema.parse({}),
+      freeBytes: () => 1e12,
+      address: () => notes.server.url,
+    })
+      .find(({ name }) => name === "notes-drill")
+      ?.run(jobContext());
+    await Promise.race([loading.promise, local]);
+    expect((await run("notes-offsite-drill")).status).toBe("done");
+    expect([...notes.busy]).toEqual(["hearth_drill_1"]);
+    released.resolve();
+    expect((await local)?.status).toBe("done");
+    expect([...notes.busy]).toEqual([]);
   });
 
   test("an altered file at the target fails the drill", async () => {

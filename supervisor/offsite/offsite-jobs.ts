@@ -11,6 +11,7 @@ import { readSecretsFile } from "../home/secrets.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Couch } from "../vaults/couch.ts";
+import { SCRATCH_PREFIX } from "../vaults/database.ts";
 import { optionsOf } from "../vaults/job-parts.ts";
 import { describeDrilled } from "../vaults/backup-jobs.ts";
 import { drillRestore as drillNotes } from "../vaults/restore-drill.ts";
@@ -90,6 +91,7 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
               ...backupPlaces(parts.home, parts.env),
               directory,
               databaseUrl: databaseUrl(parts.env),
+              scratch: "_offsite_drill",
             },
             context,
           ),
@@ -117,6 +119,7 @@ export function notesOffsiteDrill(
         const vaults = await drillNotes({
           couch,
           backup,
+          scratch: `${SCRATCH_PREFIX}offsite_`,
           busy,
           signal,
           progress,

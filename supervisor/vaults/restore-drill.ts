@@ -20,6 +20,8 @@ export interface DrillOptions {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;
+  /** Prefix of the scratch databases. Drills that may run at the same time need different ones. */
+  readonly scratch?: string;
   /** Contains the names of the scratch databases while they exist. */
   readonly busy: Set<string>;
   readonly signal: AbortSignal;
@@ -40,12 +42,19 @@ const SAMPLE_SIZE = 50;
 export async function drillRestore(
   options: DrillOptions,
 ): Promise<readonly DrilledVault[]> {
-  const { couch, backup, busy, signal, progress } = options;
+  const {
+    couch,
+    backup,
+    scratch: prefix = SCRATCH_PREFIX,
+    busy,
+    signal,
+    progress,
+  } = options;
   const manifest = readNotesManifest(backup);
   await verifyFiles(backup, signal, progress);
   const drilled: DrilledVault[] = [];
   for (const [index, entry] of manifest.vaults.entries()) {
-    const target = `${SCRATCH_PREFIX}${index + 1}`;
+    const target = `${prefix}${index + 1}`;
     const scratch = openDatabase(couch, target);
     busy.add(target);
     try {
