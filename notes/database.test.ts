@@ -53,7 +53,7 @@ async function leftAfter(
       user,
       by: "default",
       onEnd: () => () => undefined,
-      reviewed: () => Promise.resolve(),
+      isCurrent: () => Promise.resolve(true),
     };
     void answer({
       request,

@@ -23,7 +23,7 @@ export interface FeedSource {
 /** Who a feed is sent to. */
 export interface FeedClient {
   readonly response: ServerResponse;
-  readonly login: { readonly reviewed: () => Promise<void> };
+  readonly login: { readonly isCurrent: () => Promise<boolean> };
 }
 
 export interface Wait {
@@ -66,8 +66,7 @@ export function openWait(
         }
         if (source.seq() > seq) {
           // The change may be later than the end of the login.
-          await login.reviewed();
-          return !stop.aborted;
+          return (await login.isCurrent()) && !stop.aborted;
         }
         if (expired) {
           return false;

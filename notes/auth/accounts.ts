@@ -20,10 +20,10 @@ export interface Account extends User {
 /** The accounts of the ini and of the `_users` database. */
 export interface Accounts {
   readonly find: (name: string) => Promise<Account | undefined>;
-  /** Calls `listener` once when the password or roles of this account change, or it is deleted. Returns a function that stops this. */
+  /** Whether the account still exists with this password and these roles. Rejects when the users cannot be read. */
+  readonly isCurrent: (account: Account) => Promise<boolean>;
+  /** Calls `listener` once when the password or roles of this account change from now on, or it is deleted. Returns a function that stops this. */
   readonly onChange: (account: Account, listener: () => void) => () => void;
-  /** Resolves when the listeners of all accounts that have changed by now were called. */
-  readonly reviewed: () => Promise<void>;
 }
 
 interface Watch {
@@ -36,17 +36,15 @@ export function openAccounts(
   databases: Databases,
 ): Accounts {
   const watches = new Set<Watch>();
-  let reviewed = Promise.resolve();
-  const startReview = (): void => void (reviewed = review());
-  const findUser = openUserLookup(databases, startReview);
+  const findUser = openUserLookup(databases, () => void review());
   const find = async (name: string): Promise<Account | undefined> =>
     adminAccount(settings, name) ?? (await findUser(name));
-  settings.onChange(startReview);
+  settings.onChange(() => void review());
 
   async function review(): Promise<void> {
     const names = new Set([...watches].map(({ account }) => account.name));
     for (const name of names) {
-      // If the users cannot be read now, the next request reports it.
+      // If the users cannot be read now, the next request or the next change of a feed reports it.
       const now = await find(name).catch(() => null);
       if (now === null) {
         continue;
@@ -63,13 +61,12 @@ export function openAccounts(
 
   return {
     find,
+    isCurrent: async (account) => isSame(account, await find(account.name)),
     onChange: (account, listener) => {
       const watch = { account, listener };
       watches.add(watch);
       return () => watches.delete(watch);
     },
-    // A review that starts later compares the same accounts with a later state, so the last one includes all before it.
-    reviewed: () => reviewed,
   };
 }
 

@@ -23,10 +23,10 @@ export interface Login {
   readonly by: "default" | "cookie";
   /** The value of the response's `Set-Cookie`. */
   readonly setCookie?: string;
-  /** Calls `listener` when the login ends: password or roles changed, or user deleted. Returns a function that stops this. */
+  /** Calls `listener` when the login ends from now on: password or roles changed, or user deleted. Returns a function that stops this. */
   readonly onEnd: (listener: () => void) => () => void;
-  /** Resolves when the listeners have been called if the login has ended by now. */
-  readonly reviewed: () => Promise<void>;
+  /** Whether the login has not ended by now. Rejects when the users cannot be read. */
+  readonly isCurrent: () => Promise<boolean>;
 }
 
 export interface Authentication {
@@ -108,7 +108,7 @@ function loginOf(accounts: Accounts, account: Account, by: Login["by"]): Login {
     user: { name: account.name, roles: account.roles },
     by,
     onEnd: (listener) => accounts.onChange(account, listener),
-    reviewed: accounts.reviewed,
+    isCurrent: () => accounts.isCurrent(account),
   };
 }
 

@@ -1,7 +1,20 @@
-import type { DatabaseExchange } from "../http/exchange.ts";
+import type { DatabaseExchange, Exchange } from "../http/exchange.ts";
 import { Refusal } from "../refusal.ts";
 
-/** Runs `work` with a signal that is also aborted when the login ends, or when `check` throws, which runs again at every change of the database. */
+const ended = (): Refusal =>
+  new Refusal("unauthorized", "This login has ended.");
+
+/** Throws 401 if the login of a request has ended by now. */
+export async function requireCurrent({ login }: Exchange): Promise<void> {
+  if (!(await login.isCurrent())) {
+    throw ended();
+  }
+}
+
+/**
+ * Runs `work` with a signal that is also aborted when the login ends, or when `check` throws, which runs again at every change of the
+ * database. Throws 401 if the login has already ended.
+ */
 export async function whileAllowed(
   exchange: DatabaseExchange,
   check: () => void,
@@ -23,10 +36,10 @@ export async function whileAllowed(
   }
   gone.addEventListener("abort", leave, { once: true });
   const stopChecking = database.onState(checkAgain);
-  const stopWatching = login.onEnd(() =>
-    allowed.abort(new Refusal("unauthorized", "This login has ended.")),
-  );
+  const stopWatching = login.onEnd(() => allowed.abort(ended()));
   try {
+    // The login may have ended before it was watched: while the password was checked or the database opened.
+    await requireCurrent(exchange);
     await work({ ...exchange, gone: allowed.signal });
   } finally {
     gone.removeEventListener("abort", leave);

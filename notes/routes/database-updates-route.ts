@@ -3,15 +3,33 @@ import type { DatabaseUpdate } from "../database-updates.ts";
 import { requireServerAdmin } from "../auth/permissions.ts";
 import { openWait, readKind, readPatience } from "../feed-wait.ts";
 import { sendJson, type Exchange } from "../http/exchange.ts";
+import { requireCurrent } from "./access.ts";
 import type { ServerContext } from "./context.ts";
 
 /** Answers `_db_updates`, the databases created, changed and deleted: once, or for as long as the client listens. */
 export async function databaseUpdates(
-  { databases: { updates }, stopping }: ServerContext,
+  context: ServerContext,
   exchange: Exchange,
 ): Promise<void> {
-  const { request, response, target, user, login, gone } = exchange;
-  requireServerAdmin(user);
+  requireServerAdmin(exchange.user);
+  const ended = new AbortController();
+  const stopWatching = exchange.login.onEnd(() => ended.abort());
+  try {
+    // The login may have ended before it was watched, while the password was checked.
+    await requireCurrent(exchange);
+    await answerUpdates(context, exchange, ended.signal);
+  } finally {
+    stopWatching();
+  }
+}
+
+/** `ended` is aborted when the login ends. */
+async function answerUpdates(
+  { databases: { updates }, stopping }: ServerContext,
+  exchange: Exchange,
+  ended: AbortSignal,
+): Promise<void> {
+  const { request, response, target, gone } = exchange;
   const kind = readKind(target.query.feed);
   const patience = readPatience(target.query);
   let seq = updates.seqOf(target.query.since);
@@ -26,13 +44,11 @@ export async function databaseUpdates(
     sendJson(response, 200, last());
     return;
   }
-  const ended = new AbortController();
-  const stopWatching = login.onEnd(() => ended.abort());
   const wait = openWait(
     updates,
     patience,
     exchange,
-    AbortSignal.any([gone, stopping, ended.signal]),
+    AbortSignal.any([gone, stopping, ended]),
   );
   response.writeHead(200, { "content-type": "application/json" });
   if (kind === "longpoll") {
@@ -54,7 +70,6 @@ export async function databaseUpdates(
     }
   } finally {
     wait.close();
-    stopWatching();
   }
   if (response.destroyed) {
     return;

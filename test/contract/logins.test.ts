@@ -47,6 +47,17 @@ async function save(user: Named, at: NotesProcess = notes): Promise<void> {
   expect(saved.status).toBe(201);
 }
 
+async function saveAdmin(
+  { name, password }: Named,
+  at: NotesProcess = notes,
+): Promise<void> {
+  const saved = await ask(`${at.url}/_node/_local/_config/admins/${name}`, {
+    method: "PUT",
+    json: password,
+  });
+  expect(saved.status).toBe(200);
+}
+
 /** Counts each status. */
 async function count(
   answers: readonly Promise<Response>[],
@@ -164,8 +175,11 @@ const rules = (names: readonly string[]): unknown => ({
 let vaults = 0;
 
 /** The address of a vault of one test, for these members. */
-async function newVault(...members: readonly Named[]): Promise<string> {
-  const vault = `${notes.url}/vault-${++vaults}`;
+async function newVault(
+  members: readonly Named[],
+  at: NotesProcess = notes,
+): Promise<string> {
+  const vault = `${at.url}/vault-${++vaults}`;
   await ask(vault, { method: "PUT" });
   await secure(
     vault,
@@ -197,7 +211,7 @@ test.each([
   ],
 ])("an open feed ends after: %s", async (_why, revoke) => {
   const ann = await newUser();
-  const vault = await newVault(ann, await newUser());
+  const vault = await newVault([ann, await newUser()]);
   const write = (id: string): Promise<Response> =>
     ask(`${vault}/${id}`, { method: "PUT", json: {} });
   await write("before");
@@ -221,7 +235,7 @@ test("no change after a new password reaches the user's feed, however many feeds
   while (users.length < 40) {
     users.push(await newUser());
   }
-  const vault = await newVault(...users);
+  const vault = await newVault(users);
   const feeds = [];
   for (const user of users) {
     feeds.push(await follow(vault, user));
@@ -236,7 +250,7 @@ test("no change after a new password reaches the user's feed, however many feeds
 
 test("feeds of other users stay open when one user gets a new password", async () => {
   const [ann, bea] = [await newUser(), await newUser()];
-  const vault = await newVault(ann, bea);
+  const vault = await newVault([ann, bea]);
   const feed = await follow(vault, bea);
   await save({ ...ann, password: "new" });
   await ask(`${vault}/after`, { method: "PUT", json: {} });
@@ -247,6 +261,49 @@ test("feeds of other users stay open when one user gets a new password", async (
     .toBe(true);
   await save({ ...bea, password: "new" });
   await feed.ended;
+});
+
+/** Sends a request whose password waits behind guesses to be checked, and makes a change meanwhile. Returns the whole response. */
+async function askDuring(
+  change: () => Promise<void>,
+  address: string,
+  user: Named,
+): Promise<string> {
+  const guess = (index: number): Promise<Response> =>
+    ask(slow.url, { user: { name: `${user.name}-${index}`, password: "no" } });
+  // Names that were looked up before enter the queue without delay.
+  await Promise.all(times(9, guess));
+  const guesses = times(9, guess);
+  const answer = ask(address, { user });
+  await change();
+  await Promise.all(guesses);
+  return await (await answer).text();
+}
+
+test("a password that is replaced while it is being checked gets no later change", async () => {
+  const ann = await newUser(slow);
+  const vault = await newVault([ann], slow);
+  const changes = await askDuring(
+    async () => {
+      await save({ ...ann, password: "new" }, slow);
+      await ask(`${vault}/after`, { method: "PUT", json: {} });
+    },
+    `${vault}/_changes?feed=continuous&timeout=1000`,
+    ann,
+  );
+  expect(changes).not.toContain("after");
+
+  const second = { name: "second", password: "not-a-secret-second" };
+  await saveAdmin(second, slow);
+  const updates = await askDuring(
+    async () => {
+      await saveAdmin({ ...second, password: "new" }, slow);
+      await ask(`${slow.url}/after`, { method: "PUT" });
+    },
+    `${slow.url}/_db_updates?feed=continuous&timeout=1000`,
+    second,
+  );
+  expect(updates).not.toContain("after");
 });
 
 async function removeUser(name: string): Promise<void> {
