@@ -33,6 +33,8 @@ export interface Databases {
   readonly opened: () => readonly Database[];
   /** Databases created, changed and deleted. */
   readonly updates: DatabaseUpdates;
+  /** Calls `listener` after every change of `_users`, and when it is opened: changes may have been lost with its previous thread. */
+  readonly onUsersChange: (listener: () => void) => void;
   /** Names of databases whose thread does not answer. */
   readonly hung: () => string[];
   readonly close: () => Promise<void>;
@@ -76,6 +78,7 @@ class DataDirectory implements Databases {
   /** Being removed. */
   readonly #busy = new Set<string>();
   readonly #idle: IdleWatch;
+  readonly #usersListeners: (() => void)[] = [];
   #newestStart = 0;
 
   constructor(options: DatabasesOptions, names: readonly string[]) {
@@ -99,6 +102,11 @@ class DataDirectory implements Databases {
 
   opened(): readonly Database[] {
     return [...this.#running.values()];
+  }
+
+  onUsersChange(listener: () => void): void {
+    this.#usersListeners.push(listener);
+    this.#running.get(USERS)?.onState(listener);
   }
 
   hung(): string[] {
@@ -198,9 +206,19 @@ class DataDirectory implements Databases {
     // After a thread has failed, the next request starts another once the file is released; until then requests get the failure.
     opening.then((database) => {
       this.#running.set(name, database);
+      if (name === USERS) {
+        this.#listenToUsers(database);
+      }
       void database.exited.then(forget);
     }, forget);
     return opening;
+  }
+
+  #listenToUsers(users: Database): void {
+    for (const listener of this.#usersListeners) {
+      users.onState(listener);
+      listener();
+    }
   }
 
   async #startThread(

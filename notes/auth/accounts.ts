@@ -36,10 +36,11 @@ export function openAccounts(
   databases: Databases,
 ): Accounts {
   const watches = new Set<Watch>();
-  const findUser = openUserLookup(databases, () => void review());
+  const findUser = openUserLookup(databases);
   const find = async (name: string): Promise<Account | undefined> =>
     adminAccount(settings, name) ?? (await findUser(name));
   settings.onChange(() => void review());
+  databases.onUsersChange(() => void review());
 
   async function review(): Promise<void> {
     const names = new Set([...watches].map(({ account }) => account.name));
@@ -92,31 +93,28 @@ function adminAccount(settings: Settings, name: string): Account | undefined {
   };
 }
 
-/** Reads user documents and caches them until the users database changes; then `changed` is called. */
+/** Reads user documents and caches them until the users database changes or is reopened. */
 function openUserLookup(
   databases: Databases,
-  changed: () => void,
 ): (name: string) => Promise<Account | undefined> {
   const MAX_REMEMBERED = 1000;
   const known = new Map<string, Account | undefined>();
+  let knownOf: Database | undefined;
   let knownAt = -1;
-  let listenedTo: Database | undefined;
   return async (name) => {
     const users = await databases.open(USERS);
-    if (users !== listenedTo) {
-      listenedTo = users;
-      users.onState(changed);
-    }
     const seq = users.state().updateSeq;
-    if (seq !== knownAt || known.size >= MAX_REMEMBERED) {
+    const isKnown = users === knownOf && seq === knownAt;
+    if (!isKnown || known.size >= MAX_REMEMBERED) {
       known.clear();
     }
+    knownOf = users;
     knownAt = seq;
     if (known.has(name)) {
       return known.get(name);
     }
     const account = await readAccount(users, name);
-    if (users.state().updateSeq === seq) {
+    if (users === knownOf && users.state().updateSeq === seq) {
       known.set(name, account);
     }
     return account;

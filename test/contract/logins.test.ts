@@ -1,3 +1,5 @@
+import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   admin,
@@ -304,6 +306,41 @@ test("a password that is replaced while it is being checked gets no later change
     second,
   );
   expect(updates).not.toContain("after");
+});
+
+test("a new password ends the user's feeds after the thread of _users was replaced", async () => {
+  const store = await startNotes(
+    `${testIni()}\n[hearth]\nwatchdog_seconds=1\n`,
+  );
+  try {
+    const ann = await newUser(store);
+    const written = await newVault([ann], store);
+    const unchanged = await newVault([ann], store);
+    const feeds = [await follow(written, ann), await follow(unchanged, ann)];
+    const users = `${store.url}/_users`;
+    // Another process locks the file: the thread does not respond and is replaced.
+    const other = new DatabaseSync(
+      join(store.directory, "data", "databases", "_users.sqlite"),
+    );
+    other.exec("BEGIN IMMEDIATE");
+    const hanging = await ask(`${users}/_revs_limit`, {
+      method: "PUT",
+      json: 1000,
+    });
+    expect(hanging.status).toBe(503);
+    other.exec("ROLLBACK");
+    other.close();
+    // The account of the admin, who alone sends requests from here on, is not in _users.
+    await expect
+      .poll(async () => (await ask(users)).status, { timeout: 60_000 })
+      .toBe(200);
+    await save({ ...ann, password: "new" }, store);
+    await ask(`${written}/after`, { method: "PUT", json: {} });
+    const [lines] = await Promise.all(feeds.map(({ ended }) => ended));
+    expect(lines!.some((line) => line.includes('"after"'))).toBe(false);
+  } finally {
+    await store.stop();
+  }
 });
 
 async function removeUser(name: string): Promise<void> {
