@@ -5,6 +5,7 @@ import { receiveBody } from "../http/request-body.ts";
 import { overviewPage, type DatabaseRow } from "../pages/overview.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyBytes } from "../store/query.ts";
+import { requireCurrent } from "./access.ts";
 import type { ServerContext } from "./context.ts";
 
 const stylesheet = new URL("../../core/hearth.css", import.meta.url);
@@ -82,6 +83,7 @@ async function compact(
     context.spoolDirectory,
     MAX_FORM_BYTES,
   );
+  await requireCurrent(exchange);
   const form = new URLSearchParams(bodyBytes(received.body).toString());
   const database = await context.databases.open(form.get("database") ?? "");
   await database.call(

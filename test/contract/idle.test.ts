@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
-  admin,
   ask,
+  askInParts,
   startNotes,
   testIni,
   type NotesProcess,
@@ -53,19 +53,11 @@ test("unused databases are closed and reopened by the next request; those with f
   const longpoll = await ask(
     `${notes.url}/longpoll/_changes?feed=longpoll&since=now&heartbeat=60000`,
   );
-  const body = Promise.withResolvers<void>();
-  const upload = fetch(`${notes.url}/upload/slow`, {
-    method: "PUT",
-    headers: {
-      authorization: `Basic ${btoa(`${admin.name}:${admin.password}`)}`,
-    },
-    body: (async function* () {
-      yield Buffer.from('{"text":"');
-      await body.promise;
-      yield Buffer.from('arrived"}');
-    })(),
-    duplex: "half",
-  } as RequestInit);
+  const upload = await askInParts(
+    `${notes.url}/upload/slow`,
+    { method: "PUT" },
+    ['{"text":"', 'arrived"}'],
+  );
   for (const name of unused) {
     await follow(name, stop.signal);
     await put(`${name}/note`);
@@ -79,8 +71,7 @@ test("unused databases are closed and reopened by the next request; those with f
   await expect.poll(openVaults, { timeout: 60_000 }).toEqual(used.toSorted());
   expect(residentBytes()).toBeLessThan(before - 10_000_000);
 
-  body.resolve();
-  expect((await upload).status).toBe(201);
+  expect((await upload.finish()).status).toBe(201);
   await put("feed/after");
   await put("longpoll/after");
   expect(await longpoll.json()).toMatchObject({ results: [{ id: "after" }] });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   admin,
   ask,
+  askInParts,
   startNotes,
   testIni,
   type NotesProcess,
@@ -342,6 +343,27 @@ test("a new password ends the user's feeds after the thread of _users was replac
     await store.stop();
   }
 });
+
+test.each([
+  ["PUT", "_node/_local/_config/admins/third", ['"not-a-', 'secret"']],
+  ["POST", "_dbs_info", ['{"keys":', "[]}"]],
+  ["POST", "_utils/compact", ["database=", "_users"]],
+] as const)(
+  "an admin's new password ends a request whose body is still arriving: %s %s",
+  async (method, path, parts) => {
+    const second = { name: "second", password: "not-a-secret-second" };
+    await saveAdmin(second);
+    const request = await askInParts(
+      `${notes.url}/${path}`,
+      { method, user: second },
+      parts,
+    );
+    await saveAdmin({ ...second, password: "new" });
+    expect((await request.finish()).status).toBe(401);
+    const third = `${notes.url}/_node/_local/_config/admins/third`;
+    expect((await ask(third)).status).toBe(404);
+  },
+);
 
 async function removeUser(name: string): Promise<void> {
   const address = `${notes.url}/_users/org.couchdb.user:${name}`;

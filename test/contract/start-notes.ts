@@ -155,22 +155,29 @@ async function firstLine(
   });
 }
 
+interface Credentials {
+  readonly name: string;
+  readonly password: string;
+}
+
+const basic = ({ name, password }: Credentials): string =>
+  `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`;
+
 /** Sends a request with basic authentication. */
 export async function ask(
   url: string,
   options: {
     readonly method?: string;
-    readonly user?: { readonly name: string; readonly password: string };
+    readonly user?: Credentials;
     readonly json?: unknown;
     readonly headers?: Readonly<Record<string, string>>;
     readonly signal?: AbortSignal;
   } = {},
 ): Promise<Response> {
-  const user = options.user ?? admin;
   return await fetch(url, {
     method: options.method ?? (options.json === undefined ? "GET" : "POST"),
     headers: {
-      authorization: `Basic ${Buffer.from(`${user.name}:${user.password}`).toString("base64")}`,
+      authorization: basic(options.user ?? admin),
       ...(options.json === undefined
         ? {}
         : { "content-type": "application/json" }),
@@ -181,4 +188,39 @@ export async function ask(
       : { body: JSON.stringify(options.json) }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
+}
+
+/** A request whose body has not ended. */
+interface OpenRequest {
+  /** Sends the rest of the body. */
+  readonly finish: () => Promise<Response>;
+}
+
+/** Starts a request like `ask` and sends the first part of its body. */
+export async function askInParts(
+  url: string,
+  options: { readonly method: string; readonly user?: Credentials },
+  [first, rest]: readonly [string, string],
+): Promise<OpenRequest> {
+  const sent = Promise.withResolvers<void>();
+  const finished = Promise.withResolvers<void>();
+  const answer = fetch(url, {
+    method: options.method,
+    headers: { authorization: basic(options.user ?? admin) },
+    body: (async function* () {
+      yield Buffer.from(first);
+      sent.resolve();
+      await finished.promise;
+      yield Buffer.from(rest);
+    })(),
+    duplex: "half",
+    redirect: "manual",
+  } as RequestInit);
+  await Promise.race([sent.promise, answer]);
+  return {
+    finish: async () => {
+      finished.resolve();
+      return await answer;
+    },
+  };
 }
