@@ -95,7 +95,7 @@ export class Supervision {
       onNotice,
     };
     this.makeReport = openReporting(this.context);
-    const vaults = openVaultsModule(this.context);
+    const vaults = openVaultsModule({ ...this.context, alarms: this.alerting });
     this.vaults = vaults.vaults;
     this.#modules = [
       alerts.module,

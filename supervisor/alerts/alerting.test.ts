@@ -293,6 +293,24 @@ test("after three failures the fallback gets the message, and the other sinks an
   ]);
 });
 
+test("the alarm about a failed sink ends with its first delivery after a restart", async () => {
+  const sinks = [sink("phone"), sink("chat")];
+  await beginAgain(sinks);
+  broken.add("phone");
+  alerting.raise(alarm("gateway"));
+  await pass(120);
+  expect(alerting.active().map(({ fingerprint }) => fingerprint)).toEqual([
+    "check:gateway",
+    "sink:phone",
+  ]);
+  await beginAgain(sinks);
+  broken.clear();
+  await pass(120);
+  expect(alerting.active().map(({ fingerprint }) => fingerprint)).toEqual([
+    "check:gateway",
+  ]);
+});
+
 test("without a fallback a message is dropped after a day, with a notice", async () => {
   broken.add("phone");
   alerting.raise(alarm("gateway"));

@@ -11,7 +11,7 @@ export interface DispatcherOptions {
   readonly deliveries: readonly Delivery[];
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** A sink has failed often enough to raise an alarm, or works again (null). */
+  /** A sink has failed often enough to raise an alarm, or has delivered a message (null): the alarm may be of the previous process. */
   readonly onSink: (name: string, trouble: string | null) => void;
   readonly onNotice: (sentence: string) => void;
 }
@@ -160,12 +160,9 @@ export class Dispatcher {
 
   #onDelivered(line: SinkQueue, delivery: Delivery): void {
     line.deliveredAt = this.#options.now();
-    const hadFailed = line.trouble !== null;
     line.trouble = null;
     this.#dequeue(line, delivery);
-    if (hadFailed) {
-      this.#options.onSink(line.sink.name, null);
-    }
+    this.#options.onSink(line.sink.name, null);
   }
 
   #onFailed(line: SinkQueue, delivery: Delivery, trouble: string): void {

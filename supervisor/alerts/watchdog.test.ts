@@ -62,8 +62,16 @@ test("an unreachable address raises an alarm after three attempts, without its s
   await waitFor("it to be cleared", () => raised.size === 0);
 });
 
-test("without an address no request is sent", async () => {
+test("without an address no request is sent, and no earlier alarm stays open", async () => {
+  raised.set("watchdog", {
+    fingerprint: "watchdog",
+    level: "warning",
+    subject: "watchdog",
+    text: "the watchdog address cannot be reached",
+    command: "hearth doctor",
+  });
   end = startWatchdog({ every: 1 }, alarms);
   await new Promise((resolve) => setTimeout(resolve, 30));
   expect(requests).toEqual([]);
+  expect([...raised.keys()]).toEqual([]);
 });

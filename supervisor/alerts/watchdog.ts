@@ -16,6 +16,8 @@ export function startWatchdog(
   alarms: Alarms,
 ): () => void {
   if (url === undefined) {
+    // It may be of the previous process, which had an address.
+    alarms.clear(FINGERPRINT);
     return () => {};
   }
   const stopping = new AbortController();

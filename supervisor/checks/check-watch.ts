@@ -44,7 +44,8 @@ class CheckWatch implements Watch {
   readonly #alarms: CheckAlarms;
   readonly #healer: Healer;
   readonly #all: AllWatched;
-  #isOffline = false;
+  /** Undefined until the first result: the alarm may be of the previous process. */
+  #isOffline: boolean | undefined;
   #stopped = false;
 
   constructor(options: WatchOptions) {
@@ -237,10 +238,10 @@ class CheckWatch implements Watch {
     if (this.#applyMaintenance(watched)) {
       return this.#store.record(watched, false);
     }
-    if (!result.ok || this.#isOffline) {
+    if (!result.ok || this.#isOffline !== false) {
       await this.#updateOffline();
     }
-    if (!result.ok && this.#isOffline) {
+    if (!result.ok && this.#isOffline === true) {
       watched.note = "this machine is offline; failures are not counted";
       return this.#store.record(watched, false);
     }
@@ -336,7 +337,7 @@ class CheckWatch implements Watch {
     const { check, latest } = watched;
     const rule = check.heal;
     if (
-      this.#isOffline ||
+      this.#isOffline === true ||
       rule === undefined ||
       latest === null ||
       !needsHealing(watched) ||

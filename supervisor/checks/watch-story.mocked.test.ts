@@ -400,6 +400,25 @@ test("an offline machine judges no check, reports it, and continues when it is o
   server.close();
 });
 
+test("the alarm of an offline machine ends after a restart that finds it online, without a failure", async () => {
+  const { createServer } = await import("node:net");
+  const server = createServer((socket) => socket.end());
+  moveClockOnly();
+  const port = await freePort();
+  const offline = { references: [`tcp://127.0.0.1:${port}`] };
+  const checks = [{ name: "site", every: "10ms" }];
+  setResult("site", unhealthy);
+  begin(checks, { offline });
+  await vi.waitFor(() => expect(raised.size).toBe(1), 60_000);
+  watch.stop();
+  setResult("site", healthy);
+  await listen(server, { port });
+  begin(checks, { offline });
+  await vi.waitFor(() => expect(view("site").state).toBe("up"), 60_000);
+  expect([...raised.keys()]).toEqual([]);
+  await new Promise((resolve) => server.close(resolve));
+});
+
 test("an offline machine restarts nothing, including pending restarts", async () => {
   const { createServer } = await import("node:net");
   const server = createServer((socket) => socket.end());

@@ -7,6 +7,7 @@ import {
 } from "../../test/servers/admin.ts";
 import { readerUrl } from "../../test/servers/database.ts";
 import { createRandom } from "../../test/faults/random.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { withDatabase } from "../backup/database.ts";
 import { usageAlertsSchema } from "./config.ts";
@@ -26,20 +27,7 @@ beforeEach(async () => {
   gateway = await startAdminFixture();
   now = Date.now();
   raised = new Map();
-  const find = usageAlerts(
-    CONFIG,
-    {
-      replace: (prefix, found) => {
-        for (const fingerprint of raised.keys()) {
-          if (fingerprint.startsWith(prefix)) {
-            raised.delete(fingerprint);
-          }
-        }
-        found.forEach((alarm) => raised.set(alarm.fingerprint, alarm));
-      },
-    },
-    () => now,
-  );
+  const find = usageAlerts(CONFIG, alarmsIn(raised), () => now);
   const url = readerUrl(gateway.databaseUrl, "supervisor");
   check = () => find(url, new AbortController().signal);
 });

@@ -1,4 +1,4 @@
-import type { Alarm, Alarms } from "../alerts/alarm.ts";
+import type { Alarm, ReplacedAlarms } from "../alerts/alarm.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import { closedRules, memberRules } from "./access-rules.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
@@ -22,7 +22,7 @@ export interface KeeperParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
-  readonly alarms: Alarms;
+  readonly alarms: ReplacedAlarms;
   readonly deletionLimits: DeletionLimits;
   /** Bytes from which on a database is large. */
   readonly largeFrom: number;
@@ -52,7 +52,6 @@ export class Keeper {
   readonly #missingBefore = new Set<string>();
   /** Vaults whose last inspection failed. */
   readonly #failed = new Set<string>();
-  #hungBefore: readonly string[] = [];
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -146,15 +145,10 @@ export class Keeper {
   async #reportHung(): Promise<void> {
     const { couch, alarms, now } = this.#parts;
     const hung = await hungVaults(couch, now());
-    for (const vault of this.#hungBefore) {
-      if (!hung.has(vault)) {
-        alarms.clear(fingerprints.hung(vault));
-      }
-    }
-    for (const [vault, isHung] of hung) {
-      alarms.raise(hungAlarm(vault, isHung));
-    }
-    this.#hungBefore = [...hung.keys()];
+    alarms.replace(
+      fingerprints.hung(""),
+      [...hung].map(([vault, isHung]) => hungAlarm(vault, isHung)),
+    );
   }
 
   async #inspectOne(vault: string): Promise<void> {

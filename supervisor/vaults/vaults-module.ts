@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { ReplacedAlarms } from "../alerts/alarm.ts";
 import { readVariable } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
@@ -38,9 +39,11 @@ export interface NoVaults {
   readonly peer: string | undefined;
 }
 
+type VaultsContext = Context & { readonly alarms: ReplacedAlarms };
+
 /** Maintenance, jobs and operations of the notes store; inactive where no jobs run. */
 export function openVaultsModule(
-  context: Context,
+  context: VaultsContext,
 ): Module & { readonly vaults: Vaults | NoVaults } {
   const url = readVariable("NOTES_URL", context.env);
   if (url === undefined || !jobsAreOn(context.env)) {
@@ -83,7 +86,7 @@ function noVaults(env: Context["env"], url: string | undefined): NoVaults {
 }
 
 /** Dependencies of maintenance, jobs and operations. */
-function openParts(context: Context, url: string) {
+function openParts(context: VaultsContext, url: string) {
   const { home, env, config, alarms, history, onNotice } = context;
   const store = {
     couch: openCouch({

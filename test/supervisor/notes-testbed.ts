@@ -20,6 +20,7 @@ import {
   openVaultFiles,
   type VaultFiles,
 } from "../../supervisor/vaults/vault-file.ts";
+import { alarmsIn } from "./raised-alarms.ts";
 import type {
   RunningServer,
   ServerUnderTest,
@@ -77,10 +78,7 @@ function testbedOn(
   const files = openVaultFiles(join(directory, "vaults"));
   const backups = join(directory, "backups", "notes");
   const raised = new Map<string, Alarm>();
-  const alarms: Alarms = {
-    raise: (alarm) => void raised.set(alarm.fingerprint, alarm),
-    clear: (fingerprint) => void raised.delete(fingerprint),
-  };
+  const alarms = alarmsIn(raised);
   const busy = new Set<string>();
   const large: string[] = [];
   const keeper = new Keeper({

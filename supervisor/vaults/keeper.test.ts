@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import type { Alarm } from "../alerts/alarm.ts";
+import type { Couch } from "./couch.ts";
+import { Keeper } from "./keeper.ts";
+import { openNotesState } from "./notes-state.ts";
+import { openEscrow } from "./seed-escrow.ts";
+import { takeTurns } from "./turns.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+/** Persists across restarts of the supervisor. */
+let raised: Map<string, Alarm>;
+let hung: readonly string[];
+
+beforeEach(() => {
+  place = temporaryHome();
+  raised = new Map();
+  hung = [];
+});
+afterEach(() => place.remove());
+
+/** A store without databases. */
+const couch: Couch = {
+  url: "http://127.0.0.1:5984",
+  admin: "admin",
+  ask: async () => [],
+  find: async (path) =>
+    path === "/_node/_local/_system" ? { hung_databases: hung } : undefined,
+};
+
+/** A keeper as after a restart of the supervisor. */
+function newKeeper(): Keeper {
+  return new Keeper({
+    couch,
+    state: openNotesState(join(place.directory, "state.json"), () => {}),
+    escrow: openEscrow(join(place.directory, "escrow")),
+    alarms: alarmsIn(raised),
+    deletionLimits: { least: 5, percent: 20, within: 3_600_000 },
+    largeFrom: 2_000_000,
+    turns: takeTurns(),
+    busy: new Set(),
+    onLarge: () => {},
+    freeBytes: () => 1e8,
+    now: Date.now,
+  });
+}
+
+test("the alarm of a vault that hung ends when it responds, also after a restart", async () => {
+  hung = ["family", "work"];
+  await newKeeper().inspectAll();
+  expect([...raised.keys()]).toEqual(["notes-hung:family", "notes-hung:work"]);
+  hung = ["work"];
+  await newKeeper().inspectAll();
+  expect([...raised.keys()]).toEqual(["notes-hung:work"]);
+});
