@@ -30,6 +30,8 @@ export interface SmallEngine {
   mode: "answer" | "hang" | "refuse";
   /** The same for events only, as with a filtering proxy of an earlier release. */
   eventMode: "answer" | "refuse";
+  /** A restart takes until this resolves. */
+  stopped: Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -97,11 +99,13 @@ export async function startSmallEngine(): Promise<SmallEngine> {
         );
         return;
       case "restart":
-        containers.set(name, {
-          ...container,
-          state: { StartedAt: new Date().toISOString() },
+        void engine.stopped.then(() => {
+          containers.set(name, {
+            ...container,
+            state: { StartedAt: new Date().toISOString() },
+          });
+          response.writeHead(204).end();
         });
-        response.writeHead(204).end();
         return;
       default:
         response.writeHead(403).end();
@@ -115,6 +119,7 @@ export async function startSmallEngine(): Promise<SmallEngine> {
     requests,
     mode: "answer",
     eventMode: "answer",
+    stopped: Promise.resolve(),
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections();

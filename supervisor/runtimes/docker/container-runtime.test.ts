@@ -2,6 +2,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { Failure } from "../../../core/failure.ts";
 import { openHistory, type History } from "../../history/history.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
+import { configSchema } from "../../config/schema.ts";
+import { startWatch } from "../../checks/check-watch.ts";
+import { freePort } from "../../../test/servers/ports.ts";
+import { alarmsIn } from "../../../test/supervisor/raised-alarms.ts";
 import {
   startSmallEngine,
   type SmallEngine,
@@ -117,6 +121,53 @@ test("a restart on request is recorded once, and one by an operator has time to 
     "POST /containers/hearth-couchdb/restart?t=15",
   ]);
   expect(acts()).toEqual(["gateway restart-asked: requested by the operator"]);
+});
+
+test("a container that finishes its requests before a restart is stopping, and no check restarts it again", async () => {
+  await runtime.start();
+  const restarts = () =>
+    engine.requests.filter((each) => each.startsWith("POST"));
+  const stopped = Promise.withResolvers<void>();
+  engine.stopped = stopped.promise;
+  const restarting = runtime.restart("gateway", "requested", "operator");
+  await waitFor("the order", () => restarts().length > 0);
+  const draining = await runtime.probe("gateway");
+  const watch = startWatch({
+    config: configSchema.parse({
+      checks: [
+        {
+          name: "gateway",
+          kind: "http",
+          url: `http://127.0.0.1:${await freePort()}`,
+          fail_after: 1,
+          heal: { restart: "gateway", grace: "1ms" },
+        },
+      ],
+    }),
+    runtime,
+    history,
+    alarms: alarmsIn(new Map()),
+    onChange: () => {},
+    onError: (error) => {
+      throw error;
+    },
+  });
+  await watch.probeNow("gateway");
+  const check = await watch.probeNow("gateway");
+  stopped.resolve();
+  await restarting;
+  watch.stop();
+  expect(restarts()).toEqual(["POST /containers/hearth-gateway/restart?t=150"]);
+  expect(draining).toMatchObject({ state: "stopping", reason: "requested" });
+  expect(check).toMatchObject({
+    state: "pending",
+    note: "gateway is stopping",
+  });
+  expect(runtime.inspect("gateway")?.state).toBe("running");
+  expect(changes).toEqual([
+    "gateway: running, stopping",
+    "gateway: stopping, running",
+  ]);
 });
 
 test("a service that could not start again is not restarted", async () => {

@@ -128,7 +128,7 @@ export class ContainerRuntime implements Runtime {
     } else {
       this.#known.miss(name);
     }
-    return view ?? this.#known.get(name);
+    return this.#known.get(name);
   }
 
   stats(name: string): ServiceStats | undefined {
@@ -163,7 +163,7 @@ export class ContainerRuntime implements Runtime {
       history.act(name, "restart-asked", reason);
     }
     const seconds = STOP_SECONDS[by];
-    this.#known.order(name, true);
+    this.#known.order(name, reason);
     try {
       const answer = await this.#engine.ask(
         "POST",
@@ -175,7 +175,7 @@ export class ContainerRuntime implements Runtime {
       }
       await this.#untilRunning(name, HEALTHY_TIMEOUT_MS[by]);
     } finally {
-      this.#known.order(name, false);
+      this.#known.endOrder(name);
     }
   }
 

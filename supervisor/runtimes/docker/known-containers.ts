@@ -1,6 +1,11 @@
 import { isWithin } from "../../moments.ts";
 import type { History } from "../../history/history.ts";
-import type { ServiceState, ServiceStats, ServiceView } from "../runtime.ts";
+import type {
+  ContainerFacts,
+  ServiceState,
+  ServiceStats,
+  ServiceView,
+} from "../runtime.ts";
 import { endedOutOfMemory, wasRestartedByDocker } from "./last-end.ts";
 
 interface Known {
@@ -8,6 +13,15 @@ interface Known {
   /** When it was first missed; null while it exists. */
   readonly missedSince: number | null;
   readonly stats: ServiceStats | undefined;
+}
+
+/** A restart by this supervisor that has not ended. */
+interface Order {
+  /** The container before it. */
+  readonly before: ContainerFacts;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly reason: string;
 }
 
 export interface KnownContainersOptions {
@@ -21,7 +35,7 @@ export interface KnownContainersOptions {
 export class KnownContainers {
   readonly #options: KnownContainersOptions;
   readonly #known = new Map<string, Known>();
-  readonly #ordered = new Set<string>();
+  readonly #orders = new Map<string, Order>();
 
   constructor(options: KnownContainersOptions) {
     this.#options = options;
@@ -40,12 +54,13 @@ export class KnownContainers {
   }
 
   /** Records the state of a container. */
-  note(view: ServiceView): void {
-    const before = this.#known.get(view.name);
+  note(found: ServiceView): void {
+    const before = this.#known.get(found.name);
     // A slow probe may end after a later one.
-    if (isOlder(view, before?.view)) {
+    if (isOlder(found, before?.view)) {
       return;
     }
+    const view = this.#withOrder(found);
     this.#known.set(view.name, {
       view,
       missedSince: null,
@@ -60,7 +75,7 @@ export class KnownContainers {
       history.act(view.name, "start", "replaced by a new container");
     } else if (
       startedAgain(earlier, view.container) &&
-      !this.#ordered.has(view.name)
+      !this.#orders.has(view.name)
     ) {
       history.act(view.name, "restart", endReason(before.view, view));
     }
@@ -96,13 +111,30 @@ export class KnownContainers {
     }
   }
 
-  /** Whether the next restart was ordered by this supervisor, which has recorded it already. */
-  order(name: string, isOrdered: boolean): void {
-    if (isOrdered) {
-      this.#ordered.add(name);
-    } else {
-      this.#ordered.delete(name);
+  /** Notes that this supervisor restarts a container, and has recorded so: until its new start it is stopping. */
+  order(name: string, reason: string): void {
+    const view = this.get(name);
+    if (view?.container !== undefined) {
+      this.#orders.set(name, {
+        before: view.container,
+        at: Date.now(),
+        reason,
+      });
+      this.note(view);
     }
+  }
+
+  /** The restart has succeeded or failed. */
+  endOrder(name: string): void {
+    this.#orders.delete(name);
+  }
+
+  /** Docker calls a container running while it finishes its requests; a second stop signal would end them. */
+  #withOrder(view: ServiceView): ServiceView {
+    const order = this.#orders.get(view.name);
+    return order === undefined || !isSameRun(order.before, view.container)
+      ? view
+      : { ...view, state: "stopping", since: order.at, reason: order.reason };
   }
 
   #notify(view: ServiceView, before: ServiceView): void {
@@ -113,6 +145,13 @@ export class KnownContainers {
     history.serviceChanged(view.name, before.state, view.state, view.reason);
     onChange(view, before.state);
   }
+}
+
+function isSameRun(
+  before: ContainerFacts,
+  now: ServiceView["container"],
+): boolean {
+  return before.id === now?.id && before.startedAt === now.startedAt;
 }
 
 /** The first start of a container that was only created is not a restart. */
