@@ -1,7 +1,9 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   openSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -34,6 +36,13 @@ export function writeDurably(
     throw error;
   }
   syncDirectory(dirname(path));
+}
+
+/** The same, unless the file has this text already: on a full disk, nothing else could be written. */
+export function writeIfChanged(path: string, text: string): void {
+  if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
+    writeDurably(path, text);
+  }
 }
 
 /** Makes changes of a directory (a rename, a new file) survive a power failure. */

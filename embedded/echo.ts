@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { answersOk } from "../supervisor/checks/http-get.ts";
-import { writeDurably } from "../core/durable-file.ts";
+import { writeIfChanged } from "../core/durable-file.ts";
 import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
 import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts";
 import type { Home } from "../supervisor/home/home.ts";
@@ -60,7 +60,7 @@ export function writeEchoConfig(home: Home, port: number | undefined): void {
             model_info: { mode: "chat", supports_responses: false },
           },
         ];
-  writeDurably(
+  writeIfChanged(
     home.echoConfig,
     `# Written by hearth up: an echo, not a model. --no-echo leaves it out.\n${stringify({ model_list: models })}`,
   );

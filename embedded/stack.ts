@@ -249,7 +249,7 @@ function maintainFiles(
     }
   };
   attempt(() => runtime.rotateLogs(), "logs cannot be rotated");
-  attempt(() => runtime.keepRunFile(), `${runFile} cannot be written`);
+  attempt(() => runtime.keepRunFile(), `${runFile} cannot be read`);
 }
 
 function alreadyRunning(home: Home): AlreadyRunning {

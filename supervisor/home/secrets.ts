@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readFileSync } from "node:fs";
+import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { writeDurably } from "../../core/durable-file.ts";
+import { writeDurably, writeIfChanged } from "../../core/durable-file.ts";
 import { Failure, codeOf, sentencesOf } from "../../core/failure.ts";
 import { isNewHome, type Home } from "./home.ts";
 
@@ -182,8 +182,6 @@ function makeSecrets(): Secrets {
 /** Writes a secret to its own file (0600) and returns the path, for a variable `<NAME>_FILE`. */
 export function handOver(home: Home, name: string, secret: string): string {
   const path = join(home.handed, name);
-  if (!existsSync(path) || readFileSync(path, "utf8") !== secret) {
-    writeDurably(path, secret);
-  }
+  writeIfChanged(path, secret);
   return path;
 }

@@ -9,6 +9,7 @@ import {
   type FaultTestbed,
 } from "../watching/fault-testbed.ts";
 import { hearth } from "./run-hearth.ts";
+import { pressCtrlC } from "./stack.ts";
 
 const disk = createSmallDisk(1);
 disk?.remove();
@@ -178,6 +179,24 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
       Object.entries(services).map(([name, { pid }]) => [name, pid]),
     ).toEqual(
       (await testbed.status()).services.map(({ name, pid }) => [name, pid]),
+    );
+  });
+
+  test("a killed supervisor takes its services over, and its stop is no crash", async () => {
+    const { supervisor } = testbed.stack.run();
+    const before = (await testbed.status()).services;
+    process.kill(supervisor?.pid ?? 0, "SIGKILL");
+    fillDisk(testbed.home);
+    const again = await testbed.startAgain();
+    const { services } = await testbed.status();
+    expect(services.map(({ pid, adopted }) => [pid, adopted])).toEqual(
+      before.map(({ pid }) => [pid, true]),
+    );
+    fillDisk(testbed.home);
+    pressCtrlC(again);
+    await again.exited;
+    expect(again.output()).toContain(
+      "Hearth stopped; keys, spend and notes are kept.",
     );
   });
 });

@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { mountSmallDisk, unmountDisk } from "../servers/small-disk.ts";
-import { prepareStack, type Stack } from "../stack/stack.ts";
+import { prepareStack, type Stack, type StartedStack } from "../stack/stack.ts";
 import { startFaultProxy, type FaultProxy } from "./proxy.ts";
 import { listen, portOf } from "../servers/ports.ts";
 
@@ -31,6 +31,8 @@ export const shippedTiming: CheckTiming = {
 export interface FaultTestbed {
   readonly checkTiming: CheckTiming;
   readonly stack: Stack;
+  /** Starts it with the same settings, after its supervisor has ended. */
+  readonly startAgain: () => Promise<StartedStack>;
   readonly home: string;
   /** Whether the home is on a separate small disk that can be filled. */
   readonly ownDisk: boolean;
@@ -88,11 +90,13 @@ export async function openFaultTestbed(
       }
     }
   };
-  try {
-    await stack.start({
+  const start = () =>
+    stack.start({
       HEARTH_SUPERVISOR_CONFIG: config,
       ALERT_URL: `http://127.0.0.1:${port}/`,
     });
+  try {
+    await start();
   } catch (error) {
     await close();
     throw error;
@@ -107,6 +111,7 @@ export async function openFaultTestbed(
   return {
     checkTiming,
     stack,
+    startAgain: start,
     home: stack.home,
     ownDisk,
     proxy,

@@ -326,6 +326,29 @@ describe("after a supervisor was killed with -9", () => {
     expect(pidOf(runtime, "one")).toBe(leftPid("one"));
   });
 
+  test("programs are taken over and stopped although run.json cannot be written", async () => {
+    const directory = join(place.directory, "state");
+    const runFile = join(directory, "run.json");
+    mkdirSync(directory);
+    writeRunFile(runFile, left);
+    const files = { logs: place.home.logs, runFile };
+    const runtime = testRuntime(files, history, specs());
+    runtimes.push(runtime);
+    rmSync(directory, { recursive: true });
+    await runtime.start();
+    expect(pidOf(runtime, "one")).toBe(leftPid("one"));
+    expect(pidOf(runtime, "two")).toBe(leftPid("two"));
+    mkdirSync(directory);
+    runtime.keepRunFile();
+    expect(readRunFile(runFile).supervisor?.pid).toBe(process.pid);
+    rmSync(directory, { recursive: true });
+    await runtime.stop("test");
+    expect(runtime.list().map(({ state }) => state)).toEqual([
+      "stopped",
+      "stopped",
+    ]);
+  });
+
   test("an unhealthy program is stopped and restarted", async () => {
     const sick = join(place.directory, "sick");
     writeFileSync(sick, "");
@@ -381,7 +404,7 @@ describe("after a supervisor was killed with -9", () => {
 const disk = createSmallDisk(64);
 
 test.skipIf(disk === undefined)(
-  "on a full disk a program is restarted beyond its budget, and run.json is written when there is space",
+  "on a full disk a program is restarted beyond its budget and stopped on demand, and run.json is written when there is space",
   async () => {
     const { path, fill, free, remove } = disk ?? expect.fail();
     const home = { logs: path, runFile: join(path, "run.json") };
@@ -413,6 +436,9 @@ test.skipIf(disk === undefined)(
       free();
       runtime.keepRunFile();
       expect(pidInFile()).toBe(pidOf(runtime, "one"));
+      fill();
+      await runtime.stop("test");
+      expect(runtime.inspect("one")?.state).toBe("stopped");
     } finally {
       free();
       await runtime.stop("test ended");

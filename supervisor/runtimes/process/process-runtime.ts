@@ -254,26 +254,25 @@ export class ProcessRuntime implements StartableRuntime {
   }
 
   #onChanged(view: ServiceView, from: ServiceState): void {
-    const { history, runFile, onTrouble, onChange } = this.#options;
+    const { history, onChange } = this.#options;
     if (from !== view.state) {
       history.serviceChanged(view.name, from, view.state, view.reason);
     }
-    try {
-      this.#writeRunFile();
-    } catch (error) {
-      this.#isRunFileOld = true;
-      onTrouble(`cannot write ${runFile}: ${textOf(error)}`);
-    }
+    this.#writeRunFile();
     onChange(view, from);
     for (const check of this.#waiters) {
       check();
     }
   }
 
-  /** Records what runs, so that a later supervisor finds it. Entries of services not started yet are kept as they were. */
+  /**
+   * Records what runs, so that a later supervisor finds it. Entries of services not started yet are kept as they were. A full disk
+   * must neither end the supervisor nor make its stop a crash: what cannot be written now is written by `keepRunFile`.
+   */
   #writeRunFile(
     supervisor: RunFile["supervisor"] = this.#options.supervisor,
   ): void {
+    const { runFile, onTrouble } = this.#options;
     const entries = [...this.#services.values()].map((service) => {
       const { name } = service.spec;
       const { state } = service.view();
@@ -286,11 +285,16 @@ export class ProcessRuntime implements StartableRuntime {
         untouched && earlier !== undefined ? earlier : this.#entryOf(service);
       return [name, entry] as const;
     });
-    writeRunFile(this.#options.runFile, {
-      supervisor,
-      services: Object.fromEntries(entries),
-    });
-    this.#isRunFileOld = false;
+    try {
+      writeRunFile(runFile, {
+        supervisor,
+        services: Object.fromEntries(entries),
+      });
+      this.#isRunFileOld = false;
+    } catch (error) {
+      this.#isRunFileOld = true;
+      onTrouble(`cannot write ${runFile}: ${textOf(error)}`);
+    }
   }
 
   #entryOf(service: Service): RunFile["services"][string] {
