@@ -328,6 +328,8 @@ test("a sink that is no longer configured leaves no state behind", async () => {
   await pass(60);
   expect(messages()).toEqual(["chat: ✕ gateway is down (a)"]);
   expect(alerting.active()).toHaveLength(1);
+  const open = alerting.history(10).filter((each) => each.clearedAt === null);
+  expect(open.map((each) => each.alarm.subject)).toEqual(["gateway"]);
 });
 
 test("an alarm is reported even if the history cannot be written", async () => {

@@ -201,11 +201,11 @@ export class Alerting implements ReplacedAlarms {
         Object.entries(kept.notified).filter(([name]) => names.has(name)),
       );
       const record = { ...kept, notified };
-      if (isOfRemovedSink(record.alarm, names)) {
-        continue;
-      }
       if (record.clearedAt === null) {
         this.#active.set(record.alarm.fingerprint, record);
+        if (isOfRemovedSink(record.alarm, names)) {
+          this.clear(record.alarm.fingerprint);
+        }
       } else if (Object.keys(notified).length > 0) {
         this.#ending.set(record.alarm.fingerprint, record);
       }
