@@ -8,6 +8,7 @@ import { Keeper } from "./keeper.ts";
 import { openNotesState } from "./notes-state.ts";
 import { openEscrow } from "./seed-escrow.ts";
 import { takeTurns } from "./turns.ts";
+import { missingAlarm } from "./vault-alarms.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 /** Persists across restarts of the supervisor. */
@@ -54,4 +55,13 @@ test("the alarm of a vault that hung ends when it responds, also after a restart
   hung = ["work"];
   await newKeeper().inspectAll();
   expect([...raised.keys()]).toEqual(["notes-hung:work"]);
+});
+
+test("the alarm of a missing database lasts across a restart", async () => {
+  const state = openNotesState(join(place.directory, "state.json"), () => {});
+  state.change("family", { member: "family" });
+  const gone = missingAlarm("family");
+  raised.set(gone.fingerprint, gone);
+  await newKeeper().inspectAll();
+  expect([...raised.keys()]).toEqual(["notes-gone:family"]);
 });

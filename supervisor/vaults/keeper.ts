@@ -196,7 +196,7 @@ export class Keeper {
       this.#missingBefore.delete(vault);
     }
     for (const fingerprint of [gone, fingerprints.seed(vault)]) {
-      if (!found.some((alarm) => alarm.fingerprint === fingerprint)) {
+      if (!lasting.some((alarm) => alarm.fingerprint === fingerprint)) {
         alarms.clear(fingerprint);
       }
     }
