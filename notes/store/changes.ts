@@ -122,18 +122,16 @@ function* rowsBetween(
   pass: Pass,
   descending: boolean,
 ): Generator<DocumentRow | "page"> {
-  const statement = store.read.other(
-    descending
-      ? `SELECT * FROM documents WHERE seq < ? AND seq > ? ORDER BY seq DESC LIMIT ${PAGE_ROWS}`
-      : `SELECT * FROM documents WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ${PAGE_ROWS}`,
-  );
+  const sql = descending
+    ? `SELECT * FROM documents WHERE seq < ? AND seq > ? ORDER BY seq DESC LIMIT ${PAGE_ROWS}`
+    : `SELECT * FROM documents WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ${PAGE_ROWS}`;
   // CouchDB ignores `since` for a descending feed.
   let at = descending ? pass.committed + 1 : pass.since;
   for (;;) {
-    const page = statement.all(
-      at,
-      descending ? 0 : pass.committed,
-    ) as unknown as DocumentRow[];
+    // Between two pages a write may have reopened the file, which ends statements prepared before.
+    const page = store.read
+      .other(sql)
+      .all(at, descending ? 0 : pass.committed) as unknown as DocumentRow[];
     yield* page;
     if (page.length < PAGE_ROWS) {
       return;

@@ -123,13 +123,14 @@ function* liveRows(
   store: Store,
   search: Search,
 ): Generator<DocumentRow | "page"> {
-  const statement = store.read.other(
-    `SELECT * FROM documents WHERE ${search.onlyConflicted ? "conflicts > 0 AND " : ""}deleted = 0 AND id > ? AND id >= ? AND id <= ? ORDER BY id LIMIT ${PAGE_ROWS}`,
-  );
+  const sql = `SELECT * FROM documents WHERE ${search.onlyConflicted ? "conflicts > 0 AND " : ""}deleted = 0 AND id > ? AND id >= ? AND id <= ? ORDER BY id LIMIT ${PAGE_ROWS}`;
   const { low = "", high = "\u{10ffff}" } = search.range;
   let after = search.after;
   for (;;) {
-    const page = statement.all(after, low, high) as unknown as DocumentRow[];
+    // Between two pages a write may have reopened the file, which ends statements prepared before.
+    const page = store.read
+      .other(sql)
+      .all(after, low, high) as unknown as DocumentRow[];
     yield* page;
     if (page.length < PAGE_ROWS) {
       return;

@@ -6,7 +6,11 @@ import { refusalOf } from "../refusal.ts";
 import { edit } from "./change-document.ts";
 import { readDocument } from "./incoming.ts";
 import { putRevsLimit, putSecurity, revsLimit } from "./administration.ts";
+import type { Answer, Piece } from "./answer.ts";
+import { piecesText } from "./assemble.ts";
+import { changes } from "./changes.ts";
 import { compact } from "./compaction.ts";
+import { find } from "./find.ts";
 import type { FromWorker, StoreRequest } from "./protocol.ts";
 import { inTransaction, openStore, type Store } from "./store.ts";
 
@@ -76,13 +80,15 @@ test("a failed transaction leaves the counters and the documents unchanged", asy
   expect(store.read.document.get("b")).toBeUndefined();
 });
 
-const settingRequest = (
-  operation: "putRevsLimit" | "putSecurity",
-  value: unknown,
+const request = (
+  operation: StoreRequest["operation"],
+  body?: unknown,
 ): StoreRequest => ({
   operation,
   query: {},
-  body: { kind: "memory", bytes: Buffer.from(JSON.stringify(value)) },
+  ...(body === undefined
+    ? {}
+    : { body: { kind: "memory", bytes: Buffer.from(JSON.stringify(body)) } }),
   maxDocumentSize: 1,
 });
 
@@ -96,9 +102,9 @@ test("settings rejected by a full disk do not take effect with the next write", 
   store.writer.exec(
     "CREATE TEMP TRIGGER full AFTER UPDATE ON main.properties BEGIN SELECT RAISE(ROLLBACK, 'full'); END",
   );
-  const open = settingRequest("putSecurity", { members: { names: ["eve"] } });
+  const open = request("putSecurity", { members: { names: ["eve"] } });
   await expect(putSecurity(store, open)).rejects.toThrow("full");
-  const limit = settingRequest("putRevsLimit", 7);
+  const limit = request("putRevsLimit", 7);
   await expect(putRevsLimit(store, limit)).rejects.toThrow("full");
   store.writer.exec("DROP TRIGGER full");
   await write("later", 10);
@@ -122,3 +128,38 @@ test("a compaction that starts during a write does not announce what is not comm
   expect(publishedStates()[0]).toMatchObject({ updateSeq: 0 });
   expect(publishedStates().at(-1)).toMatchObject({ updateSeq: 1 });
 });
+
+test.each([
+  ["_changes", () => changes(store, request("changes"))],
+  ["_find", () => find(store, request("find", { selector: {}, limit: 1000 }))],
+] as const)(
+  "a running %s answer is completed when a write reopens a read-only vault",
+  async (_what, answerOf) => {
+    await inTransaction(store, () => {
+      for (let index = 0; index < 250; index += 1) {
+        edit(store, `d${index}`, readDocument(Buffer.from("{}")));
+      }
+    });
+    // As on a full disk.
+    store.reader.close();
+    Object.assign(store, {
+      reader: store.writer,
+      read: store.write,
+      readOnly: true,
+    });
+    const pieces = piecesOf(answerOf());
+    const first = [pieces.next().value, pieces.next().value] as Piece[];
+    await write("x", 1);
+    expect(store.readOnly).toBe(false);
+    const text = piecesText([...first, ...pieces]);
+    const ids = [...text.matchAll(/"_?id":"(d\d+)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(250);
+  },
+);
+
+function piecesOf(answer: Answer): Generator<Piece, unknown> {
+  if (!("pieces" in answer)) {
+    throw new Error("the answer has no pieces");
+  }
+  return answer.pieces;
+}
