@@ -31,6 +31,8 @@ export interface Wait {
   readonly forChangeAfter: (seq: number) => Promise<boolean>;
   /** Restarts the timeout. */
   readonly restart: () => void;
+  /** Pauses the line feeds, or continues them. */
+  readonly pauseLineFeeds: (pause: boolean) => void;
   readonly close: () => void;
 }
 
@@ -42,11 +44,16 @@ export function openWait(
   stop: AbortSignal,
 ): Wait {
   let expired = false;
+  let paused = false;
   let wake = (): void => undefined;
   const beat =
     heartbeat === undefined
       ? undefined
-      : setInterval(() => sendLineFeed(response), heartbeat);
+      : setInterval(() => {
+          if (!paused) {
+            sendLineFeed(response);
+          }
+        }, heartbeat);
   // With a heartbeat the timeout is ignored.
   const end =
     heartbeat !== undefined
@@ -79,6 +86,9 @@ export function openWait(
     restart: () => {
       expired = false;
       end?.refresh();
+    },
+    pauseLineFeeds: (pause) => {
+      paused = pause;
     },
     close: () => {
       clearInterval(beat);

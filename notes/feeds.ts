@@ -73,7 +73,7 @@ async function runOnce(feed: Feed, first: Chunks): Promise<void> {
     const wait = waitFor(feed);
     try {
       while (end.rows === 0 && (await wait.forChangeAfter(end.seen))) {
-        end = await nextPass(feed, end, undefined, true);
+        end = await nextPass(feed, wait, end, undefined);
       }
     } finally {
       wait.close();
@@ -100,7 +100,7 @@ async function runContinuous(feed: Feed, first: Chunks): Promise<void> {
     const wait = waitFor(feed);
     try {
       while (left > 0 && (await wait.forChangeAfter(end.seen))) {
-        end = await nextPass(feed, end, left, true);
+        end = await nextPass(feed, wait, end, left);
         if (end.rows > 0) {
           wait.restart();
         }
@@ -118,15 +118,32 @@ async function runContinuous(feed: Feed, first: Chunks): Promise<void> {
 /** Sends the changes since the last pass. A deleted database has none. */
 async function nextPass(
   feed: Feed,
+  wait: Wait,
   end: ChangesEnd,
   limit: number | undefined,
-  first: boolean,
 ): Promise<ChangesEnd> {
-  const answer = await pass(feed, end.token, limit, first);
-  if (answer.chunks === undefined) {
+  const { chunks } = await pass(feed, end.token, limit, true);
+  if (chunks === undefined) {
     return end;
   }
-  return ended(await pipeChunks(feed.exchange.response, answer.chunks));
+  // In a long poll, line feeds are white space of its JSON text wherever a chunk ends.
+  const sent = feed.kind === "continuous" ? rowByRow(chunks, wait) : chunks;
+  return ended(await pipeChunks(feed.exchange.response, sent));
+}
+
+const LINE_FEED = 0x0a;
+
+/** Pauses the wait's line feeds within a row, which may be sent in several chunks: clients read a continuous feed line by line. */
+async function* rowByRow(chunks: Chunks, wait: Wait): Chunks {
+  for (;;) {
+    const next = await chunks.next();
+    if (next.done === true) {
+      return next.value;
+    }
+    // Only a row's last byte is a line feed: a chunk ends after a row or between two tokens of its JSON.
+    wait.pauseLineFeeds(next.value.at(-1) !== LINE_FEED);
+    yield next.value;
+  }
 }
 
 async function pass(
