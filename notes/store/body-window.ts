@@ -6,7 +6,6 @@ import {
   invalidJson,
   onlySpace,
   readDocument,
-  type DocumentHead,
   type IncomingDocument,
 } from "./incoming.ts";
 import { INCOMPLETE, scanValue, skipSpace } from "./scan-json.ts";
@@ -19,7 +18,9 @@ const NOTHING = Buffer.alloc(0);
 
 /** A document found in a `_bulk_docs` body; `read` reads it again from the source, once, before the next one is read. */
 export interface BulkEntry {
-  readonly head: DocumentHead;
+  readonly id: string | undefined;
+  /** Bytes of the body. */
+  readonly size: number;
   readonly read: () => IncomingDocument;
 }
 
@@ -88,7 +89,8 @@ export class BodyWindow {
       const start = this.#base + this.#at;
       const stop = this.#base + found.end;
       this.#at = found.end;
-      return { head: found.head, read: () => this.#read(start, stop) };
+      const { id, size } = found;
+      return { id, size, read: () => this.#read(start, stop) };
     }
   }
 

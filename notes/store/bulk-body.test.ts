@@ -78,10 +78,24 @@ test.each([
   await expect(read(inMemory(text))).rejects.toThrow(sentence);
 });
 
+test.each([
+  ["more than 50,000 documents", "{}", 50_001],
+  [
+    "ids of more than 8,000,000 characters",
+    `{"_id":"${"x".repeat(900_000)}"}`,
+    9,
+  ],
+])("a body with %s is rejected", async (_what, document, count) => {
+  const body = (documents: number): Body =>
+    inMemory(`{"docs":[${Array(documents).fill(document).join(",")}]}`);
+  await expect(read(body(count))).rejects.toMatchObject({ code: "too_large" });
+  expect((await read(body(count - 1))).entries).toHaveLength(count - 1);
+});
+
 test("a body may contain new_edits before or after the documents, and white space", async () => {
   const { entries, newEdits } = await read(
     inMemory(' { "new_edits" : false , "docs" : [ { "_id" : "a" } ] } \n'),
   );
   expect(newEdits).toBe(false);
-  expect(entries[0]?.head.id).toBe("a");
+  expect(entries[0]?.id).toBe("a");
 });

@@ -68,9 +68,9 @@ function place(
   maxDocumentSize: number,
 ): Placed[] {
   const placed = entries.map((entry, index) => {
-    const id = entry.head.id ?? newId();
+    const id = entry.id ?? newId();
     checkId(id);
-    if (entry.head.size > maxDocumentSize) {
+    if (entry.size > maxDocumentSize) {
       throw new Refusal("document_too_large", id);
     }
     return { id, entry, index, key: Buffer.from(id) };

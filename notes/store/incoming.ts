@@ -55,10 +55,11 @@ export function readDocument(bytes: Buffer): IncomingDocument {
   return { ...head, body: joinMembers(bytes, ordinary) };
 }
 
-/** A document without its body. */
-export interface DocumentHead extends Omit<IncomingDocument, "body"> {
-  /** Bytes of the body. */
+/** The id and the end of a document, and the bytes of its body. */
+export interface InspectedDocument {
+  readonly id: string | undefined;
   readonly size: number;
+  readonly end: number;
 }
 
 /** Scans the document that starts at `at`; undefined when more bytes are needed. One with attachments is rejected when it is read. */
@@ -66,13 +67,13 @@ export function inspectDocumentAt(
   bytes: Buffer,
   at: number,
   final: boolean,
-): { readonly head: DocumentHead; readonly end: number } | undefined {
+): InspectedDocument | undefined {
   const found = membersAt(bytes, at, final);
   if (found === undefined) {
     return undefined;
   }
   const { head, ordinary } = headOf(bytes, found.members);
-  return { head: { ...head, size: sizeOf(ordinary) }, end: found.end };
+  return { id: head.id, size: sizeOf(ordinary), end: found.end };
 }
 
 function membersAt(

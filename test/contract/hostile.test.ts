@@ -1,18 +1,41 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, startNotes, type NotesProcess } from "./start-notes.ts";
 
 // Requests of one member must neither block others nor exhaust the memory.
 let notes: NotesProcess;
 
-beforeAll(async () => {
+// Each test has its own process, whose memory peak is measured.
+beforeEach(async () => {
   notes = await startNotes();
 });
 
-afterAll(async () => {
+afterEach(async () => {
   await notes.stop();
 });
+
+/** Sends a gzipped body. */
+const sendPacked = async (
+  method: string,
+  path: string,
+  body: Buffer<ArrayBuffer>,
+): Promise<Response> =>
+  await fetch(`${notes.url}${path}`, {
+    method,
+    headers: {
+      authorization: `Basic ${Buffer.from("admin:not-a-secret-admin").toString("base64")}`,
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+    },
+    body,
+  });
+
+/** The most memory that the process has used. */
+function peakMegabytes(): number {
+  const status = readFileSync(`/proc/${notes.pid}/status`, "utf8");
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)![1]) / 1000;
+}
 
 test("a regular expression with nested quantifiers does not block other requests", async () => {
   await ask(`${notes.url}/patterns`, { method: "PUT" });
@@ -53,25 +76,34 @@ test.each([
       ...Array.from({ length: 100 }, () => zeros),
     ]);
     expect(bomb.length).toBeLessThan(4_000_000);
-    const answer = await fetch(`${notes.url}${path}`, {
-      method,
-      headers: {
-        authorization: `Basic ${Buffer.from("admin:not-a-secret-admin").toString("base64")}`,
-        "content-type": "application/json",
-        "content-encoding": "gzip",
-      },
-      body: bomb,
-    });
+    const answer = await sendPacked(method, path, bomb);
     expect(answer.status).toBe(status);
     expect(await answer.json()).toMatchObject({
       error: expect.stringMatching(/too_large$/) as string,
     });
-    const peak = /VmHWM:\s+(\d+) kB/.exec(
-      readFileSync(`/proc/${notes.pid}/status`, "utf8"),
-    );
-    expect(Number(peak![1]) / 1000).toBeLessThan(300);
+    expect(peakMegabytes()).toBeLessThan(300);
   },
 );
+
+test("33 million documents in one request are rejected without holding them in memory", async () => {
+  await ask(`${notes.url}/many`, { method: "PUT" });
+  // 99 of the 100 MB that a gzipped body may have.
+  const answer = await sendPacked(
+    "POST",
+    "/many/_bulk_docs",
+    Buffer.concat([
+      gzipSync('{"docs":['),
+      gzipSync(Buffer.alloc(99_000_000, "{},")),
+      gzipSync("{}]}"),
+    ]),
+  );
+  expect(answer.status).toBe(413);
+  expect(await answer.json()).toMatchObject({
+    error: "too_large",
+    reason: expect.stringMatching(/send .* in several requests\.$/) as string,
+  });
+  expect(peakMegabytes()).toBeLessThan(300);
+});
 
 test.each(["constructor", "tostring", "valueof"])(
   "a database and a document named %s work",
