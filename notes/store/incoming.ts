@@ -6,7 +6,14 @@ import {
   parseRevision,
   type Revision,
 } from "./revisions.ts";
-import { INCOMPLETE, scanObject, scanValue, type Member } from "./scan-json.ts";
+import {
+  INCOMPLETE,
+  MAX_MEMBERS,
+  scanObject,
+  scanValue,
+  TOO_MANY_MEMBERS,
+  type Member,
+} from "./scan-json.ts";
 
 /** A document as a client sent it: its special members parsed, the others as the bytes received. */
 export interface IncomingDocument {
@@ -98,6 +105,12 @@ function membersAt(
       : scanObject(bytes, at, final, 0, members);
   if (end === INCOMPLETE) {
     return undefined;
+  }
+  if (end === TOO_MANY_MEMBERS) {
+    throw new Refusal(
+      "document_too_large",
+      `A document may have at most ${MAX_MEMBERS} members; split it into several documents.`,
+    );
   }
   if (end < 0 || !isUtf8(bytes.subarray(at, end))) {
     throw invalidJson();

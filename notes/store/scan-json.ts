@@ -5,6 +5,10 @@
 export const INVALID = -1;
 /** The text ends before the value does: more bytes are needed. */
 export const INCOMPLETE = -2;
+/** More than MAX_MEMBERS members were to be collected. */
+export const TOO_MANY_MEMBERS = -3;
+/** A collected member may take ten times its bytes. LiveSync's documents have about ten members. */
+export const MAX_MEMBERS = 100_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -59,7 +63,7 @@ export function scanValue(
   }
 }
 
-/** The members of the object that starts at `at`, collected into `members`; its end, or INVALID or INCOMPLETE. */
+/** The members of the object that starts at `at`, collected into `members`; its end, or INVALID, INCOMPLETE or TOO_MANY_MEMBERS. */
 export function scanObject(
   bytes: Uint8Array,
   at: number,
@@ -99,7 +103,10 @@ export function scanObject(
     if (valueEnd < 0) {
       return valueEnd;
     }
-    members?.push({ keyStart, keyEnd, valueStart, valueEnd });
+    const collected = members?.push({ keyStart, keyEnd, valueStart, valueEnd });
+    if (collected !== undefined && collected > MAX_MEMBERS) {
+      return TOO_MANY_MEMBERS;
+    }
     at = skipSpace(bytes, valueEnd);
     if (at >= bytes.length) {
       return missing;

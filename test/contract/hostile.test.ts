@@ -105,6 +105,33 @@ test("33 million documents in one request are rejected without holding them in m
   expect(peakMegabytes()).toBeLessThan(300);
 });
 
+test.each([
+  ["PUT", "/many/a", "{", "}"],
+  ["POST", "/many/_bulk_docs", '{"docs":[{', "}]}"],
+])(
+  "%s %s with 2 million members in one document is rejected without holding them in memory",
+  async (method, path, start, end) => {
+    await ask(`${notes.url}/many`, { method: "PUT" });
+    const answer = await sendPacked(
+      method,
+      path,
+      Buffer.concat([
+        gzipSync(start),
+        gzipSync(Buffer.alloc(12_000_000, '"a":1,')),
+        gzipSync(`"a":1${end}`),
+      ]),
+    );
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toMatchObject({
+      error: "document_too_large",
+      reason: expect.stringMatching(
+        /split it into several documents\.$/,
+      ) as string,
+    });
+    expect(peakMegabytes()).toBeLessThan(300);
+  },
+);
+
 test.each(["constructor", "tostring", "valueof"])(
   "a database and a document named %s work",
   async (name) => {
