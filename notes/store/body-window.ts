@@ -61,7 +61,8 @@ export class BodyWindow {
     this.#at += 1;
   }
 
-  value(): unknown {
+  /** The JSON text of the next value, valid until the window moves. Parsed, it could take many times its bytes in memory. */
+  value(): Buffer {
     this.peek();
     for (;;) {
       const end = scanValue(this.#bytes, this.#at, this.#isLast());
@@ -69,12 +70,12 @@ export class BodyWindow {
         this.#refill();
         continue;
       }
-      if (end < 0 || !isUtf8(this.#bytes.subarray(this.#at, end))) {
+      const text = this.#bytes.subarray(this.#at, end);
+      if (end < 0 || !isUtf8(text)) {
         throw invalidJson();
       }
-      const text = this.#bytes.toString("utf8", this.#at, end);
       this.#at = end;
-      return JSON.parse(text) as unknown;
+      return text;
     }
   }
 

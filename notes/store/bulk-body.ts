@@ -46,7 +46,7 @@ async function scan(
 ): Promise<Omit<BulkBody, "close">> {
   const window = new BodyWindow(source, maxDocumentSize);
   let entries: BulkEntry[] | undefined;
-  let newEdits: unknown = true;
+  let newEdits = "true";
 
   if (window.peek() !== BRACE) {
     window.value();
@@ -55,18 +55,19 @@ async function scan(
   window.skip();
   let more = window.peek() !== END_BRACE;
   while (more) {
-    const key = window.value();
-    if (typeof key !== "string" || window.peek() !== COLON) {
+    const key = window.value().toString();
+    if (!key.startsWith('"') || window.peek() !== COLON) {
       throw invalidJson();
     }
     window.skip();
-    if (key === "docs") {
+    const name = JSON.parse(key) as string;
+    if (name === "docs") {
       // As with any member of a JSON object, the last one counts.
       entries = await scanDocuments(window, breathe);
     } else {
       const value = window.value();
-      if (key === "new_edits") {
-        newEdits = value;
+      if (name === "new_edits") {
+        newEdits = value.toString();
       }
     }
     more = window.peek() === COMMA;
@@ -89,13 +90,13 @@ async function scan(
       "POST body must include `docs` parameter.",
     );
   }
-  if (typeof newEdits !== "boolean") {
+  if (newEdits !== "true" && newEdits !== "false") {
     throw new Refusal(
       "bad_request",
       "`new_edits` parameter must be a boolean.",
     );
   }
-  return { entries, newEdits };
+  return { entries, newEdits: newEdits === "true" };
 }
 
 async function scanDocuments(

@@ -34,6 +34,9 @@ export const invalidJson = (): Refusal =>
 
 const NO_MEMBERS = Buffer.alloc(0);
 
+/** A longer special member is not parsed: its values could take many times its bytes in memory. */
+const MAX_SPECIAL_BYTES = 1_000_000;
+
 const IGNORED_SPECIALS = new Set([
   "_revs_info",
   "_conflicts",
@@ -126,42 +129,60 @@ function headOf(
   readonly ordinary: readonly Member[];
   readonly hasAttachments: boolean;
 } {
-  const specials = new Map<string, unknown>();
+  const specials = new Map<string, Member>();
   const ordinary = new Map<string, Member>();
   for (const member of members) {
     const key = keyOf(bytes, member);
     if (key.startsWith("_")) {
-      specials.set(
-        key,
-        JSON.parse(bytes.toString("utf8", member.valueStart, member.valueEnd)),
-      );
+      specials.set(key, member);
     } else {
       // Of duplicate members the last one counts.
       ordinary.delete(key);
       ordinary.set(key, member);
     }
   }
-  const id = readId(specials.get("_id"));
+  const special = (name: string): unknown => {
+    const member = specials.get(name);
+    if (member === undefined) {
+      return undefined;
+    }
+    if (isLong(member)) {
+      throw new Refusal(
+        "document_too_large",
+        `The member ${name} is longer than 1 MB; shorten it.`,
+      );
+    }
+    return valueOf(bytes, member);
+  };
   const type = ordinary.get("type");
   const head = {
-    id,
-    rev: readRev(specials.get("_rev")),
-    deleted: specials.get("_deleted") === true,
-    history: readHistory(specials.get("_revisions")),
+    id: readId(special("_id")),
+    rev: readRev(special("_rev")),
+    deleted: special("_deleted") === true,
+    history: readHistory(special("_revisions")),
     type:
       type !== undefined && bytes[type.valueStart] === 0x22
-        ? (JSON.parse(
-            bytes.toString("utf8", type.valueStart, type.valueEnd),
-          ) as string)
+        ? (valueOf(bytes, type) as string)
         : undefined,
   };
   checkSpecials(specials);
-  const attachments = specials.get("_attachments") ?? {};
+  const attachments = specials.get("_attachments");
   return {
     head,
     ordinary: [...ordinary.values()],
-    hasAttachments: Object.keys(attachments).length > 0,
+    hasAttachments:
+      attachments !== undefined &&
+      (isLong(attachments) ||
+        Object.keys(valueOf(bytes, attachments) ?? {}).length > 0),
   };
+}
+
+function isLong({ valueStart, valueEnd }: Member): boolean {
+  return valueEnd - valueStart > MAX_SPECIAL_BYTES;
+}
+
+function valueOf(bytes: Buffer, { valueStart, valueEnd }: Member): unknown {
+  return JSON.parse(bytes.toString("utf8", valueStart, valueEnd));
 }
 
 function keyOf(bytes: Buffer, member: Member): string {

@@ -132,6 +132,29 @@ test.each([
   },
 );
 
+test.each([
+  ["an unused member", "POST", "/many/_bulk_docs", '{"x":', ',"docs":[]}', 201],
+  ["an ignored special member", "PUT", "/many/b", '{"_conflicts":', "}", 201],
+  ["_revisions", "PUT", "/many/c", '{"_revisions":', "}", 413],
+  ["_attachments", "PUT", "/many/d", '{"_attachments":', "}", 501],
+])(
+  "4 million values in %s of a body are not parsed",
+  async (_what, method, path, start, end, status) => {
+    await ask(`${notes.url}/many`, { method: "PUT" });
+    const answer = await sendPacked(
+      method,
+      path,
+      Buffer.concat([
+        gzipSync(`${start}[`),
+        gzipSync(Buffer.alloc(12_000_000, "[],")),
+        gzipSync(`[]]${end}`),
+      ]),
+    );
+    expect(answer.status).toBe(status);
+    expect(peakMegabytes()).toBeLessThan(300);
+  },
+);
+
 test.each(["constructor", "tostring", "valueof"])(
   "a database and a document named %s work",
   async (name) => {
