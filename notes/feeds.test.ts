@@ -65,7 +65,7 @@ async function writtenBy(
       request: { method: "GET" },
       response,
       target: { query: { feed, heartbeat: String(HEARTBEAT_MS) } },
-      login: { reviewed: () => Promise.resolve() },
+      login: { isCurrent: () => Promise.resolve(true) },
       gone: stop.signal,
       database,
     } as unknown as DatabaseExchange,

@@ -85,7 +85,7 @@ test("a budget in use stays used up after a reload with another time zone, which
   const isExceeded = async () => {
     await gateway.running.gateway.ledger.flush();
     const { json } = await gateway.chat(key, "next");
-    return json["error"]?.["type"] === "budget_exceeded";
+    return String(json["error"]?.["type"]) === "budget_exceeded";
   };
   await expect.poll(isExceeded).toBe(true);
   write(
