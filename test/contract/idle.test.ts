@@ -58,8 +58,10 @@ test("unused databases are closed and reopened by the next request; those with f
     { method: "PUT" },
     ['{"text":"', 'arrived"}'],
   );
+  // Referenced until the end: the connection of an answer that is garbage is closed.
+  const feeds: Response[] = [];
   for (const name of unused) {
-    await follow(name, stop.signal);
+    feeds.push(await follow(name, stop.signal));
     await put(`${name}/note`);
   }
   expect(await openVaults()).toEqual([...used, ...unused].toSorted());
@@ -68,6 +70,7 @@ test("unused databases are closed and reopened by the next request; those with f
   const { update_seq: since } = (await info.json()) as { update_seq: string };
 
   stop.abort();
+  expect(feeds).toHaveLength(unused.length);
   await expect.poll(openVaults, { timeout: 60_000 }).toEqual(used.toSorted());
   expect(residentBytes()).toBeLessThan(before - 10_000_000);
 
