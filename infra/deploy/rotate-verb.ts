@@ -25,6 +25,8 @@ export async function rotateVerb(
   }
   if (kind === "master" && flags.end === true) {
     await rejectUnfinishedRotation(session);
+    await rejectLostState(session);
+    await checkAndBackUp(session, flags);
     await endGrace(session);
     return 0;
   }

@@ -2,15 +2,29 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
-import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import { expect, test, vi } from "vitest";
+import type { Stack, UpOptions } from "@pulumi/pulumi/automation/stack.js";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { readConfig, type HearthConfig } from "../config/config.ts";
 import { secretFields } from "../config/config-schema.ts";
+import { FakePulumi } from "../../test/infra/fake-pulumi.ts";
 import { validConfig } from "../../test/infra/stack-config.ts";
 import { findStartedRotation, rotate } from "./rotate.ts";
 import type { Rotation } from "./rotations.ts";
-import { openSession } from "./session.ts";
+import { openSession, type Session } from "./session.ts";
 import { runVerb } from "./verbs.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-rotate-"));
+  // Fake hosts that respond and have no containers.
+  writeFileSync(join(directory, "ssh"), "#!/bin/sh\n");
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
 
 function withRotation(rotation: Rotation): HearthConfig {
   const read = readConfig({
@@ -31,6 +45,41 @@ function settingsOf(all: Readonly<Record<string, string>>): ConfigMap {
       { value, secret: secretFields.includes(key) },
     ]),
   );
+}
+
+/** A session on a stack that is deployed on both hosts, whose settings change as in the engine. */
+async function openHome(
+  settings: Readonly<Record<string, string>>,
+  up: (options: UpOptions) => Promise<void> = async () => undefined,
+): Promise<{ readonly session: Session; readonly pulumi: FakePulumi }> {
+  const pulumi = new FakePulumi(directory);
+  const removed = new Set<string>();
+  const stack = {
+    name: "home",
+    workspace: { pulumiCommand: pulumi, workDir: directory, envVars: {} },
+    getAllConfig: async () =>
+      settingsOf(
+        Object.fromEntries(
+          Object.entries({
+            ...validConfig,
+            ...settings,
+            ...Object.fromEntries(pulumi.written()),
+          }).filter(([key]) => !removed.has(key)),
+        ),
+      ),
+    removeConfig: async (key: string) =>
+      void removed.add(key.replace("hearth:", "")),
+    exportStack: async () => ({
+      deployment: {
+        resources: [{ urn: "network-a", type: "docker:index/network:Network" }],
+      },
+    }),
+    up: async (options: UpOptions) => {
+      await up(options);
+      return { summary: { resourceChanges: {} } };
+    },
+  } as unknown as Stack;
+  return { session: await openSession(stack, () => undefined), pulumi };
 }
 
 const openai: Rotation = {
@@ -85,22 +134,26 @@ test.each([
 );
 
 test("a Redis without TLS keeps its password until an up, which the error names", async () => {
-  const directory = mkdtempSync(join(tmpdir(), "hearth-rotate-"));
-  // A fake host of a Redis without certificates.
-  writeFileSync(join(directory, "ssh"), "#!/bin/sh\n");
-  chmodSync(join(directory, "ssh"), 0o755);
-  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
-  try {
-    const stack = {
-      name: "home",
-      getAllConfig: async () => settingsOf(validConfig),
-    } as unknown as Stack;
-    const session = await openSession(stack, () => undefined);
-    await expect(rotate(session, "redis", { graceSeconds: 0 })).rejects.toThrow(
-      /^Redis was deployed by a version of Hearth without TLS, .*; nothing was changed: run `npm run deploy -- up`/,
-    );
-  } finally {
-    vi.unstubAllEnvs();
-    rmSync(directory, { recursive: true });
-  }
+  const { session } = await openHome({});
+  // The fake host's Redis has no certificates.
+  await expect(rotate(session, "redis", { graceSeconds: 0 })).rejects.toThrow(
+    /^Redis was deployed by a version of Hearth without TLS, .*; nothing was changed: run `npm run deploy -- up`/,
+  );
+});
+
+test("the end of the grace period is deployed by the next run if the first one fails after the settings are removed", async () => {
+  const up = vi
+    .fn<() => Promise<void>>()
+    .mockRejectedValueOnce(new Error("host B is down"));
+  const { session } = await openHome(
+    {
+      masterKeyPrevious: "sk-master-the-one-before-0123",
+      masterKeyPreviousUntil: "2027-01-31T12:00:00Z",
+    },
+    up,
+  );
+  const end = () => runVerb(session, ["rotate", "master"], { end: true });
+  await expect(end()).rejects.toThrow("host B is down");
+  expect(await end()).toBe(0);
+  expect(up).toHaveBeenCalledTimes(2);
 });
