@@ -127,7 +127,7 @@ test("a new master key is stored after the earlier one, encrypted, before the st
   expect([requests, ended]).toEqual([["up"], 0]);
   const settings = readFileSync(join(directory, "settings"), "utf8");
   const [, until = "", key = ""] =
-    /^hearth:masterKeyPrevious sk-master-0123456789abcdef\nhearth:masterKeyPreviousUntil (.+)\nhearth:masterKey (sk-[\w-]{32})\n$/.exec(
+    /^hearth:masterKeyPreviousUntil (.+)\nhearth:masterKeyPrevious sk-master-0123456789abcdef\nhearth:masterKey (sk-[\w-]{32})\n$/.exec(
       settings,
     ) ?? [];
   expect(key).not.toBe("");

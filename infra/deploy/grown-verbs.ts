@@ -211,17 +211,12 @@ async function changeMasterKey(
   config: GrownConfig,
   flags: Flags,
 ): Promise<string> {
-  const { masterKey, masterKeyPrevious, masterKeyPreviousUntil } = newMasterKey(
+  const settings = newMasterKey(
     config.masterKey,
     secondsOf(flags.grace ?? "24h"),
   );
-  // The new key last: a run that is killed in between leaves the old one valid.
-  await changeSettings(session, config, {
-    masterKeyPrevious,
-    masterKeyPreviousUntil,
-    masterKey,
-  });
-  return `The master key is replaced. The old one is valid until ${masterKeyPreviousUntil}; \`npm run deploy -- rotate master --end --stack ${session.stack.name}\` expires it now.`;
+  await changeSettings(session, config, settings);
+  return `The master key is replaced. The old one is valid until ${settings.masterKeyPreviousUntil}; \`npm run deploy -- rotate master --end --stack ${session.stack.name}\` expires it now.`;
 }
 
 async function destroyVerb(session: Session, flags: Flags): Promise<number> {

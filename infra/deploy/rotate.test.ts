@@ -157,3 +157,33 @@ test("the end of the grace period is deployed by the next run if the first one f
   expect(await end()).toBe(0);
   expect(up).toHaveBeenCalledTimes(2);
 });
+
+test("a rotation of the master key that is continued after its grace period gives the old key another one, whose end is set first", async () => {
+  const rotation: Rotation = {
+    of: "master",
+    settings: {
+      masterKey: "sk-master-the-new-one-012345",
+      masterKeyPrevious: validConfig["masterKey"] ?? "",
+      masterKeyPreviousUntil: "2026-01-31T12:00:00Z",
+    },
+    old: validConfig["masterKey"] ?? "",
+  };
+  const { session, pulumi } = await openHome({
+    rotation: JSON.stringify(rotation),
+  });
+  const before = Date.now();
+  await runVerb(session, ["rotate", "master"], { grace: "30m" });
+  const [stored, ...written] = pulumi.written();
+  const until = written[0]?.[1] ?? "";
+  expect(written).toEqual([
+    ["masterKeyPreviousUntil", until],
+    ["masterKey", "sk-master-the-new-one-012345"],
+    ["masterKeyPrevious", validConfig["masterKey"]],
+  ]);
+  expect(Date.parse(until)).toBeGreaterThanOrEqual(before + 30 * 60_000);
+  // The next run continues with it, too.
+  expect(stored?.[0]).toBe("rotation");
+  expect(JSON.parse(stored?.[1] ?? "")).toMatchObject({
+    settings: { masterKeyPreviousUntil: until },
+  });
+});

@@ -1,6 +1,7 @@
 import { secretFields } from "../config/config-schema.ts";
 import type { HearthConfig } from "../config/config.ts";
 import {
+  extendGrace,
   kinds,
   type Rotation,
   type RotationKind,
@@ -28,9 +29,12 @@ export async function rotate(
   } else {
     say(`Continuing the unfinished rotation of ${kind}.`);
   }
+  const started = findStartedRotation(config, kind, options.provider?.name);
   const rotation =
-    findStartedRotation(config, kind, options.provider?.name) ??
-    (await start(session, config, kind, options));
+    started === null
+      ? { of: kind, ...kinds[kind].start(config, options) }
+      : extendGrace(started, options.graceSeconds);
+  await storeRotation(session, rotation);
   await before?.(session, config, rotation);
   await changeSettings(session, config, rotation.settings);
   await bringUp(session);
@@ -101,21 +105,14 @@ function nameOf({ of, settings }: Rotation): string {
   return of === "provider" ? path.replace("providerKeys.", "") : of;
 }
 
-async function start(
-  session: Session,
-  config: HearthConfig,
-  kind: RotationKind,
-  options: RotationOptions,
-): Promise<Rotation> {
-  const rotation: Rotation = {
-    of: kind,
-    ...kinds[kind].start(config, options),
-  };
+async function storeRotation(
+  session: Pick<Session, "stack">,
+  rotation: Rotation,
+): Promise<void> {
   await setSetting(session, "rotation", {
     value: JSON.stringify(rotation),
     secret: true,
   });
-  return rotation;
 }
 
 /** Changes settings one after the other; a provider's key by its path. */

@@ -52,20 +52,46 @@ interface Kind {
   readonly next: (rotation: Rotation) => string;
 }
 
-/** The settings for a new master key; the old one stays valid for `graceSeconds`. */
+/**
+ * The settings for a new master key; the old one stays valid for `graceSeconds`. They are changed in this order, so that a run that is
+ * killed in between leaves valid settings: a previous key requires its end, and the new key comes last.
+ */
 export function newMasterKey(
   old: string,
   graceSeconds: number,
 ): Readonly<
-  Record<"masterKey" | "masterKeyPrevious" | "masterKeyPreviousUntil", string>
+  Record<"masterKeyPreviousUntil" | "masterKeyPrevious" | "masterKey", string>
 > {
   return {
-    masterKey: `sk-${newSecret()}`,
+    masterKeyPreviousUntil: timeAfter(graceSeconds),
     masterKeyPrevious: old,
-    masterKeyPreviousUntil: new Date(
-      Date.now() + graceSeconds * 1000,
-    ).toISOString(),
+    masterKey: `sk-${newSecret()}`,
   };
+}
+
+/**
+ * A started rotation whose old master key stays valid for at least `graceSeconds` from now: until the rotation is complete, callers have
+ * no other. Rotations of other secrets are returned as they are.
+ */
+export function extendGrace(
+  rotation: Rotation,
+  graceSeconds: number,
+): Rotation {
+  const { masterKeyPreviousUntil: until, ...others } = rotation.settings;
+  const extended = timeAfter(graceSeconds);
+  return until === undefined
+    ? rotation
+    : {
+        ...rotation,
+        settings: {
+          masterKeyPreviousUntil: until > extended ? until : extended,
+          ...others,
+        },
+      };
+}
+
+function timeAfter(seconds: number): string {
+  return new Date(Date.now() + seconds * 1000).toISOString();
 }
 
 const newSecret = (): string => randomBytes(24).toString("base64url");
