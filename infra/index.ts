@@ -1,4 +1,3 @@
-import { RunError } from "@pulumi/pulumi";
 import {
   couchArgs,
   drawBlueprint,
@@ -21,16 +20,6 @@ import { TlsEndpoint } from "./components/tls-endpoint.ts";
 import type { HostName } from "./config/config.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
 import { readStackConfig } from "./config/program-config.ts";
-
-/** Run by a plain `pulumi` command. Only `npm run deploy -- rotate` can complete a rotation. */
-export async function programOutsideRotations(): Promise<StackOutputs> {
-  if (readStackConfig().rotation !== undefined) {
-    throw new RunError(
-      "a rotation is unfinished; nothing was changed: `npm run deploy -- doctor` names the command that completes it.",
-    );
-  }
-  return program();
-}
 
 /** The whole stack on hosts A and B. Throws ConfigRefused with every mistake before anything is registered. */
 export async function program(): Promise<StackOutputs> {

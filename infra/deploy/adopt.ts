@@ -15,9 +15,9 @@ import { readState, ROLE_TYPE } from "./state.ts";
  * imports them first.
  */
 export async function rejectDuringRotation(session: Session): Promise<void> {
-  const { rotation } = await readSettings(session);
-  if (rotation !== undefined && (await rolesInState(session)).length > 0) {
-    await rejectUnfinishedRotation(session);
+  const config = await readSettings(session);
+  if ((await rolesInState(session)).length > 0) {
+    rejectUnfinishedRotation(config);
   }
 }
 

@@ -12,7 +12,7 @@ import { UsageError, type Flags } from "./flags.ts";
 import { namesByHost } from "./host-view.ts";
 import { rejectMovedServices } from "./placement.ts";
 import { rejectUnfinishedRotation } from "./rotate.ts";
-import type { Session } from "./session.ts";
+import { readSettings, type Session } from "./session.ts";
 import { checkDestroy } from "./unknown-stack.ts";
 
 export async function destroyVerb(
@@ -25,7 +25,7 @@ export async function destroyVerb(
       "destroy --purge asks for the stack's name: run it in a terminal.",
     );
   }
-  await rejectUnfinishedRotation(session);
+  rejectUnfinishedRotation(await readSettings(session));
   await rejectMovedServices(session);
   const unknown = await checkDestroy(session);
   await previewDestroy(session);

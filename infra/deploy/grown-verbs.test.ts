@@ -1,14 +1,9 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import {
-  chmodSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { FakePulumi } from "../../test/infra/fake-pulumi.ts";
 import { minimalGrownConfig } from "../../test/infra/grown-config.ts";
 import { grownSecrets } from "../grown/grown-schema.ts";
 import { UsageError, type Flags } from "./flags.ts";
@@ -16,31 +11,28 @@ import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
 
 let directory: string;
-let engine: string;
-beforeAll(() => {
+let pulumi: FakePulumi;
+beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "hearth-test-grown-"));
-  engine = join(directory, "pulumi");
-  // Reads the value of a setting from standard input, as the engine does.
-  writeFileSync(engine, '#!/bin/sh\necho "$4 $(cat)" >> settings\nexit 0\n');
+  pulumi = new FakePulumi(directory);
   // Of a cluster without Hearth: nothing is backed up.
   const kubectl = join(directory, "kubectl");
   writeFileSync(kubectl, "#!/bin/sh\necho '{\"items\": []}'\n");
-  for (const program of [engine, kubectl]) {
-    chmodSync(program, 0o755);
-  }
+  chmodSync(kubectl, 0o755);
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
 });
-afterAll(() => {
+afterEach(() => {
   vi.unstubAllEnvs();
   rmSync(directory, { recursive: true });
 });
 
-/** Runs a verb on a stack on Kubernetes that records its calls. */
+/** Runs a verb on a stack on Kubernetes that records its calls, with the settings that earlier runs of the test changed. */
 async function runOn(
   words: readonly string[],
   flags: Flags = {},
   settings: Readonly<Record<string, string>> = {},
   resources: readonly object[] = [],
+  upFails = false,
 ): Promise<{
   readonly requests: readonly unknown[];
   readonly ended: unknown;
@@ -51,19 +43,17 @@ async function runOn(
   const done = { resourceChanges: { same: 2 } };
   const stack = {
     name: "grown",
-    workspace: {
-      pulumiCommand: { command: engine },
-      workDir: directory,
-      envVars: {},
-    },
+    workspace: { pulumiCommand: pulumi, workDir: directory, envVars: {} },
     getAllConfig: async () =>
       Object.fromEntries(
-        Object.entries({ ...minimalGrownConfig, ...settings }).map(
-          ([key, value]) => [
-            `hearth:${key}`,
-            { value, secret: grownSecrets.includes(key) },
-          ],
-        ),
+        Object.entries({
+          ...minimalGrownConfig,
+          ...settings,
+          ...Object.fromEntries(pulumi.written()),
+        }).map(([key, value]) => [
+          `hearth:${key}`,
+          { value, secret: grownSecrets.includes(key) },
+        ]),
       ),
     exportStack: async () => ({ deployment: { resources } }),
     removeConfig: async (key: string) => void requests.push(`remove ${key}`),
@@ -73,6 +63,9 @@ async function runOn(
     },
     up: async ({ refresh }: { readonly refresh?: boolean }) => {
       requests.push(refresh === true ? "up --refresh" : "up");
+      if (upFails) {
+        throw new Error("the release failed");
+      }
       return { summary: done };
     },
     refresh: async () => {
@@ -120,22 +113,55 @@ test("destroy previews, asks, and says that the data is kept", async () => {
   });
 });
 
-test("a new master key is stored after the earlier one, encrypted, before the stack comes up", async () => {
+test("a new master key is stored after the earlier one, before the stack comes up", async () => {
   const { requests, ended, output } = await runOn(["rotate", "master"], {
     grace: "2h",
   });
-  expect([requests, ended]).toEqual([["up"], 0]);
-  const settings = readFileSync(join(directory, "settings"), "utf8");
-  const [, until = "", key = ""] =
-    /^hearth:masterKeyPreviousUntil (.+)\nhearth:masterKeyPrevious sk-master-0123456789abcdef\nhearth:masterKey (sk-[\w-]{32})\n$/.exec(
-      settings,
-    ) ?? [];
-  expect(key).not.toBe("");
+  expect([requests, ended]).toEqual([["up", "remove hearth:rotation"], 0]);
+  const [, [, until = ""] = [], previous, [, key = ""] = []] = pulumi.written();
+  expect(pulumi.written()).toEqual([
+    ["rotation", expect.any(String)],
+    ["masterKeyPreviousUntil", until],
+    previous,
+    ["masterKey", key],
+  ]);
+  expect(previous).toEqual(["masterKeyPrevious", "sk-master-0123456789abcdef"]);
+  expect(key).toMatch(/^sk-[\w-]{32}$/);
   expect(Date.parse(until) - Date.now()).toBeGreaterThan(1.9 * 3_600_000);
   expect(output.at(-1)).toBe(
     `The master key is replaced. The old one is valid until ${until}; \`npm run deploy -- rotate master --end --stack grown\` expires it now.`,
   );
 });
+
+test("a rotation whose up failed is continued by the same command: the key of the callers stays valid", async () => {
+  const rotate = (upFails: boolean) =>
+    runOn(["rotate", "master"], {}, {}, [], upFails);
+  expect((await rotate(true)).requests).toEqual(["up"]);
+  const decided = Object.fromEntries(pulumi.written());
+  const { requests, ended, output } = await rotate(false);
+  expect([requests, ended]).toEqual([["up", "remove hearth:rotation"], 0]);
+  expect(output[0]).toBe("Continuing the unfinished rotation of master.");
+  expect(Object.fromEntries(pulumi.written())).toMatchObject({
+    masterKey: decided["masterKey"],
+    masterKeyPrevious: "sk-master-0123456789abcdef",
+  });
+});
+
+test.each([
+  [["up"], {}],
+  [["rotate", "master"], { end: true }],
+  [["rotate", "provider", "openai"], {}],
+] as const)(
+  "%j %j is rejected during a rotation, and nothing is changed",
+  async (words, flags) => {
+    await runOn(["rotate", "master"], {}, {}, [], true);
+    const { requests, ended } = await runOn(words, flags);
+    expect(requests).toEqual([]);
+    expect((ended as Error).message).toBe(
+      "a rotation of master is unfinished: run `npm run deploy -- rotate master --stack grown` to complete it and bring the stack up.",
+    );
+  },
+);
 
 test("the end of the grace period removes the earlier master key, then brings the stack up", async () => {
   expect(await runOn(["rotate", "master"], { end: true })).toEqual({

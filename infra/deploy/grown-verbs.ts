@@ -10,8 +10,13 @@ import { cancelVerb } from "./cancel-verb.ts";
 import { UsageError, USAGE, type Flags } from "./flags.ts";
 import { backUpClusterFirst } from "./grown-backup-first.ts";
 import { reportChanges } from "./report-changes.ts";
-import { changeSettings } from "./rotate.ts";
-import { newMasterKey } from "./rotations.ts";
+import {
+  changeSettings,
+  openRotation,
+  rejectUnfinishedRotation,
+  rotationIn,
+} from "./rotate.ts";
+import { startMaster } from "./rotations.ts";
 import { askForKey, providerVariable, secondsOf } from "./rotate-verb.ts";
 import { readRawSettings, type Session } from "./session.ts";
 import { removeSettings } from "./settings.ts";
@@ -117,6 +122,11 @@ async function rejectMovedRelease(session: Session): Promise<GrownConfig> {
   return config;
 }
 
+async function rejectDuringRotation(session: Session): Promise<void> {
+  const config = await readGrownSettings(session);
+  rejectUnfinishedRotation(config, ` --stack ${session.stack.name}`);
+}
+
 /** Before each verb that may start another version of the gateway. */
 async function checkAndBackUp(
   session: Session,
@@ -130,6 +140,7 @@ async function checkAndBackUp(
 }
 
 async function upVerb(session: Session, flags: Flags): Promise<number> {
+  await rejectDuringRotation(session);
   await checkAndBackUp(session, flags);
   return bringUp(session, flags);
 }
@@ -171,16 +182,37 @@ async function rotateVerb(
       `rotate ${kind} is for two hosts; on Kubernetes, rotate master and rotate provider NAME are available, and docs/growing.md has the steps for the passwords of stores.`,
     );
   }
+  if (kind === "master" && flags.end !== true) {
+    return rotateMaster(session, flags);
+  }
+  await rejectDuringRotation(session);
   // Before any setting is changed.
   const config = await checkAndBackUp(session, flags);
   const done =
     kind === "provider"
       ? await changeProviderKey(session, config, name)
-      : flags.end === true
-        ? await endGrace(session)
-        : await changeMasterKey(session, config, flags);
+      : await endGrace(session);
   const code = await bringUp(session, {});
   session.say(done);
+  return code;
+}
+
+/** Stored until it is complete, so that the same command continues it after an interruption. */
+async function rotateMaster(session: Session, flags: Flags): Promise<number> {
+  const options = { graceSeconds: secondsOf(flags.grace ?? "24h") };
+  const config = await checkAndBackUp(session, flags);
+  const { settings } = await openRotation(
+    session,
+    rotationIn(config),
+    options,
+    () => startMaster(config, options),
+  );
+  await changeSettings(session, config, settings);
+  const code = await bringUp(session, {});
+  await removeSettings(session, ["rotation"]);
+  session.say(
+    `The master key is replaced. The old one is valid until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end --stack ${session.stack.name}\` expires it now.`,
+  );
   return code;
 }
 
@@ -204,19 +236,6 @@ async function endGrace(session: Session): Promise<string> {
     "masterKeyPreviousUntil",
   ]);
   return "The old master key is no longer valid.";
-}
-
-async function changeMasterKey(
-  session: Session,
-  config: GrownConfig,
-  flags: Flags,
-): Promise<string> {
-  const settings = newMasterKey(
-    config.masterKey,
-    secondsOf(flags.grace ?? "24h"),
-  );
-  await changeSettings(session, config, settings);
-  return `The master key is replaced. The old one is valid until ${settings.masterKeyPreviousUntil}; \`npm run deploy -- rotate master --end --stack ${session.stack.name}\` expires it now.`;
 }
 
 async function destroyVerb(session: Session, flags: Flags): Promise<number> {

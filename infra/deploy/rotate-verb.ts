@@ -24,7 +24,7 @@ export async function rotateVerb(
     );
   }
   if (kind === "master" && flags.end === true) {
-    await rejectUnfinishedRotation(session);
+    rejectUnfinishedRotation(await readSettings(session));
     await rejectLostState(session);
     await checkAndBackUp(session, flags);
     await endGrace(session);

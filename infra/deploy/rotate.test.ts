@@ -128,7 +128,7 @@ test.each([
     } as unknown as Stack;
     const session = await openSession(stack, () => undefined);
     await expect(runVerb(session, words, flags)).rejects.toThrow(
-      "a rotation of provider is unfinished: run `npm run deploy -- rotate provider OPENAI_API_KEY` to complete it and bring the hosts up.",
+      "a rotation of provider is unfinished: run `npm run deploy -- rotate provider OPENAI_API_KEY` to complete it and bring the stack up.",
     );
   },
 );

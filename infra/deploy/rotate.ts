@@ -21,26 +21,22 @@ export async function rotate(
   kind: RotationKind,
   options: RotationOptions,
 ): Promise<void> {
-  const { say } = session;
   const config = await readSettings(session);
-  const { need, before, after, passing, next } = kinds[kind];
-  if (config.rotation === undefined) {
-    await need?.(session, config);
-  } else {
-    say(`Continuing the unfinished rotation of ${kind}.`);
-  }
+  const { start, need, before, after, passing, next } = kinds[kind];
   const started = findStartedRotation(config, kind, options.provider?.name);
-  const rotation =
-    started === null
-      ? { of: kind, ...kinds[kind].start(config, options) }
-      : extendGrace(started, options.graceSeconds);
-  await storeRotation(session, rotation);
+  if (started === null) {
+    await need?.(session, config);
+  }
+  const rotation = await openRotation(session, started, options, () => ({
+    of: kind,
+    ...start(config, options),
+  }));
   await before?.(session, config, rotation);
   await changeSettings(session, config, rotation.settings);
   await bringUp(session);
   await after?.(session, config, rotation);
   await removeSettings(session, [...passing, "rotation"]);
-  say(next(rotation));
+  session.say(next(rotation));
 }
 
 /** Expires the old master key now. */
@@ -55,18 +51,24 @@ export async function endGrace(session: Session): Promise<void> {
 }
 
 /** The unfinished rotation, if any. */
-export function rotationIn({ rotation }: HearthConfig): Rotation | null {
+export function rotationIn({
+  rotation,
+}: Pick<HearthConfig, "rotation">): Rotation | null {
   return rotation === undefined ? null : (JSON.parse(rotation) as Rotation);
 }
 
-/** Throws one sentence during a rotation: servers, configuration and state have different secrets. */
-export async function rejectUnfinishedRotation(
-  session: Pick<Session, "stack">,
-): Promise<void> {
-  const started = rotationIn(await readSettings(session));
+/**
+ * Throws one sentence during a rotation: servers, configuration and state have different secrets. `stackFlag` belongs to the command that
+ * completes it.
+ */
+export function rejectUnfinishedRotation(
+  config: Pick<HearthConfig, "rotation">,
+  stackFlag = "",
+): void {
+  const started = rotationIn(config);
   if (started !== null) {
     throw new Error(
-      `a rotation of ${started.of} is unfinished: run \`npm run deploy -- ${rotateCommand(started)}\` to complete it and bring the hosts up.`,
+      `a rotation of ${started.of} is unfinished: run \`npm run deploy -- ${rotateCommand(started)}${stackFlag}\` to complete it and bring the stack up.`,
     );
   }
 }
@@ -105,14 +107,23 @@ function nameOf({ of, settings }: Rotation): string {
   return of === "provider" ? path.replace("providerKeys.", "") : of;
 }
 
-async function storeRotation(
-  session: Pick<Session, "stack">,
-  rotation: Rotation,
-): Promise<void> {
+/** The started rotation, or else a new one. It is stored until it is complete. */
+export async function openRotation(
+  session: Session,
+  started: Rotation | null,
+  { graceSeconds }: RotationOptions,
+  create: () => Rotation,
+): Promise<Rotation> {
+  if (started !== null) {
+    session.say(`Continuing the unfinished rotation of ${started.of}.`);
+  }
+  const rotation =
+    started === null ? create() : extendGrace(started, graceSeconds);
   await setSetting(session, "rotation", {
     value: JSON.stringify(rotation),
     secret: true,
   });
+  return rotation;
 }
 
 /** Changes settings one after the other; a provider's key by its path. */

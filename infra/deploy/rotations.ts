@@ -53,19 +53,21 @@ interface Kind {
 }
 
 /**
- * The settings for a new master key; the old one stays valid for `graceSeconds`. They are changed in this order, so that a run that is
- * killed in between leaves valid settings: a previous key requires its end, and the new key comes last.
+ * A rotation of the master key; the old one stays valid for `graceSeconds`. The settings are changed in this order, so that a run that is
+ * killed in between leaves valid ones: a previous key requires its end.
  */
-export function newMasterKey(
-  old: string,
-  graceSeconds: number,
-): Readonly<
-  Record<"masterKeyPreviousUntil" | "masterKeyPrevious" | "masterKey", string>
-> {
+export function startMaster(
+  { masterKey }: Pick<HearthConfig, "masterKey">,
+  { graceSeconds }: RotationOptions,
+): Rotation {
   return {
-    masterKeyPreviousUntil: timeAfter(graceSeconds),
-    masterKeyPrevious: old,
-    masterKey: `sk-${newSecret()}`,
+    of: "master",
+    settings: {
+      masterKeyPreviousUntil: timeAfter(graceSeconds),
+      masterKeyPrevious: masterKey,
+      masterKey: `sk-${newSecret()}`,
+    },
+    old: masterKey,
   };
 }
 
@@ -153,10 +155,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       "The Redis password is replaced; the old one is no longer valid.",
   },
   master: {
-    start: ({ masterKey }, { graceSeconds }) => ({
-      settings: newMasterKey(masterKey, graceSeconds),
-      old: masterKey,
-    }),
+    start: startMaster,
     passing: [],
     next: ({ settings }) =>
       `The master key is replaced: \`npx pulumi stack output --show-secrets masterKey\` shows it. The old one is valid until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end\` expires it now.`,

@@ -169,7 +169,7 @@ test("during a rotation the command that completes it is shown", async () => {
   expect(await destroy({ yes: true }, { rotation })).toMatchObject({
     requests: [],
     ended:
-      "a rotation of redis is unfinished: run `npm run deploy -- rotate redis` to complete it and bring the hosts up.",
+      "a rotation of redis is unfinished: run `npm run deploy -- rotate redis` to complete it and bring the stack up.",
   });
 });
 

@@ -61,7 +61,7 @@ export async function runVerb(
 }
 
 async function upVerb(session: Session, flags: Flags): Promise<number> {
-  await rejectUnfinishedRotation(session);
+  rejectUnfinishedRotation(await readSettings(session));
   await rejectLostState(session);
   await checkAndBackUp(session, flags);
   return reportChanges(
@@ -89,7 +89,7 @@ async function previewVerb(session: Session, flags: Flags): Promise<number> {
 }
 
 async function refreshVerb(session: Session, flags: Flags): Promise<number> {
-  await rejectUnfinishedRotation(session);
+  rejectUnfinishedRotation(await readSettings(session));
   await rejectMovedServices(session);
   await renewProviders(session, hostFlag(flags.without));
   const { summary } = await session.stack.refresh({
@@ -125,7 +125,7 @@ async function upgradeVerb(
       "upgrade requires postgres: npm run deploy -- upgrade postgres. Everything else is upgraded by npm run deploy -- up.",
     );
   }
-  await rejectUnfinishedRotation(session);
+  rejectUnfinishedRotation(await readSettings(session));
   await rejectLostState(session);
   if (flags["forget-old"] === true) {
     await forgetOldPostgres(session);

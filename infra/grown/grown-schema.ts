@@ -317,6 +317,7 @@ const grownSecretSettings = {
   notesAdminPassword: secretSettings.notesAdminPassword,
   notesCookieSecret: secretSettings.notesCookieSecret,
   operatorPassword: secretSettings.operatorPassword,
+  rotation: secretSettings.rotation,
   providerKeys: secretSettings.providerKeys,
   alertSecrets: secretSettings.alertSecrets,
 };

@@ -32,6 +32,4 @@ export const NOT_ON_KUBERNETES: Readonly<Record<string, string>> = {
     "is for two hosts: on Kubernetes, no certificates are issued between hosts",
   redisPasswordPrevious:
     "is for two hosts: on Kubernetes, Redis has one password (docs/growing.md)",
-  rotation:
-    "is for two hosts: on Kubernetes, a rotation is complete after its `up`",
 };

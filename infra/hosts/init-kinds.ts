@@ -111,7 +111,7 @@ export const initCluster: InitKind = {
   mistakes: (settings) => mistakesIn(readGrownConfig, settings),
 };
 
-/** What a stack on Kubernetes takes over from one on two hosts: every setting that both have, except images and certificates of the edges. */
+/** What a stack on Kubernetes takes over from one on two hosts: every setting that both have, except images, certificates of the edges and an unfinished rotation. */
 export function settingsForCluster(settings: Settings): Settings {
   const { hostname, notesHostname } = groupIn(settings, "edge");
   const names = Object.entries({ hostname, notesHostname }).filter(
@@ -122,9 +122,14 @@ export function settingsForCluster(settings: Settings): Settings {
       Object.entries(settings).filter(
         ([key]) =>
           key in grownSchema.shape &&
-          !["runtime", "images", "edge", "edgeCertificate", "edgeKey"].includes(
-            key,
-          ),
+          ![
+            "runtime",
+            "images",
+            "edge",
+            "edgeCertificate",
+            "edgeKey",
+            "rotation",
+          ].includes(key),
       ),
     ),
     ...(names.length === 0
