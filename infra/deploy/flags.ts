@@ -8,7 +8,8 @@ export const USAGE = `usage: npm run deploy -- VERB [--stack home]
   refresh   update the state from the hosts
             all three: --without b excludes a host that is down
   rotate    replace a secret without a failed call: postgres, redis, master, notes, provider NAME
-            master: the old key stays valid for --grace 24h, --end expires it now; provider: prompts for the new key
+            master: the old key stays valid for --grace 24h, --end expires it now; provider: prompts for the new key;
+            --refresh as for up, on a host that was replaced during a rotation
   upgrade   postgres: copy the data to the major version of Postgres in this version of Hearth, then up; the earlier cluster
             is kept until --forget-old deletes it
   destroy   remove everything except the data, after a confirmation or with --yes; --purge deletes the data as well and asks

@@ -163,6 +163,11 @@ test.each([
   },
 );
 
+test("a rotation with --refresh reads the release first", async () => {
+  const { requests } = await runOn(["rotate", "master"], { refresh: true });
+  expect(requests[0]).toBe("up --refresh");
+});
+
 test("the end of the grace period removes the earlier master key, then brings the stack up", async () => {
   expect(await runOn(["rotate", "master"], { end: true })).toEqual({
     requests: [

@@ -192,7 +192,7 @@ async function rotateVerb(
     kind === "provider"
       ? await changeProviderKey(session, config, name)
       : await endGrace(session);
-  const code = await bringUp(session, {});
+  const code = await bringUp(session, flags);
   session.say(done);
   return code;
 }
@@ -208,7 +208,7 @@ async function rotateMaster(session: Session, flags: Flags): Promise<number> {
     () => startMaster(config, options),
   );
   await changeSettings(session, config, settings);
-  const code = await bringUp(session, {});
+  const code = await bringUp(session, flags);
   await removeSettings(session, ["rotation"]);
   session.say(
     `The master key is replaced. The old one is valid until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end --stack ${session.stack.name}\` expires it now.`,

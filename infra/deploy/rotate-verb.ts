@@ -2,6 +2,7 @@ import { password } from "@clack/prompts";
 import { text } from "node:stream/consumers";
 import { given } from "./answer.ts";
 import { checkAndBackUp } from "./backup-first.ts";
+import { refreshFirst } from "./bring-up.ts";
 import { UsageError, type Flags } from "./flags.ts";
 import {
   findStartedRotation,
@@ -23,11 +24,12 @@ export async function rotateVerb(
       `rotate requires one of ${ROTATION_KINDS.join(", ")}; provider also requires a name: npm run deploy -- rotate provider openai`,
     );
   }
+  const upOptions = flags.refresh === true ? refreshFirst : {};
   if (kind === "master" && flags.end === true) {
     rejectUnfinishedRotation(await readSettings(session));
     await rejectLostState(session);
     await checkAndBackUp(session, flags);
-    await endGrace(session);
+    await endGrace(session, upOptions);
     return 0;
   }
   const graceSeconds = secondsOf(flags.grace ?? "24h");
@@ -39,12 +41,13 @@ export async function rotateVerb(
   );
   await rejectLostState(session);
   await checkAndBackUp(session, flags);
-  await rotate(session, kind, {
+  const options = {
     graceSeconds,
     ...(kind === "provider" && started === null
       ? { provider: await askForKey(provider) }
       : {}),
-  });
+  };
+  await rotate(session, kind, options, upOptions);
   return 0;
 }
 

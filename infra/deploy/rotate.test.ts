@@ -158,6 +158,15 @@ test("the end of the grace period is deployed by the next run if the first one f
   expect(up).toHaveBeenCalledTimes(2);
 });
 
+test("a rotation is continued with --refresh, which creates what a host that was replaced meanwhile lacks", async () => {
+  const up = vi.fn<(options: UpOptions) => Promise<void>>();
+  const { session } = await openHome({ rotation: JSON.stringify(openai) }, up);
+  await runVerb(session, ["rotate", "provider"], { refresh: true });
+  expect(up.mock.calls).toEqual([
+    [expect.objectContaining({ refresh: true, runProgram: true })],
+  ]);
+});
+
 test("a rotation of the master key that is continued after its grace period gives the old key another one, whose end is set first", async () => {
   const rotation: Rotation = {
     of: "master",

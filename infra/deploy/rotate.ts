@@ -1,3 +1,4 @@
+import type { UpOptions } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../config/config-schema.ts";
 import type { HearthConfig } from "../config/config.ts";
 import {
@@ -20,6 +21,7 @@ export async function rotate(
   session: Session,
   kind: RotationKind,
   options: RotationOptions,
+  upOptions: Partial<UpOptions> = {},
 ): Promise<void> {
   const config = await readSettings(session);
   const { start, need, before, after, passing, next } = kinds[kind];
@@ -33,20 +35,23 @@ export async function rotate(
   }));
   await before?.(session, config, rotation);
   await changeSettings(session, config, rotation.settings);
-  await bringUp(session);
+  await bringUp(session, upOptions);
   await after?.(session, config, rotation);
   await removeSettings(session, [...passing, "rotation"]);
   session.say(next(rotation));
 }
 
 /** Expires the old master key now. */
-export async function endGrace(session: Session): Promise<void> {
+export async function endGrace(
+  session: Session,
+  upOptions: Partial<UpOptions> = {},
+): Promise<void> {
   await removeSettings(session, [
     "masterKeyPrevious",
     "masterKeyPreviousUntil",
   ]);
   // Also without such settings: an earlier run may have removed them and failed here, so that gateways still accept the key.
-  await bringUp(session);
+  await bringUp(session, upOptions);
   session.say("The old master key is no longer valid.");
 }
 

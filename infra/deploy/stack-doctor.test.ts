@@ -10,7 +10,7 @@ const FOUND = [
   { what: "hearth-redis is not in the state", fix: `${RUN}adopt` },
   { what: "hearth-gateway is unhealthy", fix: "`docker logs` says why" },
 ];
-const instead = `${RUN}rotate master, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`;
+const instead = `${RUN}rotate master, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host; on a replaced host, ${resume} --refresh creates them)`;
 
 test("during a rotation no command is shown that is rejected until it is complete", () => {
   expect(

@@ -63,7 +63,7 @@ export function withoutRejectedCommands(
     what,
     fix:
       fix !== resume && rejected.test(fix)
-        ? `${resume}, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host)`
+        ? `${resume}, then ${RUN}doctor again; a rotation requires both hosts and all containers running (\`docker start NAME\` on the host; on a replaced host, ${resume} --refresh creates them)`
         : fix,
   }));
 }
