@@ -12,8 +12,8 @@ export interface EngineAddress {
 /** A host's engine and the names of the stack's resources there. */
 export interface StackEngine extends EngineAddress, StackNames {}
 
-/** Longer than the slowest command: stopping containers takes up to a minute. */
-const COMMAND_WITHIN_MS = 180_000;
+/** Longer than the slowest command, apart from those that wait for something else. */
+export const COMMAND_WITHIN_MS = 180_000;
 
 /** A docker command that failed. */
 export class DockerError extends Error {

@@ -116,8 +116,8 @@ function createHost(name: HostName, config: HostsConfig): Host {
     subnets: network.ipamConfigs.apply((configs) =>
       (configs ?? []).flatMap(({ subnet }) => subnet ?? []),
     ),
-    beforeCreate: clearWay(`clear-way-${name}`, (container) =>
-      removeLeftover(engine, container),
+    beforeCreate: clearWay(`clear-way-${name}`, (container, graceSeconds) =>
+      removeLeftover(engine, container, graceSeconds),
     ),
     beforeVolume: clearWay(`own-volume-${name}`, (volume) =>
       rejectForeignVolumes(engine, [volume]),
@@ -125,14 +125,21 @@ function createHost(name: HostName, config: HostsConfig): Host {
   };
 }
 
-/** A hook that removes a leftover of an interrupted `up` or a lost state with the name to be created. */
+/**
+ * A hook that removes a leftover of an interrupted `up` or a lost state with the name to be created. `graceSeconds` is how long a container
+ * of that name may take to stop.
+ */
 export function clearWay(
   hook: string,
-  remove: (name: string) => Promise<void>,
+  remove: (name: string, graceSeconds?: number) => Promise<void>,
 ): ResourceHook {
-  return new ResourceHook(hook, async ({ newInputs }) =>
-    remove(String((newInputs as { readonly name?: unknown }).name)),
-  );
+  return new ResourceHook(hook, async ({ newInputs }) => {
+    const { name, destroyGraceSeconds } = newInputs as {
+      readonly name?: unknown;
+      readonly destroyGraceSeconds?: number;
+    };
+    return remove(String(name), destroyGraceSeconds);
+  });
 }
 
 /** Address of a service on host `at` for containers on host `from`: its alias on the same host, else the host's address. */

@@ -1,5 +1,5 @@
 import { CONFIG_LABEL } from "./container.ts";
-import { dockerAt, type StackEngine } from "./engine.ts";
+import { COMMAND_WITHIN_MS, dockerAt, type StackEngine } from "./engine.ts";
 import {
   containerName,
   CONTAINER_SERVICES,
@@ -9,13 +9,17 @@ import {
 } from "./names.ts";
 import { askPostgres } from "./postgres-socket.ts";
 
+/** From stop signal to SIGKILL, for containers of which nothing else is known. */
+const GRACE_SECONDS = 60;
+
 /**
- * Stops and removes a container of this name that an interrupted `up` or a lost state left behind. A container without Hearth's
- * label is not touched and is an error.
+ * Stops and removes a container of this name that an interrupted `up` or a lost state left behind. It may serve calls, which it finishes
+ * within `graceSeconds`. A container without Hearth's label is not touched and is an error.
  */
 export async function removeLeftover(
   engine: StackEngine,
   name: string,
+  graceSeconds = GRACE_SECONDS,
 ): Promise<void> {
   const [found] = await listContainers(engine, `name=^/${name}$`);
   if (found === undefined) {
@@ -27,7 +31,7 @@ export async function removeLeftover(
       `${engine.endpoint} has a container named ${name} that Hearth did not create: rename or remove it, then run up again.`,
     );
   }
-  await stopAndRemove(engine, [found.id]);
+  await stopAndRemove(engine, [found.id], graceSeconds);
 }
 
 /**
@@ -65,6 +69,7 @@ export async function removeLeftoverNetwork(
     await stopAndRemove(
       engine,
       attached.map((container) => container.id),
+      GRACE_SECONDS,
     );
     await dockerAt(engine, ["network", "rm", id]);
   }
@@ -189,11 +194,17 @@ async function listContainers(
 async function stopAndRemove(
   engine: StackEngine,
   ids: readonly string[],
+  graceSeconds: number,
 ): Promise<void> {
   if (ids.length === 0) {
     return;
   }
-  await dockerAt(engine, ["stop", "--time", "60", ...ids]);
+  await dockerAt(
+    engine,
+    ["stop", "--time", String(graceSeconds), ...ids],
+    "",
+    COMMAND_WITHIN_MS + graceSeconds * 1000,
+  );
   await dockerAt(engine, ["rm", "--force", ...ids]);
 }
 
