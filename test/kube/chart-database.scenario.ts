@@ -25,6 +25,44 @@ test("migrations run before an upgrade only, with the addresses of the database 
   expect(kinds).not.toContain("Job");
 });
 
+test("migrations before an upgrade use the addresses of this revision: Helm updates the chart's other Secrets after them", async () => {
+  const urls = {
+    DATABASE_URL: "postgresql://gateway_a:new@pooler:6432/hearth",
+    DATABASE_DIRECT_URL: "postgresql://gateway_a:new@primary:5432/hearth",
+  };
+  const objects = await render({
+    postgres: {
+      mode: "external",
+      external: {
+        databaseUrl: urls.DATABASE_URL,
+        databaseDirectUrl: urls.DATABASE_DIRECT_URL,
+        supervisorDatabaseUrl: "postgresql://supervisor:s@primary:5432/hearth",
+      },
+    },
+  });
+  const job = podOf(find(objects, "Job", "trial-hearth-migration")) as PodSpec;
+  expect(secretFilesOf(job)).toEqual([
+    "trial-hearth-migration/DATABASE_URL",
+    "trial-hearth-migration/DATABASE_DIRECT_URL",
+  ]);
+  const { metadata, stringData } = find(
+    objects,
+    "Secret",
+    "trial-hearth-migration",
+  );
+  expect(metadata.annotations).toEqual({
+    "helm.sh/hook": "pre-upgrade",
+    // Before the Job.
+    "helm.sh/hook-weight": "-1",
+    "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+  });
+  expect(stringData).toEqual(urls);
+  // The gateways, also later ones, read the Secret that stays.
+  expect(secretFilesOf(podIn(objects, "gateway"))).toContain(
+    "trial-hearth-database/DATABASE_URL",
+  );
+});
+
 test("a Cluster has the roles that the gateway, reports and backups log in with", async () => {
   const objects = await render(VARIANTS["a Cluster and sentinels"]);
   expect(find(objects, "Cluster", "trial-hearth-postgres").spec).toEqual({

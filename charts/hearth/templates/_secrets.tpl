@@ -83,14 +83,63 @@ REDIS_PASSWORD
 {{- $stack := list "HEARTH_METRICS_KEY" "HEARTH_SALT_KEY" "PROXY_MASTER_KEY" }}
 {{- include "hearth.source" (list (include "hearth.stackSecret" .) $stack) }}
 {{- if .Values.masterKeyPrevious }}{{ include "hearth.source" (list (printf "%s-previous" (include "hearth.fullname" .)) (list "PROXY_MASTER_KEY_PREVIOUS")) }}{{ end }}
-{{- include "hearth.migrationSecrets" . }}
+{{- include "hearth.gatewayDatabase" (list . (include "hearth.databaseSecret" .)) }}
 {{- include "hearth.source" (list (include "hearth.redisSecret" .) (splitList " " (trim (include "hearth.redisNames" .)) | compact)) }}
 {{- include "hearth.ownAndExisting" (list . "providerKeys" "existingProviderKeys" "providers") }}
 {{- end }}
 
+{{/* The gateways' addresses of the database, in SECRET; takes (list ROOT SECRET). */}}
+{{- define "hearth.gatewayDatabase" -}}
+{{- $names := include "hearth.among" (list (include "hearth.databaseNames" (index . 0)) (list "DATABASE_URL" "DATABASE_DIRECT_URL")) | fromJsonArray }}
+{{- include "hearth.source" (list (index . 1) $names) }}
+{{- end }}
+
+{{/*
+Not empty if the migration has a Secret of its own: helm updates the Secret of the chart after the migration, so that it has the addresses
+of the previous revision. With a Cluster those are right: CloudNativePG changes the passwords of its roles after the upgrade.
+*/}}
+{{- define "hearth.hasMigrationSecret" -}}
+{{- with .Values.postgres }}{{ if and (ne .mode "cluster") (not (ternary .external.existingSecret .passwords.existingSecret (eq .mode "external"))) }}true{{ end }}{{ end -}}
+{{- end }}
+
 {{- define "hearth.migrationSecrets" -}}
-{{- $names := include "hearth.among" (list (include "hearth.databaseNames" .) (list "DATABASE_URL" "DATABASE_DIRECT_URL")) | fromJsonArray }}
-{{- include "hearth.source" (list (include "hearth.databaseSecret" .) $names) }}
+{{- $own := printf "%s-migration" (include "hearth.fullname" .) }}
+{{- include "hearth.gatewayDatabase" (list . (ternary $own (include "hearth.databaseSecret" .) (include "hearth.hasMigrationSecret" . | eq "true"))) }}
+{{- end }}
+
+{{/*
+Not empty if a Job migrates before an upgrade. A Postgres of this release must be ready: after an installation that failed, it would never
+become so, because the Job comes before everything else. Then the gateways migrate.
+*/}}
+{{- define "hearth.hasMigration" -}}
+{{- $postgres := printf "%s-postgres" (include "hearth.fullname" .) }}
+{{- $isReady := true }}
+{{- if eq .Values.postgres.mode "bundled" }}
+{{- $isReady = dig "status" "readyReplicas" 0 (lookup "apps/v1" "StatefulSet" .Release.Namespace $postgres | default (dict)) }}
+{{- else if eq .Values.postgres.mode "cluster" }}
+{{- $isReady = dig "status" "readyInstances" 0 (lookup "postgresql.cnpg.io/v1" "Cluster" .Release.Namespace $postgres | default (dict)) }}
+{{- end }}
+{{- if and .Values.migration.enabled $isReady }}true{{ end -}}
+{{- end }}
+
+{{/* The Secret of the migration, before its Job; takes (list ROOT ADDRESSES), where ADDRESSES are YAML. */}}
+{{- define "hearth.migrationSecret" }}
+{{- $root := index . 0 }}
+{{- if and (include "hearth.hasMigration" $root) (include "hearth.hasMigrationSecret" $root) }}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ include "hearth.fullname" $root }}-migration
+  labels:
+    {{- include "hearth.labels" (list $root "migration") | nindent 4 }}
+  annotations:
+    helm.sh/hook: pre-upgrade
+    helm.sh/hook-weight: "-1"
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+stringData:
+  {{- index . 1 | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{- define "hearth.supervisorSecrets" -}}
