@@ -349,6 +349,7 @@ class CheckWatch implements Watch {
       rule,
       check: check.name,
       why: latest.text,
+      closedSince: latest.closed ? watched.failingSince : undefined,
       confirm: async () => {
         const dependencies = dependenciesOf(watched, this.#all);
         await Promise.all(dependencies.map((each) => this.#probe(each)));

@@ -1,5 +1,5 @@
 import { inWords } from "../../core/duration.ts";
-import { textOf } from "../../core/failure.ts";
+import { codeOf, textOf } from "../../core/failure.ts";
 import type { Check } from "./config.ts";
 import { probeBackup } from "./kinds/backup.ts";
 import { probeCertificate } from "./kinds/certificate.ts";
@@ -30,6 +30,8 @@ export interface CheckResult {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly measures: Measures;
+  /** Nothing listens at the address. */
+  readonly closed?: true;
 }
 
 /** Probes once. Never throws; exceeding the timeout of the check is a failure. */
@@ -45,19 +47,24 @@ export async function runCheck(
     limit.abort();
   }, check.timeout);
   const probing = probe(check, { ...context, signal: limit.signal });
-  const result = await Promise.race([
-    probing.catch((error: unknown) => failing(textOf(error) || "no answer")),
-    late.promise,
-  ]);
+  const result = await Promise.race([probing.catch(resultOf), late.promise]);
   clearTimeout(timer);
   return {
     ok: result.ok,
     level: result.level ?? "down",
     text: result.text,
     measures: result.measures ?? {},
+    ...(result.closed && { closed: result.closed }),
     latencyMs: Math.round(performance.now() - started),
     at: context.now,
   };
+}
+
+function resultOf(error: unknown): ProbeResult {
+  const result = failing(textOf(error) || "no answer");
+  return codeOf(error) === "ECONNREFUSED"
+    ? { ...result, closed: true }
+    : result;
 }
 
 async function probe(

@@ -15,8 +15,8 @@ import { freePort, listen } from "../../test/servers/ports.ts";
 const results = vi.hoisted(() => new Map<string, () => ProbeResult>());
 vi.mock(import("./run-check.ts"), () => ({
   runCheck: async ({ name }, { now }) => {
-    const { ok, text, level = "down" } = results.get(name)?.() ?? healthy;
-    return { ok, text, level, latencyMs: 1, measures: {}, at: now };
+    const { level = "down", ...result } = results.get(name)?.() ?? healthy;
+    return { ...result, level, latencyMs: 1, measures: {}, at: now };
   },
 }));
 
@@ -216,20 +216,41 @@ test.each(["waiting", "starting", "stopping", "backing-off"] as const)(
   },
 );
 
+const container = {
+  id: "abc",
+  image: "hearth-gateway",
+  status: "running",
+  health: "healthy",
+  healthOutput: "",
+  startedAt: 0,
+  exitCode: null,
+  oomKilled: false,
+} as const;
+
+test.each([
+  ["a container", { container }],
+  ["a program", {}],
+])(
+  "%s whose port is closed may be finishing its requests",
+  async (what, more) => {
+    run("gateway", { since: 0, ...more });
+    begin([{ name: "gateway", heal }]);
+    await pass(MINUTE);
+    setResult("gateway", {
+      ok: false,
+      text: "connect ECONNREFUSED",
+      closed: true,
+    });
+    await pass(2 * MINUTE);
+    expect(view("gateway").state).toBe("down");
+    expect(restarted).toEqual(what === "a container" ? [] : ["gateway"]);
+    await pass(2 * MINUTE);
+    expect(restarted).toContain("gateway");
+  },
+);
+
 test("a container of the other host has the same two minutes", async () => {
-  run("gateway", {
-    since: 0,
-    container: {
-      id: "abc",
-      image: "hearth-gateway",
-      status: "running",
-      health: "healthy",
-      healthOutput: "",
-      startedAt: 0,
-      exitCode: null,
-      oomKilled: false,
-    },
-  });
+  run("gateway", { since: 0, container });
   begin([{ name: "postgres", service: "postgres" }]);
   await pass(MINUTE);
   setResult("postgres", unhealthy);

@@ -4,6 +4,7 @@ import type { History } from "../history/history.ts";
 import type { Runtime } from "../runtimes/runtime.ts";
 import type { CheckAlarms } from "../checks/check-alarms.ts";
 import { clockTime } from "../checks/check-alarms.ts";
+import { isWithin } from "../moments.ts";
 import { decideHealing } from "./healing.ts";
 import type { HealRule } from "../checks/kinds/every-check.ts";
 
@@ -12,6 +13,8 @@ export interface HealRequest {
   readonly check: string;
   /** The text of the failed probe. */
   readonly why: string;
+  /** Since when nothing listens at the service's address, milliseconds since 1970; undefined: something does. */
+  readonly closedSince: number | undefined;
   /** Called immediately before the restart: whether it is still needed, with healthy dependencies. */
   readonly confirm: () => Promise<boolean>;
 }
@@ -64,12 +67,23 @@ class ServiceHealer implements Healer {
     if (this.#busy.has(service) || !isRestartable || view.pod !== undefined) {
       return NO_RESTART;
     }
+    if (view.container !== undefined && this.#mayBeDraining(request)) {
+      return NO_RESTART;
+    }
     this.#busy.add(service);
     try {
       return await this.#restart(request);
     } finally {
       this.#busy.delete(service);
     }
+  }
+
+  /** Docker shows a container as running until it has ended, also after a deployment has requested its stop. */
+  #mayBeDraining({ closedSince, rule }: HealRequest): boolean {
+    return (
+      closedSince !== undefined &&
+      isWithin(closedSince, rule.drain, this.#options.now())
+    );
   }
 
   tried(service: string, since: number): readonly string[] {

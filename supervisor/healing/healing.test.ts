@@ -7,6 +7,7 @@ const rule = {
   per: 3_600_000,
   cooldown: 60_000,
   grace: 0,
+  drain: 0,
 };
 const NOW = 10_000_000;
 

@@ -7,6 +7,7 @@ const healRule = z.strictObject({
   per: duration.prefault("1h"),
   cooldown: duration.prefault("60s"),
   grace: duration.prefault("30s"),
+  drain: duration.prefault("150s"),
 });
 
 /** Restart `restart` when the check is down: at most `max` times in `per`. Durations in milliseconds. */

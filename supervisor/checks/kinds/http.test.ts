@@ -97,7 +97,7 @@ test("a refused connection is a failure with the system's error", async () => {
     { kind: "tcp", port },
   ]) {
     const result = await probeCheck(fields);
-    expect(result.ok).toBe(false);
+    expect(result).toMatchObject({ ok: false, closed: true });
     expect(result.text).toContain("ECONNREFUSED");
   }
 });

@@ -10,6 +10,8 @@ export interface ProbeResult {
    * on it count.
    */
   readonly level?: "down" | "warning";
+  /** Nothing listens at the address. */
+  readonly closed?: true;
   /** Measurements for trends and reports, by name. */
   readonly measures?: Measures;
 }
