@@ -193,6 +193,8 @@ export interface LimitCounts {
   readonly outages: number;
   /** Times that this instance set its parts in Redis: at its start, after a flush, after an outage. */
   readonly arrivals: number;
+  /** Instances alive, including this one, when Redis last answered. */
+  readonly instances: number;
   /** Leases that expired without renewal. */
   readonly expiredLeases: number;
   /** Calls checked in process while Redis was away. */

@@ -35,6 +35,7 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
     counts: () => ({
       outages: 0,
       arrivals: 0,
+      instances: 1,
       expiredLeases: counters.reapedLeases(),
       servedAway: 0,
       rejectedAway: 0,

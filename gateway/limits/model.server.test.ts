@@ -378,16 +378,23 @@ describe("limits and their model", () => {
             until(() =>
               stores.every((store) => store.counts().arrivals >= times),
             );
+          // Before Redis is flushed, each must have discovered the others: it waits for those that it knows.
+          const discovered = async () => {
+            await until(
+              async () =>
+                (await clients[0]?.zcard(`${prefix}beats`)) === instances,
+            );
+            await until(() =>
+              stores.every((store) => store.counts().instances === instances),
+            );
+          };
           await arrived(1);
-          // Each must have discovered the others before Redis is flushed.
-          await until(
-            async () =>
-              (await clients[0]?.zcard(`${prefix}beats`)) === instances,
-          );
+          await discovered();
           let flushes = 1;
           const flush = async () => {
             await clients[0]?.flushall();
             await arrived(++flushes);
+            await discovered();
           };
           try {
             await live({ model, stores, flush }, steps);

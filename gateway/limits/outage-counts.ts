@@ -49,7 +49,7 @@ export class OutageCounts {
     this.#counts.rejectedAway++;
   }
 
-  sums(): LimitCounts {
+  sums(): Omit<LimitCounts, "instances"> {
     const reapedNow = this.#away ? this.#reapedHere() - this.#reapedBefore : 0;
     return {
       ...this.#counts,

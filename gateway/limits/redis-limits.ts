@@ -126,7 +126,10 @@ export class RedisLimits implements Limits {
   }
 
   counts(): LimitCounts {
-    return this.#outages.sums();
+    return {
+      ...this.#outages.sums(),
+      instances: this.#link.instances().length,
+    };
   }
 
   async admit(call: AdmitCall): Promise<Admission> {
