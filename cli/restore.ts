@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import { backupPlaces } from "../supervisor/backup/backup-jobs.ts";
 import { redisPlace } from "../supervisor/backup/forget-limits.ts";
-import { momentOf, rankBackups } from "../supervisor/backup/manifest.ts";
+import { findBackup, momentOf } from "../supervisor/backup/manifest.ts";
 import { peerOf } from "../supervisor/backup/peer.ts";
 import {
   RESTART_WITHIN_MS,
@@ -86,9 +86,7 @@ async function backupAt(
   name: string | undefined,
 ): Promise<ChosenBackup> {
   const known = (await listOf(stack)).filter(({ kind }) => kind === "postgres");
-  const names = known.map((backup) => backup.name);
-  const wanted = name ?? rankBackups(names, Date.now())[0];
-  const chosen = known.find((backup) => backup.name === wanted);
+  const chosen = findBackup(known, name, Date.now());
   if (chosen !== undefined) {
     return chosen;
   }

@@ -6,7 +6,7 @@ import type { ReadableStream } from "node:stream/web";
 import { Failure } from "../../core/failure.ts";
 import { beginBackup, verifyFiles } from "./backup-files.ts";
 import { keyId } from "./copy-key.ts";
-import { listBackups, rankBackups } from "./manifest.ts";
+import { findBackup, listBackups, rankBackups } from "./manifest.ts";
 import { askPeer, type Peer } from "./peer.ts";
 import { opening, parseCopyKey } from "./sealing.ts";
 import { listPeerCopies, type PeerCopy } from "./send-copy.ts";
@@ -65,13 +65,12 @@ async function selectCopy({
   const copies = (await listPeerCopies(peer, signal)).filter(
     (copy) => copy.kind === kind,
   );
-  const names = rankBackups(
-    copies.map((copy) => copy.name),
-    now(),
-  );
-  const chosen = name ?? names[0];
-  const copy = copies.find((each) => each.name === chosen);
+  const copy = findBackup(copies, name, now());
   if (copy === undefined) {
+    const names = rankBackups(
+      copies.map((each) => each.name),
+      now(),
+    );
     throw new Failure(
       `the other host has no ${name === undefined ? "" : `${name} among its `}copies of ${kind}; it has ${names.join(", ") || "none"}.`,
     );

@@ -78,6 +78,17 @@ export function rankBackups(
   return names.toSorted((a, b) => compare(momentOf(a) ?? 0, momentOf(b) ?? 0));
 }
 
+/** The backup of this name, by default the newest, as ranked by `rankBackups`; undefined if there is none. */
+export function findBackup<Backup extends { readonly name: string }>(
+  backups: readonly Backup[],
+  name: string | undefined,
+  now: number,
+): Backup | undefined {
+  const names = backups.map((backup) => backup.name);
+  const wanted = name ?? rankBackups(names, now)[0];
+  return backups.find((backup) => backup.name === wanted);
+}
+
 /**
  * Compares dates (milliseconds since 1970): the latest comes first, and those of a wrong clock last. A backup taken while the
  * clock was a year ahead would otherwise be the newest for a year.

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { momentOf, rankBackups } from "../backup/manifest.ts";
+import { findBackup, momentOf, rankBackups } from "../backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
 import { decryptText } from "./age.ts";
 import type { OffsitePlace } from "./settings.ts";
@@ -118,16 +118,15 @@ export async function chooseOffsite(
   const { remote, folder, settings } = place;
   const all = backupsIn(await remote.list(signal));
   const ofKind = all.filter((each) => each.kind === kind);
-  const names = rankBackups(
-    ofKind.map((each) => each.name),
-    now,
-  );
-  const wanted = name ?? names[0];
-  const chosen = ofKind.find((each) => each.name === wanted);
+  const chosen = findBackup(ofKind, name, now);
   if (chosen !== undefined) {
     return chosen;
   }
   if (all.length > 0) {
+    const names = rankBackups(
+      ofKind.map((each) => each.name),
+      now,
+    );
     throw new Failure(
       name === undefined
         ? `the target has no backup of ${kind}: run \`hearth offsite list\`.`
