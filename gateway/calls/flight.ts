@@ -5,7 +5,7 @@ import { CallError } from "../http/errors.ts";
 import type { Admitted } from "./admit.ts";
 import { sendCached } from "./answer.ts";
 import type { Call } from "./call.ts";
-import { WaitEnding } from "./wait-ending.ts";
+import { clientLeft, WaitEnding } from "./wait-ending.ts";
 
 /**
  * Calls the provider through `ask`, unless an identical call is doing so: then its answer is awaited and sent as a cache
@@ -33,7 +33,7 @@ export async function askOnce(
       return sendCached(gateway, call, admitted, landing, reply);
     }
     if (reply.raw.destroyed) {
-      return leaveUnasked(gateway, call, reply);
+      throw clientLeft();
     }
     if (landing === "not_shared") {
       gateway.cache.count(false);
@@ -53,17 +53,6 @@ async function lead(
   } finally {
     gateway.flights.end(key);
   }
-}
-
-/** The client left before a provider was called: the reservation is released and nothing is recorded. */
-async function leaveUnasked(
-  { limits }: Pick<Gateway, "limits">,
-  { id, trace }: Call,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  trace?.endUnanswered(null);
-  await limits.settle({ callId: id, tokens: 0, pending: [] });
-  return reply.hijack();
 }
 
 /** Waits for the answer of another call. Throws when this one ends before that. */

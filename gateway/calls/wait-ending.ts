@@ -12,10 +12,7 @@ export class WaitEnding {
   readonly #client: StreamClient | null;
   readonly #race: AbortSignal | null;
   readonly #timer: NodeJS.Timeout | undefined;
-  readonly #onClose = () =>
-    this.#end(
-      new CallError("upstream_error", "The client has left.", { status: 499 }),
-    );
+  readonly #onClose = () => this.#end(clientLeft());
   readonly #onRace = () =>
     this.#end(
       new CallError("upstream_error", "Another call has answered first.", {
@@ -67,4 +64,10 @@ export class WaitEnding {
   #end(error: CallError): void {
     this.#aborter.abort(error);
   }
+}
+
+export function clientLeft(): CallError {
+  return new CallError("upstream_error", "The client has left.", {
+    status: 499,
+  });
 }
