@@ -67,8 +67,7 @@ export async function denyChanges(
   }
   const after = { ...before, ...fields };
   const changed = (field: string) =>
-    after[field] !== before[field] ||
-    (field === "guardrails" && changesMetadata(field, before, fields));
+    after[field] !== before[field] || changesMetadata(field, before, fields);
   denyTokenKey(admin, before, OWNER_FIELDS.some(changed));
   await denyAdminsFields(admin, before, changed);
   if (OWNER_FIELDS.some(changed)) {
@@ -186,10 +185,8 @@ export function rejectOtherOrganization(
   { teamId, organizationId }: Pick<Owner, "teamId" | "organizationId">,
   { organization_id: named }: Row,
 ): void {
-  if (teamId === null || organizationId === null) {
-    return;
-  }
-  if (named != null && named !== organizationId) {
+  const isBound = teamId !== null && organizationId !== null;
+  if (isBound && named != null && named !== organizationId) {
     throw new CallError(
       "invalid_request",
       `Team ${teamId} is of organization ${organizationId}, not of ${String(named)}: leave \`organization_id\` out.`,
