@@ -4,6 +4,7 @@ import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history/history.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
+import { CONTAINER_FACTS } from "../../test/supervisor/container-facts.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { incidents } from "./incidents.ts";
 import type { ProbeResult } from "./kinds/probe.ts";
@@ -216,19 +217,8 @@ test.each(["waiting", "starting", "stopping", "backing-off"] as const)(
   },
 );
 
-const container = {
-  id: "abc",
-  image: "hearth-gateway",
-  status: "running",
-  health: "healthy",
-  healthOutput: "",
-  startedAt: 0,
-  exitCode: null,
-  oomKilled: false,
-} as const;
-
 test.each([
-  ["a container", { container }],
+  ["a container", { container: CONTAINER_FACTS }],
   ["a program", {}],
 ])(
   "%s whose port is closed may be finishing its requests",
@@ -250,7 +240,7 @@ test.each([
 );
 
 test("a container of the other host has the same two minutes", async () => {
-  run("gateway", { since: 0, container });
+  run("gateway", { since: 0, container: CONTAINER_FACTS });
   begin([{ name: "postgres", service: "postgres" }]);
   await pass(MINUTE);
   setResult("postgres", unhealthy);

@@ -4,18 +4,8 @@ import type {
   ServiceStats,
   ServiceView,
 } from "../../runtimes/runtime.ts";
+import { CONTAINER_FACTS } from "../../../test/supervisor/container-facts.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
-
-const facts: NonNullable<ServiceView["container"]> = {
-  id: "abc",
-  image: "hearth-gateway",
-  status: "running",
-  health: "healthy",
-  healthOutput: "",
-  startedAt: 0,
-  exitCode: null,
-  oomKilled: false,
-};
 
 function probe(
   more: Partial<ServiceView>,
@@ -33,7 +23,7 @@ function probe(
     tookMs: null,
     restarts: 0,
     reason: null,
-    container: facts,
+    container: CONTAINER_FACTS,
     ...more,
   };
   const runtime: Runtime = {
@@ -65,7 +55,7 @@ test.each<[string, Partial<ServiceView>, string]>([
     "unhealthy",
     {
       container: {
-        ...facts,
+        ...CONTAINER_FACTS,
         health: "unhealthy",
         healthOutput: "connect\nrefused",
       },
@@ -78,7 +68,7 @@ test.each<[string, Partial<ServiceView>, string]>([
     {
       state: "ended",
       reason: "exit code 137",
-      container: { ...facts, oomKilled: true },
+      container: { ...CONTAINER_FACTS, oomKilled: true },
     },
     "killed: out of memory; ended (exit code 137)",
   ],
@@ -93,7 +83,10 @@ test("full memory and a restart since the last probe are warnings", async () => 
     level: "warning",
     text: "over 95 % of its memory is in use; running, 97 % of its memory",
   });
-  const killed = { restarts: 2, container: { ...facts, oomKilled: true } };
+  const killed = {
+    restarts: 2,
+    container: { ...CONTAINER_FACTS, oomKilled: true },
+  };
   expect(await probe(killed, undefined, { restarts: 1 })).toMatchObject({
     level: "warning",
     text: expect.stringMatching(/^it ran out of memory and was/),
