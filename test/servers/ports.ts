@@ -2,8 +2,8 @@ import { randomInt } from "node:crypto";
 import { createServer, type AddressInfo, type Server } from "node:net";
 
 const LOOPBACK = "127.0.0.1";
-/** Below the ports that Linux and macOS choose for `listen` and for connections. */
-const RESERVED = { from: 20_000, to: 32_000 };
+/** Below the ports that Linux and macOS choose for `listen` and for connections, above those of tunnels (infra/deploy/tunnel.ts). */
+const RESERVED = { from: 21_000, to: 32_000 };
 const WORKERS = 8;
 const PORTS_OF_WORKER = (RESERVED.to - RESERVED.from) / WORKERS;
 

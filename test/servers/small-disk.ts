@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isFullDisk } from "../../core/failure.ts";
 
 const FILLER = "filler";
-const PIECE = Buffer.alloc(1024 * 1024);
+const PIECES = [1024 * 1024, 4096].map((bytes) => Buffer.alloc(bytes));
 
 /** A small tmpfs. */
 export interface SmallDisk {
@@ -40,15 +41,17 @@ export function unmountDisk(path: string): void {
   spawnSync("rmdir", [path]);
 }
 
-/** Fills the disk completely. */
+/** Fills the disk completely: until a write fails, since blocks that were just freed may not be counted as available yet. */
 export function fillDisk(path: string): void {
-  const { bavail, bsize } = statfsSync(path);
-  const pieces = Math.ceil((bavail * bsize) / PIECE.length);
-  for (let index = 0; index <= pieces; index += 1) {
+  for (const piece of PIECES) {
     try {
-      writeFileSync(join(path, FILLER), PIECE, { flag: "a" });
-    } catch {
-      return;
+      for (;;) {
+        writeFileSync(join(path, FILLER), piece, { flag: "a" });
+      }
+    } catch (error) {
+      if (!isFullDisk(error)) {
+        throw error;
+      }
     }
   }
 }
