@@ -5,8 +5,6 @@ export interface SseEvent {
 }
 
 const SPACE = 0x20;
-const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
 
 /** An incremental parser of `text/event-stream`. */
 export class SseParser {
@@ -43,21 +41,27 @@ export class SseParser {
     if (text !== "") {
       this.#afterCarriageReturn = false;
     }
-    for (let at = from; at < text.length; at++) {
-      const code = text.charCodeAt(at);
-      if (code !== LINE_FEED && code !== CARRIAGE_RETURN) {
-        continue;
+    let lineFeed = text.indexOf("\n", from);
+    let carriageReturn = text.indexOf("\r", from);
+    for (;;) {
+      const at =
+        lineFeed < 0 || carriageReturn < 0
+          ? Math.max(lineFeed, carriageReturn)
+          : Math.min(lineFeed, carriageReturn);
+      if (at < 0) {
+        break;
       }
       this.#takeLine(this.#rest + text.slice(from, at), events);
       this.#rest = "";
-      if (code === CARRIAGE_RETURN) {
-        if (at + 1 === text.length) {
-          this.#afterCarriageReturn = true;
-        } else if (text.charCodeAt(at + 1) === LINE_FEED) {
-          at++;
-        }
-      }
       from = at + 1;
+      if (at === carriageReturn) {
+        this.#afterCarriageReturn = from === text.length;
+        from += lineFeed === from ? 1 : 0;
+        carriageReturn = text.indexOf("\r", from);
+      }
+      if (lineFeed >= 0 && lineFeed < from) {
+        lineFeed = text.indexOf("\n", from);
+      }
     }
     this.#rest += text.slice(from);
     return events;

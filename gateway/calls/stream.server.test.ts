@@ -29,6 +29,11 @@ const PROVIDERS: Readonly<
       await write(response, LONG);
     }
   },
+  async late_end(response) {
+    response.write(chunk("word") + "data: [DONE]\n\n");
+    await sleep(20);
+    response.end();
+  },
   async silent(response) {
     response.write(chunk("thinking"));
     await sleep(3_000);
@@ -78,7 +83,7 @@ beforeAll(async () => {
     databaseUrl: database.url,
     providerUrl: url,
     yaml: `model_list:
-${model("long", "long")}${model("endless", "endless")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}
+${model("long", "long")}${model("endless", "endless")}${model("late_end", "late_end")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}
 proxy_settings: { idle_timeout: 300ms }
 `,
   });
@@ -129,6 +134,27 @@ test("a stream that waits for its client again and again leaves no listeners beh
     expect(warnings).toEqual([]);
   } finally {
     process.off("warning", warned);
+  }
+});
+
+test("the connection of a stream serves the next one, also when the provider ends it after its last event", async () => {
+  let connections = 0;
+  const connected = () => void connections++;
+  provider.on("connection", connected);
+  try {
+    for (let at = 0; at < 3; at++) {
+      const ended = new Promise<void>((resolve) =>
+        provider.once("request", (_question, response) =>
+          response.once("close", resolve),
+        ),
+      );
+      const text = await textOf(await streamed("late_end"));
+      expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+      await ended;
+    }
+    expect(connections).toBeLessThanOrEqual(1);
+  } finally {
+    provider.off("connection", connected);
   }
 });
 

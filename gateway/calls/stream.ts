@@ -6,6 +6,7 @@ import { CallError, loggedMessage } from "../http/errors.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
 import { SseParser } from "../../core/sse.ts";
+import { readRest } from "../providers/streamed-answer.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { cacheAnswer } from "./answer.ts";
@@ -178,6 +179,7 @@ async function passOn(
 ): Promise<StreamEnd> {
   audience.watch();
   const parser = new SseParser();
+  let isRead = false;
   try {
     for await (const chunk of upstream.chunks) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
@@ -193,6 +195,7 @@ async function passOn(
         return { kind: "failed" };
       }
       if (taken.done) {
+        isRead = true;
         return { kind: "whole" };
       }
       if (audience.isDone) {
@@ -222,9 +225,16 @@ async function passOn(
         };
   } finally {
     audience.unwatch();
-    if (!upstream.body.destroyed) {
-      upstream.body.destroy();
-    }
+    endBody(upstream, isRead);
+  }
+}
+
+/** `isRead`: its last event has arrived. */
+function endBody({ body }: UpstreamStream, isRead: boolean): void {
+  if (isRead) {
+    readRest(body);
+  } else {
+    body.destroy();
   }
 }
 

@@ -38,7 +38,10 @@ export async function startOfStream(
   body: Readable,
   client: StreamClient | null,
 ): Promise<StreamStart> {
-  const rest = body[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
+  const rest = body.iterator({ destroyOnReturn: false }) as AsyncIterator<
+    Buffer,
+    undefined
+  >;
   const left = Promise.withResolvers<null>();
   const onClose = () => left.resolve(null);
   if (client?.destroyed === true) {

@@ -25,9 +25,26 @@ import {
 
 export interface StreamedAnswer {
   readonly contentType: string;
-  /** To be read through `chunks`. */
+  /** To be read through `chunks`, and then to be destroyed, or with {@link readRest} if its last event has arrived. */
   readonly body: Readable;
   readonly chunks: AsyncIterable<Buffer>;
+}
+
+const END_WITHIN_MS = 1_000;
+
+/**
+ * Reads what follows the last event of a stream, so that its connection can serve another call: many servers send the end of the
+ * body on its own.
+ */
+export function readRest(body: Readable): void {
+  if (body.closed) {
+    return;
+  }
+  const overdue = setTimeout(() => body.destroy(), END_WITHIN_MS).unref();
+  body
+    .on("error", () => undefined)
+    .once("close", () => clearTimeout(overdue))
+    .resume();
 }
 
 /** Sends a call for a stream; resolves at its first content, or earlier when the client leaves. Throws {@link UpstreamFailure}. */
