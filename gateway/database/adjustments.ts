@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
 import { dayOf, LIFETIME, windowAt } from "../ledger/windows.ts";
 import { insertRows } from "./insert-rows.ts";
-import { query, type Client, type Pool } from "./pool.ts";
+import { query, repeatedQuery, type Client, type Pool } from "./pool.ts";
 import {
   announceTotals,
   durationsOf,
@@ -171,7 +171,7 @@ export async function carryLateSpend(
   windowing: Windowing,
 ): Promise<void> {
   const hashes = new Set(rows.map(({ api_key: hash }) => hash));
-  const renewed = await query<{ old_token: string; token: string }>(
+  const renewed = await repeatedQuery<{ old_token: string; token: string }>(
     client,
     "SELECT old_token, token FROM rotated_keys WHERE old_token = ANY($1)",
     [[...hashes].filter((hash) => hash !== null)],

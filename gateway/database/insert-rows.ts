@@ -1,6 +1,6 @@
 import type { SpendRow } from "../ledger/rows.ts";
 import { addToModelHours } from "./model-hours.ts";
-import { query, type Client } from "./pool.ts";
+import { repeatedQuery, type Client } from "./pool.ts";
 import {
   addTotals,
   LEDGER_LOCK,
@@ -104,9 +104,11 @@ export async function insertRows(
   json = JSON.stringify(rows),
 ) {
   await seedWindowsOfRows(client, rows, windowing);
-  const returned = await query<{ request_id: string }>(client, INSERT_ROWS, [
-    json,
-  ]);
+  const returned = await repeatedQuery<{ request_id: string }>(
+    client,
+    INSERT_ROWS,
+    [json],
+  );
   const inserted = new Set(returned.map((row) => row.request_id));
   const fresh = rows.filter((row) => inserted.has(row.request_id));
   const added =

@@ -1,6 +1,6 @@
 import { compareMarks } from "../journal/journal-mark.ts";
 import type { JournalMark } from "../journal/journal.ts";
-import { query, type Client, type Pool } from "./pool.ts";
+import { query, repeatedQuery, type Client, type Pool } from "./pool.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -65,7 +65,7 @@ export async function moveMark(
   { instance, to, reached }: MarkStep,
 ): Promise<void> {
   // The statement reads the mark as it was before.
-  const [mark = null] = await query<JournalMark>(
+  const [mark = null] = await repeatedQuery<JournalMark>(
     client,
     `WITH moved AS (${writingMark("0")}) SELECT ${COLUMNS}`,
     [instance, ...valuesOf(to)],

@@ -6,6 +6,7 @@ import {
   createPool,
   DatabaseUnavailable,
   query,
+  repeatedQuery,
   transaction,
   type Pool,
 } from "./pool.ts";
@@ -40,4 +41,27 @@ test("a connection lost between two statements fails the transaction, not the pr
   });
   await expect(broken).rejects.toBeInstanceOf(DatabaseUnavailable);
   expect(await query(pool, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
+
+test("each connection plans a repeated statement once, except those of a pooler", async () => {
+  const one = "SELECT $1::int AS one";
+  const plans = async (of: Pool) =>
+    transaction(of, async (client) => {
+      expect(await repeatedQuery(client, one, [1])).toEqual([{ one: 1 }]);
+      expect(await repeatedQuery(client, one, [2])).toEqual([{ one: 2 }]);
+      return query(
+        client,
+        "SELECT generic_plans + custom_plans AS plans FROM pg_prepared_statements WHERE statement = $1",
+        [one],
+      );
+    });
+  expect(await plans(pool)).toEqual([{ plans: 2 }]);
+  const log = pino({ level: "silent" });
+  const pooled = createPool(database.url, 1, log, "work", "pooled");
+  try {
+    expect(await plans(pooled)).toEqual([]);
+    expect(await repeatedQuery(pooled, one, [3])).toEqual([{ one: 3 }]);
+  } finally {
+    await pooled.end();
+  }
 });

@@ -49,6 +49,8 @@ interface PoolState {
   awayUntil: number;
 }
 const states = new WeakMap<object, PoolState>();
+/** Connections, and pools of such, that keep prepared statements. */
+const preparing = new WeakSet<object>();
 
 export function createPool(
   databaseUrl: string,
@@ -83,6 +85,10 @@ export function createPool(
     silent: false,
     awayUntil: 0,
   });
+  if (route === "direct") {
+    preparing.add(pool);
+    pool.on("connect", (client) => void preparing.add(client));
+  }
   pool.on("acquire", (client) => void busy.add(client));
   pool.on("release", (_error, client) => void busy.delete(client));
   // An idle connection that the server closed: the pool replaces it by itself.
@@ -183,16 +189,45 @@ export function isContentRejected(error: unknown): boolean {
 }
 
 /** Runs one statement; a connection fault becomes {@link DatabaseUnavailable}. */
-export async function query<Row extends pg.QueryResultRow>(
+export function query<Row extends pg.QueryResultRow>(
   pool: Pool | Client,
   text: string,
   values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  return run(pool, { text, values: [...values] });
+}
+
+/**
+ * As {@link query}, for a statement that is repeated often: to plan one takes longer than to run it for a few rows. Each connection
+ * plans it once, except those of a pooler.
+ */
+export function repeatedQuery<Row extends pg.QueryResultRow>(
+  pool: Pool | Client,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  const name = preparing.has(pool) ? { name: nameOf(text) } : {};
+  return run(pool, { text, values: [...values], ...name });
+}
+
+const statementNames = new Map<string, string>();
+
+function nameOf(text: string): string {
+  const name =
+    statementNames.get(text) ?? `statement_${statementNames.size + 1}`;
+  statementNames.set(text, name);
+  return name;
+}
+
+async function run<Row extends pg.QueryResultRow>(
+  pool: Pool | Client,
+  statement: pg.QueryConfig,
 ): Promise<readonly Row[]> {
   const state = states.get(pool);
   refuseWhileAway(state);
   const ofCall = state?.purpose === "calls";
   try {
-    const answer = ask<Row>(pool, text, values as unknown[]);
+    const answer = ask<Row>(pool, statement);
     return (await (ofCall ? within(CALL_DEADLINE_MS, answer) : answer)).rows;
   } catch (error) {
     if (!isUnavailable(error)) {
@@ -207,12 +242,11 @@ export async function query<Row extends pg.QueryResultRow>(
 
 function ask<Row extends pg.QueryResultRow>(
   pool: Pool | Client,
-  text: string,
-  values: unknown[],
+  statement: pg.QueryConfig,
 ): Promise<pg.QueryResult<Row>> {
   return states.get(pool)?.route === "pooled"
-    ? transaction(pool as Pool, (client) => client.query<Row>(text, values))
-    : pool.query<Row>(text, values);
+    ? transaction(pool as Pool, (client) => client.query<Row>(statement))
+    : pool.query<Row>(statement);
 }
 
 function asUnavailable(error: unknown): DatabaseUnavailable {

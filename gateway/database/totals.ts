@@ -7,7 +7,7 @@ import {
 } from "../ledger/rows.ts";
 import { LIFETIME, windowAt } from "../ledger/windows.ts";
 import { CLOCK_MS } from "./journal-marks.ts";
-import { query, type Client, type Pool } from "./pool.ts";
+import { query, repeatedQuery, type Client, type Pool } from "./pool.ts";
 
 /** A payer's total in one window, as the ledger has it; version 0 when it has no row yet. Dollars. */
 export interface Total {
@@ -89,7 +89,10 @@ export async function durationsOf(
   entities: readonly string[],
   { proxyDuration }: Pick<Windowing, "proxyDuration">,
 ): Promise<ReadonlyMap<string, string>> {
-  const found = await query<{ entity: string; budget_duration: string }>(
+  const found = await repeatedQuery<{
+    entity: string;
+    budget_duration: string;
+  }>(
     from,
     "SELECT entity, budget_duration FROM budgets_of($1) WHERE budget_duration IS NOT NULL",
     [entities],
@@ -162,7 +165,7 @@ async function isAnyMissing(
   if (windows.length === 0) {
     return false;
   }
-  const [known] = await query<{ count: number }>(
+  const [known] = await repeatedQuery<{ count: number }>(
     client,
     `SELECT count(*) FROM spend_totals
        WHERE (entity, window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
@@ -262,17 +265,15 @@ export async function addTotals(
     const at = new Date(second).toISOString();
     return entities.map((entity) => ({ id, entity, at }));
   });
-  const returned = await query<Total & { readonly threshold: number | null }>(
-    client,
-    ADD_TOTALS,
-    [
-      groups.flatMap(({ rows }, id) => rows.map(() => id)),
-      groups.flatMap(({ rows }) => rows.map(({ spend }) => String(spend))),
-      payers.map(({ id }) => id),
-      payers.map(({ entity }) => entity),
-      payers.map(({ at }) => at),
-    ],
-  );
+  const returned = await repeatedQuery<
+    Total & { readonly threshold: number | null }
+  >(client, ADD_TOTALS, [
+    groups.flatMap(({ rows }, id) => rows.map(() => id)),
+    groups.flatMap(({ rows }) => rows.map(({ spend }) => String(spend))),
+    payers.map(({ id }) => id),
+    payers.map(({ entity }) => entity),
+    payers.map(({ at }) => at),
+  ]);
   return {
     windows: returned.filter((row) => row.threshold === null),
     softBudgets: returned.flatMap(({ entity, spend, threshold }) =>
@@ -292,7 +293,7 @@ export async function readTotals(
   if (counters.length === 0) {
     return [];
   }
-  return query<Total>(
+  return repeatedQuery<Total>(
     from,
     `SELECT c.entity, c.window_name AS window, coalesce(t.spend, 0) AS spend, greatest(t.version, r.version) AS version
        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS c(entity, window_name, position)

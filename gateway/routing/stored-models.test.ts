@@ -9,7 +9,7 @@ test("what a read has missed is not lost when a later one ends first", async () 
   const blocked: string[] = [];
   const unanswered: (() => void)[] = [];
   const pool = {
-    query(text: string) {
+    query({ text }: { readonly text: string }) {
       const rows = text.includes("FROM blocked_models")
         ? blocked.map((model_id) => ({ model_id }))
         : [];
