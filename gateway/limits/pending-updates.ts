@@ -1,6 +1,7 @@
 import { LEASE_MS, type CounterParts } from "./limits.ts";
 import type { Counters, PendingCounter } from "./counters.ts";
 import type { OwnParts } from "./redis-link.ts";
+import { RecentCalls } from "./recent-calls.ts";
 import { assignArguments, partsArguments } from "./script-arguments.ts";
 
 /**
@@ -13,10 +14,10 @@ const RECENT_MS = 5_000;
 export class PendingUpdates {
   readonly #counters: Counters;
   readonly #now: () => number;
-  /** With the time of their end: a lease in Redis outlives its call by at most 60 s. */
-  #over = new Map<string, number>();
-  /** Calls whose end has arrived within the last seconds, with its time. */
-  readonly #ended = new Map<string, number>();
+  /** A lease in Redis outlives its call by at most 60 s. */
+  #over = new RecentCalls(LEASE_MS);
+  /** Calls whose end has arrived within the last seconds. */
+  readonly #ended = new RecentCalls(RECENT_MS);
   /** When Redis became unavailable; null: it is available. */
   #awaySince: number | null = null;
   #parts = new Map<string, CounterParts | PendingCounter>();
@@ -28,12 +29,12 @@ export class PendingUpdates {
 
   /** A call that is over, or was given up, and may still hold a lease in Redis. */
   over(callId: string): void {
-    note(this.#over, callId, this.#now(), LEASE_MS);
+    this.#over.add(callId, this.#now());
   }
 
   /** A call whose end has arrived in Redis. */
   ended(callId: string): void {
-    note(this.#ended, callId, this.#now(), RECENT_MS);
+    this.#ended.add(callId, this.#now());
   }
 
   /** Redis is unavailable: however long that lasts, it may return as it was shortly before. */
@@ -61,7 +62,7 @@ export class PendingUpdates {
   /** The complete state of this instance, to be sent now. */
   take(): OwnParts {
     const [overNow, partsNow] = [this.#over, this.#parts];
-    [this.#over, this.#parts] = [new Map(), new Map()];
+    [this.#over, this.#parts] = [new RecentCalls(LEASE_MS), new Map()];
     const pending = [...this.#counters.allPending()];
     const totals: CounterParts[] = [];
     for (const part of partsNow.values()) {
@@ -78,36 +79,22 @@ export class PendingUpdates {
     const lostFrom = (this.#awaySince ?? this.#now()) - RECENT_MS;
     totals.push(...this.#counters.totalsSince(lostFrom));
     const held = [...this.#counters.allReserved()];
-    const ended = [...overNow.keys(), ...this.#ended.keys()].filter(
+    const ended = [...overNow.ids(), ...this.#ended.ids()].filter(
       (callId) => this.#counters.held(callId) === undefined,
     );
     return {
       parts: partsArguments(ended, pending, held, this.#now()),
       totals: assignArguments(totals, () => "-"),
       failed: () => {
-        this.#over = new Map([...overNow, ...this.#over]);
+        for (const callId of overNow.ids()) {
+          this.over(callId);
+        }
         for (const part of partsNow.values()) {
           this.changed(part);
         }
       },
     };
   }
-}
-
-/** Adds a call, and removes those that were added longer ago than `keepMs`. */
-function note(
-  calls: Map<string, number>,
-  callId: string,
-  at: number,
-  keepMs: number,
-): void {
-  for (const [old, since] of calls) {
-    if (at - since <= keepMs) {
-      break;
-    }
-    calls.delete(old);
-  }
-  calls.set(callId, at);
 }
 
 /** One name for a counter. */
