@@ -115,6 +115,21 @@ describe.runIf(hasRedisServer())(
       expect(again.headers.get("x-hearth-cache")).toBe("hit");
     });
 
+    test("such an answer needs no budget, even while a call holds all of it", async () => {
+      const key = await one.createKey({ max_budget: 0.0001 });
+      await one.chat(key, "asked before");
+      const holding = one.chat(key, '[mock]{"delayMs":1500}', {
+        max_tokens: 10_000,
+      });
+      await expect
+        .poll(() => one.running.gateway.underWay.count())
+        .toBeGreaterThan(0);
+      const again = await other.chat(key, "asked before");
+      expect(again.headers.get("x-hearth-cache")).toBe("hit");
+      expect(one.running.gateway.underWay.count()).toBe(1);
+      expect((await holding).status).toBe(200);
+    });
+
     test("adding, changing, switching off and deleting a model reaches the other instance within a second", async () => {
       const key = await one.createKey({});
       const ask = async () =>

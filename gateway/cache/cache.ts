@@ -1,9 +1,12 @@
 import type { Redis } from "ioredis";
+import { KnownKeys } from "./known-keys.ts";
 import type { MemoryCache } from "./memory.ts";
 
 /** Stores cached answers. */
 export interface ResponseCache {
   readonly kind: "memory" | "redis";
+  /** Whether this process has read or stored the key lately; if not, the answer is most likely not there. */
+  isKnown(key: string): boolean;
   /** null: not found, or the cache is away. */
   read(key: string): Promise<Buffer | null>;
   /** Several answers at once, null where not found; none while the cache is away. */
@@ -54,6 +57,7 @@ export function createMemoryResponseCache(
 ): ResponseCache {
   return Object.assign(createCounters(), {
     kind: "memory" as const,
+    isKnown: () => true,
     read: async (key: string) => memory.get(key),
     readMany: async (keys: readonly string[]) =>
       keys.map((key) => memory.get(key)),
@@ -85,15 +89,21 @@ export function createRedisResponseCache(
     return null;
   }
 
+  const known = new KnownKeys();
   return Object.assign(createCounters(), {
     kind: "redis" as const,
-    read: (key: string) => redis.getBuffer(key).catch(missed),
+    isKnown: (key: string) => known.has(key),
+    read(key: string) {
+      known.add(key);
+      return redis.getBuffer(key).catch(missed);
+    },
     readMany: (keys: readonly string[]) =>
       redis.mgetBuffer(...keys).catch((error: unknown) => {
         missed(error);
         return keys.map(() => null);
       }),
     store(key: string, value: Buffer, ownTtlMs: number | null) {
+      known.add(key);
       redis.set(key, value, "PX", ownTtlMs ?? ttlMs).catch(() => undefined);
     },
     async ping() {

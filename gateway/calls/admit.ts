@@ -23,31 +23,68 @@ const MAX_TOKENS = 1e12;
 const MAX_LOADS = 3;
 
 /**
- * Reads the cache, then reserves the limits of all payers; a call that must wait for others' leases waits up to 2 s. Throws
- * the rejection for the caller. `hit`: the whole answer is known already. A hit reserves neither budget nor tokens.
+ * Reads the cache and reserves the limits of all payers; a call that must wait for others' leases waits up to 2 s. Throws the
+ * rejection for the caller. `hit`: the whole answer is known already. A hit reserves neither budget nor tokens.
  */
 export async function lookupAndAdmit(
   gateway: Pick<Gateway, "cache" | "config" | "ledger" | "limits" | "tokens">,
   call: Call,
   hit = false,
 ): Promise<Admitted> {
+  const { cache } = gateway;
   // A list of embeddings is looked up item by item.
   const byItem = (call.itemKeys?.length ?? 0) > 1;
   const cacheKey = call.cache.read && !byItem ? call.cacheKey : null;
-  const cached = cacheKey === null ? null : await gateway.cache.read(cacheKey);
+  if (cacheKey !== null && !hit && !cache.isKnown(cacheKey)) {
+    return admitUnknown(gateway, call, cacheKey);
+  }
+  const cached = cacheKey === null ? null : await cache.read(cacheKey);
   const admit = admitCallOf(gateway, call, hit || cached !== null);
   return { ...(await admitted(gateway, admit)), cached };
 }
 
+/**
+ * In one round trip instead of two, since the answer is most likely not in the cache. If it is there after all, the call holds what
+ * a miss does until it is settled, a moment later.
+ */
+async function admitUnknown(
+  gateway: Pick<Gateway, "cache" | "config" | "ledger" | "limits" | "tokens">,
+  call: Call,
+  cacheKey: string,
+): Promise<Admitted> {
+  const found = new AbortController();
+  const asMiss = admitCallOf(gateway, call, false);
+  const admission = admitted(gateway, asMiss, found.signal);
+  const admittedAsMiss = admission.catch(() => null);
+  const cached = await gateway.cache.read(cacheKey);
+  if (cached === null) {
+    return { ...(await admission), cached };
+  }
+  found.abort();
+  const asHit = admitCallOf(gateway, call, true);
+  return {
+    ...((await admittedAsMiss) ?? (await admitted(gateway, asHit))),
+    cached,
+  };
+}
+
 type AdmitPorts = Pick<Gateway, "config" | "ledger" | "limits">;
 
-/** Admits a call, once totals that the limits do not know are loaded. Throws the rejection. */
+/**
+ * Admits a call, once totals that the limits do not know are loaded. Throws the rejection. `signal` ends the wait for others'
+ * leases.
+ */
 async function admitted(
   gateway: AdmitPorts,
   admit: AdmitCall,
+  signal?: AbortSignal,
 ): Promise<Extract<Admission, { kind: "admitted" }>> {
   for (let loads = 0; loads <= MAX_LOADS; loads++) {
-    const admission = await admitWaiting(gateway.limits, admit);
+    const admission = await admitWaiting(
+      gateway.limits,
+      admit,
+      signal && { signal },
+    );
     switch (admission.kind) {
       case "admitted":
         return admission;
