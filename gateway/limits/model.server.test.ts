@@ -209,8 +209,12 @@ async function live(
       pending: model.settle(callId, cost, tokens, `w${window}`),
     };
     await store(call.instance).settle(settlement);
+    // What an instance sends arrives in order: once it is answered, the others find the settlement.
+    await store(call.instance).look([]);
     if (twice) {
       await store(call.instance).settle(settlement);
+      // What an instance sends arrives in order: once it is answered, the others find the settlement.
+      await store(call.instance).look([]);
     }
   }
 

@@ -68,6 +68,48 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
     await store.close();
   });
 
+  it("a call that ends does not wait for Redis, and the next one of any instance finds its slot free", async () => {
+    const options = { prefix: "not-waiting:", discoverMs: 0 };
+    const [a, b] = await Promise.all(
+      ["a", "b"].map(async (instance) =>
+        createLimits({
+          redis: await server.connected(),
+          instance,
+          ...options,
+          deadlineMs: 10_000,
+        }),
+      ),
+    );
+    if (a === undefined || b === undefined) {
+      throw new Error("two instances");
+    }
+    await until(() => [a, b].every((one) => one.counts().instances === 2));
+    const key = payer("key:a", { budget: 100, parallel: 1 });
+    const settled = (call: { callId: string }) => ({
+      callId: call.callId,
+      tokens: 0,
+      pending: [{ entity: key.entity, window: key.window, pending: 1 }],
+    });
+    for (let round = 0; round < 50; round++) {
+      for (const store of [a, b]) {
+        const call = callOf([key], { estimate: 1 });
+        expect((await admitKnowing(store, call)).kind).toBe("admitted");
+        await store.settle(settled(call));
+      }
+    }
+    const last = callOf([key], { estimate: 1 });
+    await admitKnowing(a, last);
+    server.freeze();
+    try {
+      await a.settle(settled(last));
+    } finally {
+      server.thaw();
+    }
+    expect((await admitKnowing(b, callOf([key]))).kind).toBe("admitted");
+    await a.close();
+    await b.close();
+  });
+
   it("rejects commands of an earlier connection of the instance", async () => {
     const redis = await server.connected();
     const options = { instance: "a", prefix: "sessions:", discoverMs: 0 };

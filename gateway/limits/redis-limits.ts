@@ -57,8 +57,15 @@ export interface RedisLimitsOptions {
 const REBUILD_POLL_MS = 20;
 const MAX_ADMIT_MS = 5_000;
 const KEEP_REQUESTED_MS = 60_000;
+/** The end of a call at another instance reaches Redis within this time of its answer, if Redis is not busy for longer. */
+const ENDS_ARRIVE_MS = 50;
 
 type Answer = Admission | "away" | "rebuilding" | "stale";
+
+/** `sent` is called when it is on its way to Redis. */
+interface SentSettlement extends Settlement {
+  readonly sent: () => void;
+}
 
 /** The limits of several instances in one Redis, and a share of them in this process while it is away. */
 export class RedisLimits implements Limits {
@@ -75,7 +82,7 @@ export class RedisLimits implements Limits {
   readonly #previousProcess: PreviousProcess;
   readonly #instances: Instances;
   readonly #admissions: Batcher<AdmitCall, Answer>;
-  readonly #settlements: Batcher<Settlement, boolean>;
+  readonly #settlements: Batcher<SentSettlement, boolean>;
   readonly #outages: OutageCounts;
 
   readonly #pendingOf = (entity: string, window: string): Nanos =>
@@ -134,6 +141,7 @@ export class RedisLimits implements Limits {
 
   async admit(call: AdmitCall): Promise<Admission> {
     const latest = performance.now() + MAX_ADMIT_MS;
+    let refusedBefore = false;
     for (;;) {
       const state = this.#link.state();
       if (state === "away" || state === "closed") {
@@ -152,7 +160,11 @@ export class RedisLimits implements Limits {
       } else if (answer === "rebuilding") {
         await sleep(REBUILD_POLL_MS);
       } else if (answer !== "stale") {
-        return this.#admission(call, answer);
+        if (refusedBefore || !this.#mayBeFreeSoon(answer)) {
+          return this.#admission(call, answer);
+        }
+        refusedBefore = true;
+        await this.#waits.wait(answer.entity, ENDS_ARRIVE_MS);
       }
     }
   }
@@ -170,8 +182,14 @@ export class RedisLimits implements Limits {
       : readLook(reply, entities);
   }
 
+  /** Resolves when it is on its way; what this instance sends later arrives after it. */
   async settle(call: Settlement): Promise<void> {
     const freed = this.#counters.settle(call);
+    const { promise: isSent, resolve: sent } = Promise.withResolvers<void>();
+    await Promise.race([isSent, this.#settle({ ...call, sent }, freed)]);
+  }
+
+  async #settle(call: SentSettlement, freed: readonly string[]): Promise<void> {
     if (await this.#settlements.send(call)) {
       this.#updates.ended(call.callId);
       return this.#waits.released(freed);
@@ -323,6 +341,17 @@ export class RedisLimits implements Limits {
     return readAdmissions(reply, batch);
   }
 
+  /** Whether a call that has ended at another instance may still hold a slot or tokens. */
+  #mayBeFreeSoon(
+    answer: Admission,
+  ): answer is Extract<Admission, { kind: "rate_limited" }> {
+    return (
+      answer.kind === "rate_limited" &&
+      answer.limit !== "requests" &&
+      this.#link.instances().length > 1
+    );
+  }
+
   #admission(call: AdmitCall, answer: Admission): Admission {
     if (answer.kind === "admitted") {
       this.#counters.adopt(call);
@@ -346,14 +375,19 @@ export class RedisLimits implements Limits {
 
   /** For each, whether it has arrived. */
   async #sendSettlements(
-    calls: readonly Settlement[],
+    calls: readonly SentSettlement[],
   ): Promise<readonly boolean[]> {
-    const reply = this.#link.open()
-      ? await this.#link.tryRun(
-          "settle",
-          settleArguments(calls, this.#pendingOf),
-        )
-      : null;
+    if (!this.#link.open()) {
+      return calls.map(() => false);
+    }
+    const answer = this.#link.tryRun(
+      "settle",
+      settleArguments(calls, this.#pendingOf),
+    );
+    for (const { sent } of calls) {
+      sent();
+    }
+    const reply = await answer;
     const arrived = reply !== null && reply[0] !== STALE;
     return calls.map(() => arrived);
   }
