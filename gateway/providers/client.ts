@@ -6,6 +6,7 @@ import type { StreamClient } from "./stream-start.ts";
 import {
   askForBytes,
   askForStream,
+  notingSent,
   type StreamedAnswer,
 } from "./streamed-answer.ts";
 import { askWhole, type WholeAnswer } from "./whole-answer.ts";
@@ -30,6 +31,7 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
     keepAliveTimeout: 30_000,
     connections: null,
   });
+  const streaming = notingSent(agent);
   return {
     async ask(call) {
       try {
@@ -41,8 +43,8 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
           : unreachable(error, call.deployment.apiBase);
       }
     },
-    stream: (call, client) => askForStream(agent, timeouts, call, client),
-    bytes: (call) => askForBytes(agent, timeouts, call),
+    stream: (call, client) => askForStream(streaming, timeouts, call, client),
+    bytes: (call) => askForBytes(streaming, timeouts, call),
     close: () => agent.close(),
   };
 }

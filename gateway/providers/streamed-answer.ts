@@ -47,46 +47,60 @@ export function readRest(body: Readable): void {
     .resume();
 }
 
+/** Of one request, as its `opaque`. */
+interface Progress {
+  isSent: boolean;
+}
+
+type Answered = Dispatcher.ResponseData<Progress>;
+
+/** The dispatcher of {@link askForStream} and {@link askForBytes}: it notes which requests were sent. */
+export function notingSent(agent: Agent): Dispatcher {
+  return agent.compose((dispatch) => (options, handler) => {
+    const { opaque } = options as { readonly opaque?: Progress };
+    const start = handler.onRequestStart?.bind(handler);
+    handler.onRequestStart = (...args) => {
+      if (opaque !== undefined) {
+        opaque.isSent = true;
+      }
+      start?.(...args);
+    };
+    return dispatch(options, handler);
+  });
+}
+
 /** Sends a call for a stream; resolves at its first content, or earlier when the client leaves. Throws {@link UpstreamFailure}. */
 export function askForStream(
-  agent: Agent,
+  dispatcher: Dispatcher,
   timeouts: TimeoutConfig,
   call: ProviderCall,
   client: StreamClient | null,
 ): Promise<StreamedAnswer> {
-  return ask(agent, timeouts, call, "text/event-stream", (answer) =>
+  return ask(dispatcher, timeouts, call, "text/event-stream", (answer) =>
     readStart(call, answer, client),
   );
 }
 
 /** Sends a call for bytes, such as audio; resolves at the first of them. Throws {@link UpstreamFailure}. */
 export function askForBytes(
-  agent: Agent,
+  dispatcher: Dispatcher,
   timeouts: TimeoutConfig,
   call: ProviderCall,
 ): Promise<StreamedAnswer> {
-  return ask(agent, timeouts, call, "*/*", (answer) =>
+  return ask(dispatcher, timeouts, call, "*/*", (answer) =>
     readFirstChunk(call, answer),
   );
 }
 
 async function ask(
-  agent: Agent,
+  dispatcher: Dispatcher,
   timeouts: TimeoutConfig,
   call: ProviderCall,
   accept: string,
-  read: (answer: Dispatcher.ResponseData) => Promise<StreamedAnswer>,
+  read: (answer: Answered) => Promise<StreamedAnswer>,
 ): Promise<StreamedAnswer> {
   const { deployment } = call;
-  let sent = false;
-  const dispatcher = agent.compose((dispatch) => (options, handler) => {
-    const start = handler.onRequestStart?.bind(handler);
-    handler.onRequestStart = (...args) => {
-      sent = true;
-      start?.(...args);
-    };
-    return dispatch(options, handler);
-  });
+  const progress: Progress = { isSent: false };
   try {
     const answer = await request(urlOf(call), {
       dispatcher,
@@ -100,6 +114,7 @@ async function ask(
         deployment.timeoutMs ??
         timeouts.firstByteMs,
       bodyTimeout: idleMsOf(call, timeouts),
+      opaque: progress,
     });
     return await read(answer);
   } catch (error) {
@@ -107,7 +122,7 @@ async function ask(
       throw error;
     }
     const failure = unreachable(error, deployment.apiBase);
-    failure.mayBeCharged = sent && isTimeout(failure, call.signal);
+    failure.mayBeCharged = progress.isSent && isTimeout(failure, call.signal);
     throw failure;
   }
 }
@@ -115,7 +130,7 @@ async function ask(
 /** Reads to the first content: what fails before is thrown, so that another attempt can follow. */
 async function readStart(
   call: ProviderCall,
-  answer: Dispatcher.ResponseData,
+  answer: Answered,
   client: StreamClient | null,
 ): Promise<StreamedAnswer> {
   await throwErrorStatus(call, answer);
@@ -158,7 +173,7 @@ function failureOf(
 
 async function throwErrorStatus(
   call: ProviderCall,
-  { statusCode, headers, body }: Dispatcher.ResponseData,
+  { statusCode, headers, body }: Answered,
 ): Promise<void> {
   if (statusCode < 200 || statusCode >= 300) {
     const text = (await readFirstBytes(body)).toString("utf8");
@@ -169,7 +184,7 @@ async function throwErrorStatus(
 /** Some servers answer with an error as JSON in place of the bytes. */
 async function readFirstChunk(
   call: ProviderCall,
-  answer: Dispatcher.ResponseData,
+  answer: Answered,
 ): Promise<StreamedAnswer> {
   await throwErrorStatus(call, answer);
   const { headers, body } = answer;
