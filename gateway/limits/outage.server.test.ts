@@ -164,6 +164,32 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       await expectSound(under, ONE_CALL_EACH);
     });
 
+    it("wait for each other also when Redis is flushed again before all have returned", async () => {
+      const key = payer("key:a", { budget: 100 });
+      const quick = await limits("a", { rebuildMs: 10_000 });
+      // It notices a flush when it sends something.
+      const quiet = await limits("b", { beatMs: 300, rebuildMs: 10_000 });
+      await until(() => quick.counts().instances === 2);
+      await until(() => quiet.counts().instances === 2);
+      const before = callOf([key], { estimate: 90 });
+      await admitKnowing(quiet, before);
+      await quiet.settle({
+        callId: before.callId,
+        tokens: 0,
+        pending: [{ entity: key.entity, window: key.window, pending: 90 }],
+      });
+      const redis = await server.connected();
+      for (let flushes = 1; flushes <= 2; flushes++) {
+        const { arrivals } = quick.counts();
+        await redis.flushall();
+        await until(() => quick.counts().arrivals > arrivals);
+        // After a heartbeat it has heard who is alive.
+        await sleep(30);
+      }
+      const next = callOf([key], { estimate: 20 });
+      expect(await admitKnowing(quick, next)).toMatchObject({ lease: 10 });
+    });
+
     it("survive flushed scripts", async () => {
       const under = await fleet();
       const redis = await server.connected();

@@ -41,8 +41,8 @@ for _, name in ipairs(call('ZRANGEBYSCORE', BEATS, '-inf', num(now - GONE_AFTER)
 end
 -- If there are more changes than fit, the rest follows at the next heartbeat.
 call('ZREMRANGEBYSCORE', MOVED, '-inf', num(now - MOVED_FOR))
-local since, moved = tonumber(ARGV[FIRST + 1]), {}
-local names = call('ZRANGEBYSCORE', MOVED, num(since), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED_AT_ONCE)
+local heardTo, moved = tonumber(ARGV[FIRST + 1]), {}
+local names = call('ZRANGEBYSCORE', MOVED, num(heardTo), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED_AT_ONCE)
 for i = 1, #names, 2 do
   local fields = call('HGETALL', prefix .. 'entity:' .. names[i])
   local entity = { names[i], 0 }
@@ -57,7 +57,15 @@ for i = 1, #names, 2 do
   moved[#moved + 1] = entity
 end
 local knownTo = now
-if #moved == MOVED_AT_ONCE then knownTo = math.max(since + 1, tonumber(names[#names])) end
+if #moved == MOVED_AT_ONCE then knownTo = math.max(heardTo + 1, tonumber(names[#names])) end
 
-local living = call('ZRANGEBYSCORE', BEATS, num(now - tonumber(ARGV[FIRST])), '+inf')
+local since = now - tonumber(ARGV[FIRST])
+local living = call('ZRANGEBYSCORE', BEATS, num(since), '+inf')
+-- After a flush, those for which the generation still waits have sent no heartbeat yet.
+local state = call('HMGET', prefix .. 'generation', 'since', 'waiting')
+if state[2] ~= '0' and tonumber(state[1]) > since then
+  for _, name in ipairs(awaited()) do
+    if not call('ZSCORE', BEATS, name) then living[#living + 1] = name end
+  end
+end
 return { 0, reaped, living, num(knownTo), moved }

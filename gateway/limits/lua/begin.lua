@@ -1,7 +1,7 @@
 -- An instance joins, or rejoins after a flush or an outage.
 -- ARGV: id for a new generation, anew (1: start one even if no other instance has done so since this one
 -- disconnected), opening in ms, deadline in ms, fresh (1: this instance has never been in a generation), names of the
--- instances that it knows to be alive. Answers the generation's id.
+-- instances that it knows to be alive; those for which the previous one waits are added. Answers the generation's id.
 --
 -- A generation belongs to one server process: a replica that was promoted, or a server that was restarted from its files, may
 -- have lost the last changes, whatever generation it returns to.
@@ -14,12 +14,12 @@ local id = state[1]
 local info = redis.pcall('INFO', 'server')
 local server = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
 if not id or (state[5] or '') ~= server or (anew == '1' and (generation == '' or id == generation)) then
+  local names = id and now < tonumber(state[4]) and awaited() or {}
+  for a = FIRST + 5, #ARGV do names[#names + 1] = ARGV[a] end
   id = newId
   call('DEL', GENERATION)
   local count = 0
-  for a = FIRST + 5, #ARGV do
-    count = count + call('HSET', GENERATION, 'wait:' .. ARGV[a], '1')
-  end
+  for _, name in ipairs(names) do count = count + call('HSET', GENERATION, 'wait:' .. name, '1') end
   call('HSET', GENERATION, 'id', id, 'since', num(now), 'opens', num(now + tonumber(openingMs)),
     'deadline', num(now + tonumber(deadlineMs)), 'waiting', num(count), 'fresh', fresh, 'server', server)
 elseif (state[2] ~= '0' or now < tonumber(state[3])) and now < tonumber(state[4]) then

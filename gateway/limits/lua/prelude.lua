@@ -63,6 +63,15 @@ local function removeInstance(name)
   call('HDEL', prefix .. 'generation', 'session:' .. name)
 end
 
+-- The instances for which the generation waits.
+local function awaited()
+  local names = {}
+  for _, field in ipairs(call('HKEYS', prefix .. 'generation')) do
+    if string.sub(field, 1, 5) == 'wait:' then names[#names + 1] = string.sub(field, 6) end
+  end
+  return names
+end
+
 -- Notes how many calls of this instance are in its journal alone.
 local function noteUndrained(calls)
   if calls == '0' then call('HDEL', UNDRAINED, instance) else call('HSET', UNDRAINED, instance, calls) end
