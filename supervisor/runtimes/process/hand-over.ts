@@ -23,10 +23,15 @@ export async function handOver(
   const { file, args, cwd, env } = spec.plan();
   const started = `${successorFile}.started`;
   rmSync(started, { force: true });
-  writeDurably(
-    successorFile,
-    JSON.stringify({ file, args, cwd, env, log, started }),
-  );
+  try {
+    writeDurably(
+      successorFile,
+      JSON.stringify({ file, args, cwd, env, log, started }),
+    );
+  } catch {
+    // On a full disk it can still be stopped and started.
+    return undefined;
+  }
   try {
     sendSignal(running, "SIGUSR2");
     const successor = await untilStarted(started, running);

@@ -376,6 +376,29 @@ describe("after a supervisor was killed with -9", () => {
     expect(pidOf(runtime, "one")).toBe(leftPid("one"));
   });
 
+  test("so is one that could hand over, if the settings of its successor cannot be written", async () => {
+    const { two } = left.services;
+    const successorFile = join(place.directory, "missing", "successor.json");
+    writeRunFile(place.home.runFile, {
+      ...left,
+      services: {
+        ...left.services,
+        ...(two && { two: { ...two, successorFile } }),
+      },
+    });
+    choices = choices.map((choice) => ({
+      ...choice,
+      args: ["--sick-file", "/none"],
+    }));
+    const runtime = runtimeOf(specs());
+    await runtime.start();
+    expect(startTimeOf(leftPid("two"))).toBeUndefined();
+    expect(runtime.list().map(({ state }) => state)).toEqual([
+      "running",
+      "running",
+    ]);
+  });
+
   test("a program that no longer belongs to the stack is stopped", async () => {
     const runtime = runtimeOf(specs().slice(0, 1));
     await runtime.start();
