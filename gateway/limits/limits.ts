@@ -26,7 +26,10 @@ export interface LimitStore {
   admit(call: AdmitCall): Promise<Admission>;
   /** What is left of the minutes and slots of entities now; takes nothing. While Redis is away: of this instance's share. */
   look(entities: readonly LimitedEntity[]): Promise<readonly LimitState[]>;
-  /** Releases the lease, corrects the token count, assigns this instance's pending sums. Counts once, even for an expired lease. */
+  /**
+   * Releases the lease, corrects the token count, assigns this instance's pending sums. Counts once, even for an expired lease.
+   * Resolves when it is on its way to Redis: what this instance sends later arrives after it.
+   */
   settle(call: Settlement): Promise<void>;
   /** Prolongs this instance's leases in one batch; a lease that expired meanwhile is taken again, as its call is in flight. */
   renew(callIds: readonly string[]): Promise<void>;

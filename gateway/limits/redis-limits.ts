@@ -182,7 +182,6 @@ export class RedisLimits implements Limits {
       : readLook(reply, entities);
   }
 
-  /** Resolves when it is on its way; what this instance sends later arrives after it. */
   async settle(call: Settlement): Promise<void> {
     const freed = this.#counters.settle(call);
     const { promise: isSent, resolve: sent } = Promise.withResolvers<void>();
