@@ -34,6 +34,14 @@ const PROVIDERS: Readonly<
     await sleep(20);
     response.end();
   },
+  async broken(response) {
+    response.write(chunk("word"));
+    await sleep(20);
+    // The error and the end of the body in one write.
+    response.end(
+      `data: ${JSON.stringify({ error: { message: "It broke down." } })}\n\n`,
+    );
+  },
   async silent(response) {
     response.write(chunk("thinking"));
     await sleep(3_000);
@@ -83,7 +91,7 @@ beforeAll(async () => {
     databaseUrl: database.url,
     providerUrl: url,
     yaml: `model_list:
-${model("long", "long")}${model("endless", "endless")}${model("late_end", "late_end")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}
+${model("long", "long")}${model("endless", "endless")}${model("late_end", "late_end")}${model("broken", "broken")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}
 proxy_settings: { idle_timeout: 300ms }
 `,
   });
@@ -155,6 +163,12 @@ test("the connection of a stream serves the next one, also when the provider end
     expect(connections).toBeLessThanOrEqual(1);
   } finally {
     provider.off("connection", connected);
+  }
+});
+
+test("an error that ends a stream together with its body is passed on", async () => {
+  for (let at = 0; at < 3; at++) {
+    expect(await textOf(await streamed("broken"))).toContain("It broke down.");
   }
 });
 

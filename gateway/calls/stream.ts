@@ -234,7 +234,8 @@ function endBody({ body }: UpstreamStream, isRead: boolean): void {
   if (isRead) {
     readRest(body);
   } else {
-    body.destroy();
+    // Without a listener the error of a body that is not read to its end would end the process.
+    body.on("error", () => undefined).destroy();
   }
 }
 
