@@ -18,6 +18,8 @@ export class PendingUpdates {
   #over = new RecentCalls(LEASE_MS);
   /** Calls whose end has arrived within the last seconds. */
   readonly #ended = new RecentCalls(RECENT_MS);
+  /** Calls whose end is on its way to Redis. */
+  readonly #ending = new Set<string>();
   /** When Redis became unavailable; null: it is available. */
   #awaySince: number | null = null;
   #parts = new Map<string, CounterParts | PendingCounter>();
@@ -27,13 +29,20 @@ export class PendingUpdates {
     this.#now = now;
   }
 
+  /** A call whose end is sent now; `over` or `ended` follows. */
+  ending(callId: string): void {
+    this.#ending.add(callId);
+  }
+
   /** A call that is over, or was given up, and may still hold a lease in Redis. */
   over(callId: string): void {
+    this.#ending.delete(callId);
     this.#over.add(callId, this.#now());
   }
 
   /** A call whose end has arrived in Redis. */
   ended(callId: string): void {
+    this.#ending.delete(callId);
     this.#ended.add(callId, this.#now());
   }
 
@@ -79,16 +88,16 @@ export class PendingUpdates {
     const lostFrom = (this.#awaySince ?? this.#now()) - RECENT_MS;
     totals.push(...this.#counters.totalsSince(lostFrom));
     const held = [...this.#counters.allReserved()];
-    const ended = [...overNow.ids(), ...this.#ended.ids()].filter(
-      (callId) => this.#counters.held(callId) === undefined,
-    );
+    const ended = [
+      ...overNow.ids(),
+      ...this.#ended.ids(),
+      ...this.#ending,
+    ].filter((callId) => this.#counters.held(callId) === undefined);
     return {
       parts: partsArguments(ended, pending, held, this.#now()),
       totals: assignArguments(totals, () => "-"),
       failed: () => {
-        for (const callId of overNow.ids()) {
-          this.over(callId);
-        }
+        this.#over.putBefore(overNow);
         for (const part of partsNow.values()) {
           this.changed(part);
         }

@@ -18,3 +18,14 @@ it("keeps a call once", () => {
   calls.add("a", 1);
   expect([...calls.ids()]).toEqual(["a"]);
 });
+
+it("takes over older calls as of their time", () => {
+  const older = new RecentCalls(8_000);
+  older.add("old", 0);
+  const calls = new RecentCalls(8_000);
+  calls.add("new", 5_000);
+  calls.putBefore(older);
+  expect([...calls.ids()]).toEqual(["old", "new"]);
+  calls.add("newer", 10_000);
+  expect([...calls.ids()]).toEqual(["new", "newer"]);
+});

@@ -27,6 +27,11 @@ export class RecentCalls {
     newest.ids.add(callId);
   }
 
+  /** Adds all of `older`, whose calls were added before those here, as of their time. */
+  putBefore(older: RecentCalls): void {
+    this.#parts = [...older.#parts, ...this.#parts];
+  }
+
   *ids(): Iterable<string> {
     for (const { ids } of this.#parts) {
       yield* ids;

@@ -141,7 +141,7 @@ export class RedisLimits implements Limits {
 
   async admit(call: AdmitCall): Promise<Admission> {
     const latest = performance.now() + MAX_ADMIT_MS;
-    let refusedBefore = false;
+    let mayRetry = true;
     for (;;) {
       const state = this.#link.state();
       if (state === "away" || state === "closed") {
@@ -160,10 +160,11 @@ export class RedisLimits implements Limits {
       } else if (answer === "rebuilding") {
         await sleep(REBUILD_POLL_MS);
       } else if (answer !== "stale") {
-        if (refusedBefore || !this.#mayBeFreeSoon(answer)) {
+        mayRetry &&= performance.now() + ENDS_ARRIVE_MS < latest;
+        if (!mayRetry || !this.#mayBeFreeSoon(answer)) {
           return this.#admission(call, answer);
         }
-        refusedBefore = true;
+        mayRetry = false;
         await this.#waits.wait(answer.entity, ENDS_ARRIVE_MS);
       }
     }
@@ -383,7 +384,8 @@ export class RedisLimits implements Limits {
       "settle",
       settleArguments(calls, this.#pendingOf),
     );
-    for (const { sent } of calls) {
+    for (const { callId, sent } of calls) {
+      this.#updates.ending(callId);
       sent();
     }
     const reply = await answer;
