@@ -65,3 +65,15 @@ test("each connection plans a repeated statement once, except those of a pooler"
     await pooled.end();
   }
 });
+
+test("a connection whose prepared statement has become invalid is replaced", async () => {
+  await query(pool, "CREATE TABLE amounts AS SELECT 1::integer AS amount");
+  const read = () =>
+    transaction(pool, (client) =>
+      repeatedQuery(client, "SELECT amount FROM amounts"),
+    );
+  expect(await read()).toEqual([{ amount: 1 }]);
+  await query(pool, "ALTER TABLE amounts ALTER amount TYPE text");
+  await expect(read()).rejects.toBeInstanceOf(DatabaseUnavailable);
+  expect(await read()).toEqual([{ amount: "1" }]);
+});

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   setImmediate as nextTurn,
   setTimeout as sleep,
@@ -212,11 +213,28 @@ export function repeatedQuery<Row extends pg.QueryResultRow>(
 
 const statementNames = new Map<string, string>();
 
+/** The same in every process: a connection of a pooler may have those of another one. */
 function nameOf(text: string): string {
-  const name =
-    statementNames.get(text) ?? `statement_${statementNames.size + 1}`;
-  statementNames.set(text, name);
+  let name = statementNames.get(text);
+  if (name === undefined) {
+    name = `hearth_${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
+    statementNames.set(text, name);
+  }
   return name;
+}
+
+/**
+ * SQLSTATEs of a prepared statement that its connection does not have, has already, or has for a table that has changed: the
+ * statement is right, and another connection can execute it.
+ */
+const STALE_STATEMENT_STATES = /^(26000|42P05|0A000)$/;
+
+function isStale({ name }: pg.QueryConfig, error: unknown): boolean {
+  return (
+    name !== undefined &&
+    error instanceof pg.DatabaseError &&
+    STALE_STATEMENT_STATES.test(error.code ?? "")
+  );
 }
 
 async function run<Row extends pg.QueryResultRow>(
@@ -230,6 +248,9 @@ async function run<Row extends pg.QueryResultRow>(
     const answer = ask<Row>(pool, statement);
     return (await (ofCall ? within(CALL_DEADLINE_MS, answer) : answer)).rows;
   } catch (error) {
+    if (isStale(statement, error)) {
+      throw new DatabaseUnavailable(error);
+    }
     if (!isUnavailable(error)) {
       throw error;
     }
