@@ -24,15 +24,15 @@ export async function handOver(
   const started = `${successorFile}.started`;
   rmSync(started, { force: true });
   try {
-    writeDurably(
-      successorFile,
-      JSON.stringify({ file, args, cwd, env, log, started }),
-    );
-  } catch {
-    // On a full disk it can still be stopped and started.
-    return undefined;
-  }
-  try {
+    try {
+      writeDurably(
+        successorFile,
+        JSON.stringify({ file, args, cwd, env, log, started }),
+      );
+    } catch {
+      // On a full disk it can still be stopped and started.
+      return undefined;
+    }
     sendSignal(running, "SIGUSR2");
     const successor = await untilStarted(started, running);
     if (successor === undefined) {
