@@ -1,7 +1,9 @@
-import { Agent, request } from "undici";
+import { once } from "node:events";
+import { request } from "undici";
 import { z } from "zod";
 import type { Caller } from "../access/callers.ts";
 import type { GuardrailCheck } from "../config/types.ts";
+import { outgoingAgent } from "../providers/outgoing-agent.ts";
 import {
   GuardUnavailable,
   type Checking,
@@ -10,7 +12,7 @@ import {
 } from "./guard.ts";
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-const agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES });
+const agent = outgoingAgent({ maxResponseSize: MAX_ANSWER_BYTES });
 
 const answerShape = z.looseObject({
   action: z.enum(["BLOCKED", "NONE", "GUARDRAIL_INTERVENED"]),
@@ -70,7 +72,7 @@ async function ask(
 ): Promise<unknown> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const { statusCode, body } = await request(url, {
+    const answer = request(url, {
       dispatcher: agent,
       method: "POST",
       headers: {
@@ -85,6 +87,11 @@ async function ask(
       body: JSON.stringify(question),
       signal,
     });
+    // undici itself notices only when it has a connection.
+    const late = once(signal, "abort").then(() => {
+      throw signal.reason;
+    });
+    const { statusCode, body } = await Promise.race([answer, late]);
     if (statusCode !== 200) {
       await body.dump();
       throw new GuardUnavailable(

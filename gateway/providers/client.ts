@@ -1,6 +1,6 @@
-import { Agent } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
+import { outgoingAgent } from "./outgoing-agent.ts";
 import type { ProviderCall } from "./provider-call.ts";
 import type { StreamClient } from "./stream-start.ts";
 import {
@@ -26,11 +26,7 @@ export interface ProviderClient {
 
 /** HTTP to providers over kept-alive connections. A deployment's own timeouts override those of the configuration. */
 export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
-  const agent = new Agent({
-    connect: { timeout: timeouts.connectMs },
-    keepAliveTimeout: 30_000,
-    connections: null,
-  });
+  const agent = outgoingAgent({ connect: { timeout: timeouts.connectMs } });
   const streaming = notingSent(agent);
   return {
     async ask(call) {

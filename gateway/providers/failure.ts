@@ -94,3 +94,8 @@ export function isContextWindow(failure: Reported): boolean {
     CONTEXT_WINDOW.test(message)
   );
 }
+
+/** Why a request ends when its call does. */
+export function callEnded(): Error {
+  return new Error("the call was ended");
+}

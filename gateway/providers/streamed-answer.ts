@@ -9,7 +9,7 @@ import {
   isTimeout,
   MAX_ERROR_BYTES,
 } from "./error-answer.ts";
-import { UpstreamFailure, unreachable } from "./failure.ts";
+import { callEnded, UpstreamFailure, unreachable } from "./failure.ts";
 import {
   headersFor,
   idleMsOf,
@@ -102,7 +102,7 @@ async function ask(
   const { deployment } = call;
   const progress: Progress = { isSent: false };
   try {
-    const answer = await request(urlOf(call), {
+    const answer = request(urlOf(call), {
       dispatcher,
       method: "POST",
       body: call.body,
@@ -116,7 +116,7 @@ async function ask(
       bodyTimeout: idleMsOf(call, timeouts),
       opaque: progress,
     });
-    return await read(answer);
+    return await read(await unlessEnded(call, progress, answer));
   } catch (error) {
     if (error instanceof UpstreamFailure) {
       throw error;
@@ -124,6 +124,29 @@ async function ask(
     const failure = unreachable(error, deployment.apiBase);
     failure.mayBeCharged = progress.isSent && isTimeout(failure, call.signal);
     throw failure;
+  }
+}
+
+/** Throws when the call is ended while its request waits for a connection, which undici notices only when there is one. */
+async function unlessEnded(
+  { signal }: ProviderCall,
+  progress: Progress,
+  answer: Promise<Answered>,
+): Promise<Answered> {
+  const ended = Promise.withResolvers<never>();
+  const onAbort = () => {
+    if (!progress.isSent) {
+      ended.reject(callEnded());
+    }
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) {
+    onAbort();
+  }
+  try {
+    return await Promise.race([answer, ended.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }
 

@@ -8,7 +8,7 @@ import {
   isTimeout,
   MAX_ERROR_BYTES,
 } from "./error-answer.ts";
-import { unreachable } from "./failure.ts";
+import { callEnded, unreachable } from "./failure.ts";
 import {
   headersFor,
   idleMsOf,
@@ -54,8 +54,16 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
   #status = 0;
   #headers: ResponseHeaders = {};
   #bytes = 0;
+  /** null: the request waits for a connection. */
+  #controller: Dispatcher.DispatchController | null = null;
+  readonly #onAbort = () => {
+    if (this.#controller === null) {
+      this.#reject(unreachable(callEnded(), this.#call.deployment.apiBase));
+    } else {
+      this.#controller.abort(callEnded());
+    }
+  };
   #sent = false;
-  #onAbort: (() => void) | null = null;
 
   constructor(
     call: ProviderCall,
@@ -65,16 +73,17 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
     this.#call = call;
     this.#resolve = resolve;
     this.#reject = reject;
+    call.signal.addEventListener("abort", this.#onAbort, { once: true });
+    if (call.signal.aborted) {
+      this.#onAbort();
+    }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    const { signal } = this.#call;
-    this.#sent = !signal.aborted;
-    this.#onAbort = () => controller.abort(new Error("the call was ended"));
-    if (signal.aborted) {
+    this.#controller = controller;
+    this.#sent = !this.#call.signal.aborted;
+    if (!this.#sent) {
       this.#onAbort();
-    } else {
-      signal.addEventListener("abort", this.#onAbort, { once: true });
     }
   }
 
@@ -144,8 +153,6 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
   }
 
   #stopListening(): void {
-    if (this.#onAbort !== null) {
-      this.#call.signal.removeEventListener("abort", this.#onAbort);
-    }
+    this.#call.signal.removeEventListener("abort", this.#onAbort);
   }
 }

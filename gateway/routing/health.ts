@@ -3,6 +3,7 @@ import { isLocalRunner } from "../pricing/local-runner.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
+import { outgoingAgent } from "../providers/outgoing-agent.ts";
 import type { RunnerView } from "../runners/runner-view.ts";
 import { isEnabled, statusOf, type PricedDeployment } from "./catalog.ts";
 import type { CooldownState } from "./cooldowns.ts";
@@ -64,6 +65,7 @@ interface Answer {
 
 const CACHE_MS = 30_000;
 const TIMEOUT_MS = 10_000;
+const agent = outgoingAgent({ connect: { timeout: TIMEOUT_MS } });
 
 export interface ModelHealthOptions {
   readonly deployments: () => readonly PricedDeployment[];
@@ -271,6 +273,7 @@ async function askForModels(deployment: PricedDeployment): Promise<Answer> {
   const path = provider === "anthropic" ? "/v1/models" : "/models";
   try {
     const answer = await request(apiBase + path, {
+      dispatcher: agent,
       headers: wireOf(provider).headers(deployment, {}),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
-import { Agent } from "undici";
+import type { Agent } from "undici";
 import { isKnownRunner } from "../pricing/local-runner.ts";
+import { outgoingAgent } from "../providers/outgoing-agent.ts";
 import { isEnabled, type PricedDeployment } from "../routing/catalog.ts";
 import { rootOf } from "./address.ts";
 import { loadModel } from "./load-model.ts";
@@ -57,7 +58,7 @@ export class Runners {
   constructor(options: RunnersOptions) {
     const { connectMs, leases, log, timeZone } = options;
     this.#options = options;
-    this.#agent = new Agent({ connect: { timeout: connectMs } });
+    this.#agent = outgoingAgent({ connect: { timeout: connectMs } });
     this.slots = new Slots({
       reported: (deployment) => this.stateOf(deployment)?.report?.slots ?? null,
       leases,

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { Agent, request } from "undici";
+import { request } from "undici";
 import type { CallWebhookConfig } from "../config/types.ts";
+import { outgoingAgent } from "../providers/outgoing-agent.ts";
 import { signedHeaders } from "./signature.ts";
 
 /** Bounds of what waits while the receiver is unavailable. */
@@ -42,7 +43,7 @@ type Delivery =
 export class CallWebhook {
   readonly #config: CallWebhookConfig;
   readonly #log: Logger;
-  readonly #agent = new Agent({ connections: 1 });
+  readonly #agent = outgoingAgent({ connections: 1 });
   /** JSON texts. */
   #waiting: string[] = [];
   #characters = 0;

@@ -1,0 +1,105 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { listen } from "../../test/servers/ports.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { createProviderClient, type ProviderClient } from "./client.ts";
+import type { ProviderCall } from "./provider-call.ts";
+
+/** Accepts connections and never answers, not even to TLS. */
+let server: Server;
+let connections: Socket[];
+let apiBase: string;
+
+beforeEach(async () => {
+  connections = [];
+  server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    connections.push(socket);
+  });
+  apiBase = `https://127.0.0.1:${await listen(server)}/v1`;
+});
+afterEach(() => {
+  for (const socket of connections) {
+    socket.destroy();
+  }
+  server.close();
+});
+
+function clientOf(connectMs: number): ProviderClient {
+  const minute = 60_000;
+  return createProviderClient({
+    connectMs,
+    firstByteMs: minute,
+    idleMs: minute,
+    requestMs: null,
+  });
+}
+
+function callTo(signal: AbortSignal): ProviderCall {
+  const deployment = {
+    apiBase,
+    provider: "openai",
+    model: "m",
+    info: {},
+    headers: {},
+    timeoutMs: null,
+    streamTimeoutMs: null,
+    idleTimeoutMs: null,
+  } as unknown as PricedDeployment;
+  return {
+    deployment,
+    path: "/chat/completions",
+    callId: "call",
+    headers: {},
+    body: "{}",
+    error: (_status, text) => text,
+    signal,
+    firstByteMs: null,
+  };
+}
+
+const KINDS = ["ask", "stream", "bytes"] as const;
+
+function send(
+  client: ProviderClient,
+  kind: (typeof KINDS)[number],
+  signal: AbortSignal,
+): Promise<unknown> {
+  const call = callTo(signal);
+  return kind === "stream" ? client.stream(call, null) : client[kind](call);
+}
+
+test.each(KINDS)(
+  "calls to a provider that does not finish its handshakes do not wait for each other: %s",
+  async (kind) => {
+    const client = clientOf(300);
+    const calls = Array.from({ length: 5 }, () =>
+      send(client, kind, new AbortController().signal),
+    );
+    const settled = Promise.allSettled(calls);
+    await expect(Promise.race(calls)).rejects.toThrow();
+    expect(connections.length).toBe(5);
+    expect((await settled).map(({ status }) => status)).toEqual(
+      calls.map(() => "rejected"),
+    );
+    await client.close();
+  },
+);
+
+test.each(KINDS)(
+  "a call that is ended while it waits for its connection fails at once, and is not charged: %s",
+  async (kind) => {
+    const client = clientOf(600_000);
+    const aborter = new AbortController();
+    const call = send(client, kind, aborter.signal);
+    const failed = expect(call).rejects.toMatchObject({ mayBeCharged: false });
+    await expect.poll(() => connections.length).toBe(1);
+    aborter.abort();
+    await failed;
+    const before = new AbortController();
+    before.abort();
+    await expect(send(client, kind, before.signal)).rejects.toMatchObject({
+      mayBeCharged: false,
+    });
+  },
+);
