@@ -19,6 +19,8 @@ export class DatabaseUnavailable extends Error {
 /** A statement in the path of a call is answered within this time, the wait for a connection included, or Postgres is away. */
 export const CALL_DEADLINE_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 2_000;
+/** A new connection costs a login and a process, and has no prepared statements. */
+const IDLE_MS = 300_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 /** The driver's limit comes after the server's own: only a connection that went silent is cut by it. */
 const DRIVER_MARGIN_MS = 5_000;
@@ -71,6 +73,7 @@ export function createPool(
     connectionString: databaseUrl,
     max: size,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_MS,
     ...(route === "direct" ? limits : {}),
     query_timeout: statementMs + DRIVER_MARGIN_MS,
     application_name: "hearth-gateway",
