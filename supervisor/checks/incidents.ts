@@ -154,8 +154,8 @@ function outages(
   return db
     .prepare(
       `SELECT began.name, began.at, began.reason,
-              (SELECT min(over.at) FROM events AS over WHERE over.kind = '${kind}' AND over.name = began.name
-                 AND ${over} AND over.id > began.id) AS over_at
+              (SELECT over.at FROM events AS over WHERE over.kind = '${kind}' AND over.name = began.name
+                 AND ${over} AND over.id > began.id ORDER BY over.id LIMIT 1) AS over_at
        FROM events AS began WHERE began.kind = '${kind}' AND ${began} AND began.at < ?2
          AND coalesce(over_at, ?2) >= ?1 ORDER BY began.at`,
     )
