@@ -332,6 +332,16 @@ export class Route {
     }
   }
 
+  /** Whether the configuration gives an alias another one that can take its calls. */
+  #hasFallback({ alias }: ModelGroup): boolean {
+    const { fallbacks, defaultFallbacks } = this.#router.config;
+    const names = fallbacksOf(fallbacks, alias) ?? defaultFallbacks;
+    return names.some((name) => {
+      const other = name === alias ? null : this.#options.find(name);
+      return other !== null && !other.blocked && other.pending === null;
+    });
+  }
+
   /** Counts an attempt; for the deployment a failure that the request itself caused is an answer. */
   #count({ group, deployment }: Target, failure: UpstreamFailure | null): void {
     const id = cooldownId(group, deployment);
@@ -342,7 +352,7 @@ export class Route {
         status: failure.status,
         reason: failure.message.slice(0, MAX_REASON_CHARACTERS),
         retryAfterMs: failure.retryAfterMs,
-        alone: group.deployments.length < 2,
+        alone: group.deployments.length < 2 && !this.#hasFallback(group),
         countedBefore,
       });
     } else if (!countedBefore) {
