@@ -179,7 +179,7 @@ function fallbackNamed(
   );
 }
 
-/** The next target that supports the call's parameters; null: there is none, or no time for one. */
+/** The next target that supports the call's parameters; null: there is none, no time for one, or its client has left. */
 async function nextTarget(
   gateway: SlotPorts & Pick<Gateway, "router">,
   call: Call,
@@ -190,6 +190,7 @@ async function nextTarget(
   if (
     isLate(call.deadlineAt) ||
     call.race?.aborted === true ||
+    client?.connection.destroyed === true ||
     gateway.underWay.aborted()
   ) {
     return null;

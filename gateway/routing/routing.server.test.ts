@@ -226,3 +226,31 @@ test("mock hooks work for keys that may use them, and for no others", async () =
   });
   expect(failed.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
 });
+
+test("a call whose client has left is not retried", async () => {
+  const aborter = new AbortController();
+  const before = good.requests.length;
+  const left = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      model: "works",
+      num_retries: 3,
+      messages: [
+        { role: "user", content: '[mock]{"delayMs":300,"status":500}' },
+      ],
+    }),
+    signal: aborter.signal,
+  });
+  const failed = expect(left).rejects.toThrow();
+  await expect.poll(() => good.requests.length).toBe(before + 1);
+  aborter.abort();
+  await failed;
+  await expect
+    .poll(() => gateway.running.gateway.underWay.count(), { timeout: 10_000 })
+    .toBe(0);
+  expect(good.requests.length).toBe(before + 1);
+});
