@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { Gateway } from "../gateway.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
+import { stopReading } from "../providers/streamed-answer.ts";
 import { mostExpensive } from "../pricing/prices.ts";
 import { audioTokensOut, inputUsage, usageOf } from "../tokens/usage.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
@@ -111,15 +112,9 @@ async function passOn(
       : unreachable(error, upstream.deployment.apiBase);
   } finally {
     client.off("close", stop);
-    endBody(upstream);
+    stopReading(upstream.body);
   }
   return { last, firstAt, failure, bytes, kept };
-}
-
-function endBody({ body }: ArrivingAnswer): void {
-  if (!body.destroyed) {
-    body.on("error", () => undefined).destroy();
-  }
 }
 
 /** Whether the length of the audio decides about the cost: its tokens have a price, and characters have none. */

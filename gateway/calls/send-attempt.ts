@@ -1,7 +1,10 @@
 import type { Gateway } from "../gateway.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import type { ProviderCall } from "../providers/provider-call.ts";
-import type { StreamedAnswer } from "../providers/streamed-answer.ts";
+import {
+  stopReading,
+  type StreamedAnswer,
+} from "../providers/streamed-answer.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Target } from "../routing/route.ts";
 import { OUTRUN } from "./attempt.ts";
@@ -225,11 +228,11 @@ function startDeadline(
   );
 }
 
-/** Stops an unread answer. Without a listener an error of its body would end the process. */
+/** Stops an unread answer. */
 export function endUnread({
   body,
   abort,
 }: Pick<StreamedAnswer, "body"> & { abort(): void }): void {
-  body.on("error", () => undefined).destroy();
+  stopReading(body);
   abort();
 }

@@ -6,7 +6,7 @@ import { CallError, loggedMessage } from "../http/errors.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
 import { SseParser } from "../../core/sse.ts";
-import { readRest } from "../providers/streamed-answer.ts";
+import { readRest, stopReading } from "../providers/streamed-answer.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { cacheAnswer } from "./answer.ts";
@@ -234,8 +234,7 @@ function endBody({ body }: UpstreamStream, isRead: boolean): void {
   if (isRead) {
     readRest(body);
   } else {
-    // Without a listener the error of a body that is not read to its end would end the process.
-    body.on("error", () => undefined).destroy();
+    stopReading(body);
   }
 }
 

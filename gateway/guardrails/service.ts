@@ -1,9 +1,8 @@
-import { once } from "node:events";
 import { request } from "undici";
 import { z } from "zod";
 import type { Caller } from "../access/callers.ts";
 import type { GuardrailCheck } from "../config/types.ts";
-import { outgoingAgent } from "../providers/outgoing-agent.ts";
+import { outgoingAgent, unlessAborted } from "../providers/outgoing-agent.ts";
 import {
   GuardUnavailable,
   type Checking,
@@ -87,11 +86,11 @@ async function ask(
       body: JSON.stringify(question),
       signal,
     });
-    // undici itself notices only when it has a connection.
-    const late = once(signal, "abort").then(() => {
-      throw signal.reason;
-    });
-    const { statusCode, body } = await Promise.race([answer, late]);
+    const { statusCode, body } = await unlessAborted(
+      answer,
+      signal,
+      () => signal.reason as unknown,
+    );
     if (statusCode !== 200) {
       await body.dump();
       throw new GuardUnavailable(

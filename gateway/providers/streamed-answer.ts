@@ -10,6 +10,7 @@ import {
   MAX_ERROR_BYTES,
 } from "./error-answer.ts";
 import { callEnded, UpstreamFailure, unreachable } from "./failure.ts";
+import { unlessAborted } from "./outgoing-agent.ts";
 import {
   headersFor,
   idleMsOf,
@@ -25,7 +26,7 @@ import {
 
 export interface StreamedAnswer {
   readonly contentType: string;
-  /** To be read through `chunks`, and then to be destroyed, or with {@link readRest} if its last event has arrived. */
+  /** To be read through `chunks`, then ended with {@link stopReading}, or with {@link readRest} if its last event has arrived. */
   readonly body: Readable;
   readonly chunks: AsyncIterable<Buffer>;
 }
@@ -45,6 +46,11 @@ export function readRest(body: Readable): void {
     .on("error", () => undefined)
     .once("close", () => clearTimeout(overdue))
     .resume();
+}
+
+/** Ends a body that is not read to its end: without a listener its error would end the process. */
+export function stopReading(body: Readable): void {
+  body.on("error", () => undefined).destroy();
 }
 
 /** Of one request, as its `opaque`. */
@@ -116,7 +122,11 @@ async function ask(
       bodyTimeout: idleMsOf(call, timeouts),
       opaque: progress,
     });
-    return await read(await unlessEnded(call, progress, answer));
+    return await read(
+      await unlessAborted(answer, call.signal, () =>
+        progress.isSent ? null : callEnded(),
+      ),
+    );
   } catch (error) {
     if (error instanceof UpstreamFailure) {
       throw error;
@@ -124,29 +134,6 @@ async function ask(
     const failure = unreachable(error, deployment.apiBase);
     failure.mayBeCharged = progress.isSent && isTimeout(failure, call.signal);
     throw failure;
-  }
-}
-
-/** Throws when the call is ended while its request waits for a connection, which undici notices only when there is one. */
-async function unlessEnded(
-  { signal }: ProviderCall,
-  progress: Progress,
-  answer: Promise<Answered>,
-): Promise<Answered> {
-  const ended = Promise.withResolvers<never>();
-  const onAbort = () => {
-    if (!progress.isSent) {
-      ended.reject(callEnded());
-    }
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) {
-    onAbort();
-  }
-  try {
-    return await Promise.race([answer, ended.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }
 
@@ -167,8 +154,7 @@ async function readStart(
     call.onHeaders?.(headers);
     return { contentType, body, chunks: start.chunks };
   }
-  // Without a listener an error of the unread body would end the process.
-  body.on("error", () => undefined).destroy();
+  stopReading(body);
   throw failureOf(call, headers, start);
 }
 

@@ -304,12 +304,10 @@ export class Route {
 
   /** An alias's own fallbacks (`special` for some failures) come before the remaining ones of the aliases that led to it. */
   async #fallBack(special?: readonly string[]): Promise<Target | null> {
-    const { fallbacks, defaultFallbacks } = this.#router.config;
     this.#fallbacks.unshift(
       ...(special ??
         this.#options.fallbacks ??
-        fallbacksOf(fallbacks, this.#group.alias) ??
-        defaultFallbacks),
+        this.#configuredFallbacks(this.#group)),
     );
     for (;;) {
       const name = this.#fallbacks.shift();
@@ -332,12 +330,15 @@ export class Route {
     }
   }
 
-  /** Whether the configuration gives an alias another one that can take its calls. */
-  #hasFallback({ alias }: ModelGroup): boolean {
+  #configuredFallbacks({ alias }: ModelGroup): readonly string[] {
     const { fallbacks, defaultFallbacks } = this.#router.config;
-    const names = fallbacksOf(fallbacks, alias) ?? defaultFallbacks;
-    return names.some((name) => {
-      const other = name === alias ? null : this.#options.find(name);
+    return fallbacksOf(fallbacks, alias) ?? defaultFallbacks;
+  }
+
+  /** Whether the configuration gives an alias another one that can take its calls. */
+  #hasFallback(group: ModelGroup): boolean {
+    return this.#configuredFallbacks(group).some((name) => {
+      const other = name === group.alias ? null : this.#options.find(name);
       return other !== null && !other.blocked && other.pending === null;
     });
   }
