@@ -41,11 +41,7 @@ function yaml(url: string): string {
     deployment(alias, model, `${alias.slice(0, 4)}-2`);
   return `model_list:
 ${deployment("only", "m", "only-1")}${pair("pair")}${pair("wild/*", "*")}${pair("fail")}${pair("mockable")}
-${deployment("slow", "m", "slow-1")}${deployment("spare", "m", "spare-1")}
-  - model_name: backed
-    provider_params: { model: openai/m, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0 }
-router_settings: { fallbacks: [{ backed: [spare] }] }
-`;
+${deployment("slow", "m", "slow-1")}`;
 }
 
 let key: string;
@@ -90,18 +86,6 @@ test("the only deployment of an alias stays in use however often it fails", asyn
   expect(
     await statuses("only", [...times(8, FAILS), "fine"], { num_retries: 0 }),
   ).toEqual([...Array<number>(8).fill(500), 200]);
-});
-
-test("the only deployment of an alias with fallbacks cools down, so that calls need not wait for it to fail", async () => {
-  expect(await statuses("backed", times(6, "fine"))).toEqual(
-    Array<number>(6).fill(200),
-  );
-  const { json } = await gateway.request("GET", "/health?model=backed");
-  const [endpoint] = json["unhealthy_endpoints"] as unknown as readonly Json[];
-  expect(Date.parse(String(endpoint?.["cooling_down_until"]))).toBeGreaterThan(
-    Date.now(),
-  );
-  expect(await statuses("backed", ["fine"])).toEqual([200]);
 });
 
 test("a retried call counts once per deployment", async () => {

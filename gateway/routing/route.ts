@@ -304,10 +304,12 @@ export class Route {
 
   /** An alias's own fallbacks (`special` for some failures) come before the remaining ones of the aliases that led to it. */
   async #fallBack(special?: readonly string[]): Promise<Target | null> {
+    const { fallbacks, defaultFallbacks } = this.#router.config;
     this.#fallbacks.unshift(
       ...(special ??
         this.#options.fallbacks ??
-        this.#configuredFallbacks(this.#group)),
+        fallbacksOf(fallbacks, this.#group.alias) ??
+        defaultFallbacks),
     );
     for (;;) {
       const name = this.#fallbacks.shift();
@@ -330,19 +332,6 @@ export class Route {
     }
   }
 
-  #configuredFallbacks({ alias }: ModelGroup): readonly string[] {
-    const { fallbacks, defaultFallbacks } = this.#router.config;
-    return fallbacksOf(fallbacks, alias) ?? defaultFallbacks;
-  }
-
-  /** Whether the configuration gives an alias another one that can take its calls. */
-  #hasFallback(group: ModelGroup): boolean {
-    return this.#configuredFallbacks(group).some((name) => {
-      const other = name === group.alias ? null : this.#options.find(name);
-      return other !== null && !other.blocked && other.pending === null;
-    });
-  }
-
   /** Counts an attempt; for the deployment a failure that the request itself caused is an answer. */
   #count({ group, deployment }: Target, failure: UpstreamFailure | null): void {
     const id = cooldownId(group, deployment);
@@ -353,7 +342,7 @@ export class Route {
         status: failure.status,
         reason: failure.message.slice(0, MAX_REASON_CHARACTERS),
         retryAfterMs: failure.retryAfterMs,
-        alone: group.deployments.length < 2 && !this.#hasFallback(group),
+        alone: group.deployments.length < 2,
         countedBefore,
       });
     } else if (!countedBefore) {
