@@ -9,5 +9,5 @@ export interface Attempt {
   readonly cooling_until?: number;
 }
 
-/** The status of an attempt that was cancelled because another one answered first. */
-export const OUTRUN = 499;
+/** The status of an attempt that was cancelled: another one has answered first, or no client waits for its answer. */
+export const CANCELLED = 499;

@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { Flights } from "../cache/flights.ts";
 import type { Call } from "./call.ts";
+import { onceAllLeft } from "./departure.ts";
 import type { StreamTranslation } from "./translation.ts";
 
 /** How long the provider's usage is awaited after the client has left at the announced end. */
@@ -16,10 +17,10 @@ export class Audience {
   readonly #client: FastifyReply["raw"];
   readonly #stream: StreamTranslation;
   readonly #abort: () => void;
-  readonly #onClose = () => this.#clientClosed();
   #left = false;
   #stopped = false;
   #isOver = false;
+  #unwatch: (() => void) | undefined;
   #grace: NodeJS.Timeout | undefined;
 
   /** `abort` stops the provider. */
@@ -38,16 +39,15 @@ export class Audience {
   }
 
   watch(): void {
-    if (this.#client.destroyed) {
-      this.#clientClosed();
-    }
-    this.#client.once("close", this.#onClose);
+    this.#unwatch = onceAllLeft(this.#flights, this.#call, this.#client, () =>
+      this.#leave(),
+    );
   }
 
   unwatch(): void {
     this.#isOver = true;
     clearTimeout(this.#grace);
-    this.#client.off("close", this.#onClose);
+    this.#unwatch?.();
   }
 
   /** Everyone left before the stream's end. */
@@ -65,15 +65,6 @@ export class Audience {
     const { cacheKey, id } = this.#call;
     if (cacheKey !== null) {
       this.#flights.cannotShare(cacheKey, id);
-    }
-  }
-
-  #clientClosed(): void {
-    const { cacheKey, id } = this.#call;
-    if (cacheKey !== null && this.#flights.hasFollowers(cacheKey, id)) {
-      this.#flights.whenAbandoned(cacheKey, id, () => this.#leave());
-    } else {
-      this.#leave();
     }
   }
 

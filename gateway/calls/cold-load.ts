@@ -3,7 +3,6 @@ import { UpstreamFailure } from "../providers/failure.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { coldLoadMs } from "../runners/load-model.ts";
 import { isManaged } from "../runners/runners.ts";
-import { OUTRUN } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import type { WaitingClient } from "./waiting-client.ts";
 
@@ -51,7 +50,7 @@ export async function whenLoaded<T>(
     TELL_AFTER_MS,
   );
   try {
-    await load(gateway, deployment, options);
+    await runners.load(deployment, options.signal, true);
     const isLoaded = runners.loadingOf(deployment) === "loaded";
     return await send(isLoaded ? null : coldLoadMs(deployment));
   } finally {
@@ -77,37 +76,4 @@ async function wasCold(
     await runners.refresh(deployment);
   }
   return isCold;
-}
-
-/** A client that leaves meanwhile ends the attempt: nothing was sent for it. */
-async function load(
-  { runners }: Ports,
-  deployment: PricedDeployment,
-  { client, signal }: ColdLoadOptions,
-): Promise<void> {
-  const left = new AbortController();
-  const onClose = () => {
-    const failure = new UpstreamFailure(
-      OUTRUN,
-      "the client left while the model was being loaded",
-    );
-    failure.byRequest = true;
-    left.abort(failure);
-  };
-  client?.connection.once("close", onClose);
-  if (client?.connection.destroyed === true) {
-    onClose();
-  }
-  try {
-    await runners.load(
-      deployment,
-      AbortSignal.any([signal, left.signal]),
-      true,
-    );
-  } catch (error) {
-    left.signal.throwIfAborted();
-    throw error;
-  } finally {
-    client?.connection.off("close", onClose);
-  }
 }

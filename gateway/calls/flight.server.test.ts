@@ -8,6 +8,7 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import { listen } from "../../test/servers/ports.ts";
+import { query } from "../database/pool.ts";
 
 /** Calls that wait for the provider's answer, in order of arrival. */
 const waiting: ServerResponse[] = [];
@@ -138,6 +139,49 @@ async function begun(): Promise<ServerResponse> {
   response.write(START);
   return response;
 }
+
+/** A stream that its client gives up before it is answered; returns how. */
+function ask(prompt: string): () => void {
+  const leaving = new AbortController();
+  fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({
+      model: "mock",
+      stream: true,
+      messages: [{ role: "user", content: prompt }],
+    }),
+    signal: leaving.signal,
+  }).catch(() => undefined);
+  return () => leaving.abort();
+}
+
+test("a stream that has not been answered is stopped when its client and its followers have left, and its input is billed", async () => {
+  const { underWay, ledger, pool } = gateway.running.gateway;
+  const leave = ask("given up");
+  const unanswered = await next();
+  const leaveToo = ask("given up");
+  await expect.poll(() => underWay.count()).toBe(2);
+  leave();
+  await sleep(50);
+  expect(unanswered.destroyed).toBe(false);
+  leaveToo();
+  await expect.poll(() => unanswered.destroyed).toBe(true);
+  await expect.poll(() => underWay.count()).toBe(0);
+  expect(waiting).toHaveLength(0);
+  await ledger.flush();
+  const rows = await query<Record<string, unknown>>(
+    pool,
+    "SELECT status, spend > 0 AS billed, metadata #>> '{attempts,0,error}' AS error FROM spend_log ORDER BY started_at DESC LIMIT 1",
+  );
+  expect(rows).toEqual([
+    {
+      status: "failure",
+      billed: true,
+      error: "cancelled: the client has left",
+    },
+  ]);
+});
 
 test("a stream that does not read the cache has no followers: without its client it is stopped", async () => {
   const [, shared] = await Promise.all([listenTo("shared"), begun()]);

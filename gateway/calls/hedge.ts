@@ -4,7 +4,7 @@ import { UpstreamFailure } from "../providers/failure.ts";
 import type { Route, Target } from "../routing/route.ts";
 import type { Slot } from "../runners/slot-queue.ts";
 import { admitSecond } from "./admit.ts";
-import { OUTRUN } from "./attempt.ts";
+import { CANCELLED } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { journalFurther, type JournaledAttempt } from "./record.ts";
 import {
@@ -45,6 +45,8 @@ export interface HedgeOptions {
   /** An attempt has failed or was cancelled, and another one of the call continues. */
   onLost(lost: Failed): void;
 }
+
+const ANSWERED_FIRST = "another deployment of the call answered first";
 
 /**
  * Sends a call to a deployment and, where that has not begun to answer within its `hedge_after`, to a second one of the same
@@ -96,7 +98,7 @@ export async function attemptHedged(
     );
     return ended;
   } finally {
-    race.abort();
+    race.abort(ANSWERED_FIRST);
   }
 }
 
@@ -221,7 +223,7 @@ async function firstAnswer(
     onLost(ended);
     return other.ended;
   }
-  race.abort();
+  race.abort(ANSWERED_FIRST);
   const lost = await other.ended;
   onLost("failure" in lost ? lost : cancelled(gateway, lost));
   return ended;
@@ -232,10 +234,7 @@ function cancelled(
   gateway: Pick<Gateway, "tokens">,
   { target, sent, slot, answer, abort }: Extract<Ended, { answer: Answered }>,
 ): Failed {
-  const failure = new UpstreamFailure(
-    OUTRUN,
-    "not used: another deployment of the call answered first",
-  );
+  const failure = new UpstreamFailure(CANCELLED, `not used: ${ANSWERED_FIRST}`);
   failure.byRequest = true;
   failure.mayBeCharged = true;
   if (answer.kind === "whole") {

@@ -13,7 +13,7 @@ import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import { withTags } from "../routing/tags.ts";
 import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
-import { OUTRUN, type Attempt } from "./attempt.ts";
+import { CANCELLED, type Attempt } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { goesAsChat } from "./chat-instead.ts";
 import {
@@ -385,7 +385,7 @@ function recordFailed(
   const { id, providerName } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
   call.trace?.failed(status, message, id);
-  if (status !== OUTRUN) {
+  if (status !== CANCELLED) {
     gateway.metrics.providerFailed(providerName, status);
   }
   countFailure(gateway, call, target.deployment, status);

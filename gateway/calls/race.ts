@@ -36,11 +36,13 @@ export function raceOf(headers: IncomingHttpHeaders): AbortSignal | null {
   return typeof name === "string" ? (races.get(name) ?? null) : null;
 }
 
+/** Their reasons say why an attempt is cancelled. */
 type Races = readonly (AbortSignal | null)[];
 
-/** Whether another one has answered first. */
-export function isLost(races: Races): boolean {
-  return races.some((race) => race?.aborted === true);
+/** Why an attempt is not needed any more; null: it is. */
+export function lostBecause(races: Races): string | null {
+  const lost = races.find((race) => race?.aborted === true);
+  return lost == null ? null : String(lost.reason);
 }
 
 /** Aborts an attempt when it has lost a race; returns how to leave the races. */
@@ -49,7 +51,7 @@ export function endWith(races: Races, aborter: AbortController): () => void {
   for (const race of races) {
     race?.addEventListener("abort", abort);
   }
-  if (isLost(races)) {
+  if (lostBecause(races) !== null) {
     abort();
   }
   return () => {

@@ -7,13 +7,14 @@ import {
 } from "../providers/streamed-answer.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Target } from "../routing/route.ts";
-import { OUTRUN } from "./attempt.ts";
+import { isManaged } from "../runners/runners.ts";
+import { CANCELLED } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { withChatInstead } from "./chat-instead.ts";
 import { whenLoaded, type ColdLoadOptions } from "./cold-load.ts";
 import { headerCounter } from "./litellm-counts.ts";
 import { mockAnswer } from "./mock.ts";
-import { endWith, isLost } from "./race.ts";
+import { endWith, lostBecause } from "./race.ts";
 import { traceAttempt, withTraceContext } from "./trace.ts";
 import type { Translation } from "./translation.ts";
 import type { WaitingClient } from "./waiting-client.ts";
@@ -43,7 +44,7 @@ export interface AttemptOptions {
   readonly attemptsBefore: number;
   /** Ends the attempt, and later the answer that arrives. */
   readonly aborter: AbortController;
-  /** It waits for a stream; null: none does. */
+  /** null: none waits. */
   readonly client: WaitingClient | null;
   /** Aborted when another attempt of the call has answered first; null: there is only this one. */
   readonly hedge: AbortSignal | null;
@@ -72,7 +73,8 @@ export async function sendAttempt(
   observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
-  const races = [call.race, hedge];
+  const left = endsWithClient(call, deployment) ? client?.left : null;
+  const races = [call.race, hedge, left ?? null];
   const leaveRaces = endWith(races, aborter);
   try {
     const read = await sendLoaded(gateway, sent, deployment, {
@@ -82,12 +84,13 @@ export async function sendAttempt(
     latencyMs = performance.now() - startedAt;
     return read;
   } catch (error) {
+    const lost = lostBecause(races);
     const failure = !aborter.signal.aborted
       ? error
       : gateway.underWay.aborted()
         ? stopped(error)
-        : isLost(races)
-          ? outrun(call, error)
+        : lost !== null
+          ? cancelled(lost, error)
           : outOfTime(call, deployment, deadlineAt, error);
     throw call.ownAccess ? ofOwnAccess(failure) : failure;
   } finally {
@@ -95,6 +98,14 @@ export async function sendAttempt(
     leaveRaces();
     observations.ended(deployment.id, latencyMs);
   }
+}
+
+/**
+ * Whether a provider is stopped when no client waits for its answer any more. A whole answer of a cloud provider is charged for in
+ * any case: its usage is awaited.
+ */
+function endsWithClient(call: Call, deployment: PricedDeployment): boolean {
+  return call.stream || (isManaged(deployment) && !call.ownAccess);
 }
 
 /** Sends a call once its model is loaded, and where the deployment lacks its endpoint as chat. */
@@ -187,12 +198,8 @@ function stopped(error: unknown): UpstreamFailure {
   return failure;
 }
 
-function outrun({ race }: Call, error: unknown): UpstreamFailure {
-  const reason =
-    race?.aborted === true
-      ? String(race.reason)
-      : "another deployment of the call answered first";
-  const failure = new UpstreamFailure(OUTRUN, `cancelled: ${reason}`);
+function cancelled(reason: string, error: unknown): UpstreamFailure {
+  const failure = new UpstreamFailure(CANCELLED, `cancelled: ${reason}`);
   failure.byRequest = true;
   keepCharge(failure, error);
   return failure;

@@ -5,6 +5,7 @@ import { ssePieceText } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
+import { onceAllLeft } from "./departure.ts";
 import { answerHeaders } from "./headers.ts";
 import { openaiErrorPieces } from "./stream-error.ts";
 import type { WaitingClient } from "./waiting-client.ts";
@@ -20,13 +21,14 @@ const REPEAT_MS = 10_000;
  */
 export class StreamComments implements WaitingClient {
   readonly connection: FastifyReply["raw"];
-  readonly #gateway: Pick<Gateway, "config">;
+  readonly #gateway: Pick<Gateway, "config" | "flights">;
   readonly #call: Call;
   readonly #admitted: Admitted;
   readonly #reply: FastifyReply;
+  #left: AbortSignal | null = null;
 
   constructor(
-    gateway: Pick<Gateway, "config">,
+    gateway: Pick<Gateway, "config" | "flights">,
     call: Call,
     admitted: Admitted,
     reply: FastifyReply,
@@ -36,6 +38,17 @@ export class StreamComments implements WaitingClient {
     this.#call = call;
     this.#admitted = admitted;
     this.#reply = reply;
+  }
+
+  get left(): AbortSignal {
+    if (this.#left === null) {
+      const aborter = new AbortController();
+      this.#left = aborter.signal;
+      onceAllLeft(this.#gateway.flights, this.#call, this.connection, () =>
+        aborter.abort("the client has left"),
+      );
+    }
+    return this.#left;
   }
 
   tell(reason: () => string, afterMs: number): () => void {

@@ -351,6 +351,29 @@ test("calls above the runner's slots wait: interactive keys before batch keys, o
   expect([bad.status, bad.json["error"]?.["param"]]).toEqual([400, "priority"]);
 });
 
+test("a runner stops when the client of its call has left, and its slot is free at once", async () => {
+  llamaCpp.holdsCalls = true;
+  const leaving = new AbortController();
+  const left = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${MASTER_KEY}` },
+    body: JSON.stringify({
+      model: "line",
+      messages: [{ role: "user", content: "never mind" }],
+    }),
+    signal: leaving.signal,
+  }).catch(() => null);
+  await expect.poll(() => llamaCpp.held).toBe(1);
+  const next = chat("line");
+  await expect.poll(() => queued("line")).toBe(1);
+  leaving.abort();
+  await left;
+  await expect.poll(() => llamaCpp.held).toBe(2);
+  expect(llamaCpp.running).toBe(1);
+  llamaCpp.continueAll();
+  expect((await next).status).toBe(200);
+});
+
 test("a call leaves the queue when its client does, its time is over or it waits too long", async () => {
   const [running] = await runningAt(llamaCpp, "line");
   const aborter = new AbortController();

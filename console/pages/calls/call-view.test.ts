@@ -198,7 +198,7 @@ test("the path tells retries, fallbacks, parallel attempts and cooldowns apart",
   expect(path.map(({ what, result }) => `${what}: ${result}`)).toEqual([
     "Passed over: was cooling down after failures",
     "Retry: 500 broken abc; cooling down until 21 Nov, 10:05:00",
-    "Parallel attempt: late",
+    "Attempt: late",
     "Fallback: answered",
   ]);
   expect(path[1]?.took).toBe("120 ms");

@@ -73,7 +73,7 @@ function wordsOf(
       return step.outrun
         ? {
             look: "none",
-            what: "Parallel attempt",
+            what: "Attempt",
             result: readable(step.error ?? "cancelled"),
           }
         : {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { OUTRUN, type Attempt } from "../../calls/attempt.ts";
+import { CANCELLED, type Attempt } from "../../calls/attempt.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Admin } from "../admin-route.ts";
@@ -30,7 +30,8 @@ export const pathOfCall = z
       status: out.count.nullable(),
       error: out.text.nullable(),
       outrun: z.boolean().meta({
-        description: "Cancelled because another deployment answered first.",
+        description:
+          "Cancelled: another deployment answered first, or the client left.",
       }),
       ms: out.count.nullable(),
       cooling_until: out.moment.nullable(),
@@ -75,7 +76,7 @@ export async function pathOf(admin: Admin, row: Row): Promise<readonly Step[]> {
     deployment: deployments(attempt.model_id),
     status: attempt.status,
     error: attempt.error,
-    outrun: attempt.status === OUTRUN,
+    outrun: attempt.status === CANCELLED,
     ms: attempt.ms ?? null,
     cooling_until:
       attempt.cooling_until === undefined
