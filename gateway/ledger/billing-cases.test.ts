@@ -35,6 +35,8 @@ const ANTHROPIC_CACHE =
   "https://platform.claude.com/docs/en/build-with-claude/prompt-caching";
 const ANTHROPIC_COMPACTION =
   "https://platform.claude.com/docs/en/build-with-claude/compaction";
+const ANTHROPIC_ADVISOR =
+  "https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool";
 const ANTHROPIC_FAST =
   "https://platform.claude.com/docs/en/build-with-claude/fast-mode";
 const ANTHROPIC_PRICES =
@@ -340,6 +342,39 @@ const CASES: readonly Case[] = [
     cost:
       (61_100 * 5 + 72_000 * 0.5 + 1_500 * 6.25 + 8_000 * 10 + 510 * 25) / M,
     source: ANTHROPIC_COMPACTION,
+  },
+  // An advisor has the prices of its own model; the totals exclude it.
+  {
+    model: "anthropic/claude-haiku-4-5",
+    endpoint: "messages",
+    request: {
+      tools: [
+        {
+          type: "advisor_20260301",
+          name: "advisor",
+          model: "claude-opus-4-8",
+        },
+      ],
+    },
+    answer: {
+      usage: {
+        input_tokens: 1_000,
+        output_tokens: 100,
+        iterations: [
+          { type: "message", input_tokens: 400, output_tokens: 40 },
+          {
+            type: "advisor_message",
+            model: "claude-opus-4-8",
+            input_tokens: 500,
+            cache_read_input_tokens: 2_000,
+            output_tokens: 60,
+          },
+          { type: "message", input_tokens: 600, output_tokens: 60 },
+        ],
+      },
+    },
+    cost: (1_000 * 1 + 100 * 5) / M + (500 * 5 + 2_000 * 0.5 + 60 * 25) / M,
+    source: ANTHROPIC_ADVISOR,
   },
   // The price of committed capacity depends on its contract.
   {

@@ -72,6 +72,28 @@ test("the lines of a bill name each part with its price", () => {
   expect(priority[0]).toEqual(["input_tokens", 10, 0.35]);
 });
 
+test("models that took part in a call have lines at their own prices", () => {
+  const advisor = { model: "claude-opus-4-1", usage: inputOnly(2_000_000) };
+  const unknown = { model: "no-such-model", usage: inputOnly(5) };
+  const usage = { ...inputOnly(1_000_000), others: [advisor, unknown] };
+  const card = flatCard("prices_file", { ...RATES, input: 1, perRequest: 0 });
+  expect(billOf(card, usage)).toEqual({
+    cost: 31,
+    lines: [
+      ["input_tokens", 1_000_000, 1],
+      ["claude-opus-4-1 input_tokens", 2_000_000, 15],
+    ],
+    unpriced: ["no-such-model"],
+  });
+  const free = flatCard("local", {
+    ...RATES,
+    input: 0,
+    output: 0,
+    perRequest: 0,
+  });
+  expect(billOf(free, usage).cost).toBe(0);
+});
+
 test("parts that cost nothing are listed, parts without a price and empty ones are not", () => {
   const free = flatCard("local", {
     ...RATES,

@@ -7,7 +7,8 @@ import {
   type PriceCard,
   type Rates,
 } from "./price-card.ts";
-import type { Usage } from "../tokens/reported-usage.ts";
+import type { OtherUsage, Usage } from "../tokens/reported-usage.ts";
+import { publishedPrices } from "./price-catalogue.ts";
 
 /**
  * One line of a bill, as the ledger stores it: what was used, how much of it, its price, and the factor of the service tier
@@ -31,13 +32,43 @@ export interface Bill {
 
 /**
  * What a call costs, and what of it has no price. `at` (ms since the epoch, default now) decides where prices change
- * with time. Parts that claim more tokens than there are count as far as there are.
+ * with time. Parts that claim more tokens than there are count as far as there are. Other models that took part have their
+ * published prices, or none where the call's own model is free.
  */
 export function billOf(
   card: PriceCard,
   usage: Usage,
   at: number = Date.now(),
 ): Bill {
+  const own = ownBill(card, usage, at);
+  const { others = [] } = usage;
+  if (own.cost === 0 || others.length === 0) {
+    return own;
+  }
+  const bills = [own, ...others.map((other) => billOfOther(other, at))];
+  return {
+    cost: inDecimal(bills.reduce((sum, { cost }) => sum + cost, 0)),
+    lines: bills.flatMap(({ lines }) => lines),
+    unpriced: bills.flatMap(({ unpriced }) => unpriced),
+  };
+}
+
+/** Its parts are named after the model. */
+function billOfOther({ model, usage }: OtherUsage, at: number): Bill {
+  const card = publishedPrices(model);
+  if (card === null) {
+    return { cost: 0, lines: [], unpriced: [model] };
+  }
+  const { cost, lines, unpriced } = ownBill(card, usage, at);
+  return {
+    cost,
+    lines: lines.map(([part, ...line]) => [`${model} ${part}`, ...line]),
+    unpriced: unpriced.map((part) => `${model} ${part}`),
+  };
+}
+
+/** Without other models. */
+function ownBill(card: PriceCard, usage: Usage, at: number): Bill {
   const { rates, factor, unknown } = tiersOf(
     card,
     ratesAt(card, at),

@@ -1,4 +1,5 @@
 import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import type { OtherUsage } from "../tokens/reported-usage.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import {
   numberOf,
@@ -31,7 +32,7 @@ export function openaiUsage(usage: JsonRecord): JsonRecord {
   };
 }
 
-/** The same for the ledger, with the compaction of the context; null where there is no usage. */
+/** The same for the ledger, with the compaction of the context and the advisors; null where there is no usage. */
 export function usageFromAnthropic(usage: unknown): Usage | null {
   const reported = withCompaction(recordOf(usage));
   if (
@@ -48,6 +49,7 @@ export function usageFromAnthropic(usage: unknown): Usage | null {
     recordOf(reported["cache_creation"])["ephemeral_1h_input_tokens"],
   );
   const tiers = tiersIn(reported);
+  const others = advisorsIn(reported);
   return (
     counted && {
       ...counted,
@@ -55,7 +57,24 @@ export function usageFromAnthropic(usage: unknown): Usage | null {
         ? {}
         : { cacheWrite1hTokens: forAnHour }),
       ...(tiers.length === 0 ? {} : { tiers }),
+      ...(others.length === 0 ? {} : { others }),
     }
+  );
+}
+
+/**
+ * The advisor tool asks another model, billed at its own prices and left out of the totals.
+ * https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool
+ */
+function advisorsIn(usage: JsonRecord): readonly OtherUsage[] {
+  return recordsOf(usage["iterations"]).flatMap(
+    ({ type, model, ...iteration }) => {
+      const asked =
+        type === "advisor_message" ? usageFromAnthropic(iteration) : null;
+      return asked === null || typeof model !== "string"
+        ? []
+        : [{ model, usage: asked }];
+    },
   );
 }
 

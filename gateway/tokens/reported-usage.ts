@@ -32,6 +32,13 @@ export interface Usage extends Readonly<Partial<Record<Piece, number>>> {
   readonly estimated?: boolean;
   /** Service tiers other than the standard one, such as `flex`; absent: none. */
   readonly tiers?: readonly string[];
+  /** Of other models, which the provider asked during the call and bills at their own prices; absent: none. */
+  readonly others?: readonly OtherUsage[];
+}
+
+export interface OtherUsage {
+  readonly model: string;
+  readonly usage: Usage;
 }
 
 const NOTHING: Usage = {
