@@ -13,7 +13,7 @@ import { guardAnswer } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
 import { isKept, keepAnswer } from "../responses/keep.ts";
 import { recordAnswer, type WholeAnswer } from "./record-answer.ts";
-import { endCall, journalIntent, type RecordPorts } from "./record.ts";
+import { endCall, type RecordPorts } from "./record.ts";
 
 /** Translates a whole answer to the client's shape, records and settles it, then sends it. */
 export async function sendAnswer(
@@ -113,7 +113,6 @@ export async function sendCached(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   gateway.cache.count(true);
-  await journalIntent(gateway, call, null);
   await endCall(gateway, call, {
     status: "success",
     deployment: null,

@@ -40,9 +40,9 @@ export type RecordPorts = Pick<
 export async function journalIntent(
   gateway: Pick<Gateway, "journal" | "underWay">,
   call: Call,
-  deployment: PricedDeployment | null,
+  deployment: PricedDeployment,
 ): Promise<void> {
-  const cost = deployment === null ? 0 : inputCost(call, deployment);
+  const cost = inputCost(call, deployment);
   const written = gateway.journal.intent(intentOf(call, deployment, cost));
   gateway.underWay.journaled(call.id);
   if (written !== undefined) {
@@ -172,6 +172,21 @@ async function settle(
 
 const noResponse = () => null;
 
+/** The intent of a call for which nothing was sent is written with its outcome: then this throws `journal_full`. */
+function journalEnd(
+  { journal, underWay }: Pick<Gateway, "journal" | "underWay">,
+  call: Call,
+  outcome: Outcome,
+): Promise<void> | undefined {
+  if (underWay.hasOpenIntent(call.id)) {
+    underWay.recorded(call.id);
+    return journal.outcome(outcome);
+  }
+  const written = journal.record(intentOf(call, null, 0), outcome);
+  underWay.recorded(call.id);
+  return written;
+}
+
 /**
  * Journals the outcome, settles, and passes the call on to whatever shows it: the end of every call, before the last byte is sent
  * to the client.
@@ -182,8 +197,7 @@ export async function endCall(
   ending: Ending,
 ): Promise<Outcome> {
   const outcome = outcomeOf(gateway, call, ending);
-  gateway.underWay.recorded(call.id);
-  const written = gateway.journal.outcome(outcome);
+  const written = journalEnd(gateway, call, outcome);
   try {
     if (written !== undefined) {
       await written;

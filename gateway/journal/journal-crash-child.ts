@@ -49,6 +49,9 @@ for (let call = 0; ; call++) {
     journal.outcome({ id: ended.id, cost: 0.25, error: "x".repeat(call % 40) });
     fs.writeSync(1, `outcome ${ended.id}\n`);
   }
+  const id = `${round}-${call}-cached`;
+  journal.record({ id, startedAt: Date.now() }, { id, cost: 0 });
+  fs.writeSync(1, `intent ${id}\noutcome ${id}\n`);
   if (call % 30 === 29) {
     await drain();
   }

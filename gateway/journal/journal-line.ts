@@ -24,19 +24,23 @@ const HEX = Buffer.from("0123456789abcdef");
 
 /** Encodes lines into one buffer that is used again for each: the bytes are valid until the next `encode`. */
 export function createLineEncoder(): {
-  encode(json: string): Buffer;
+  /** A line, behind the first `after` bytes of the previous one. */
+  encode(json: string, after?: number): Buffer;
 } {
   let buffer = Buffer.allocUnsafe(64 * 1024);
   return {
-    encode(json) {
+    encode(json, after = 0) {
       // A UTF-16 unit takes at most three bytes in UTF-8.
-      if (json.length * 3 + FRAME_BYTES > buffer.length) {
-        buffer = Buffer.allocUnsafe(json.length * 3 + FRAME_BYTES);
+      const most = after + json.length * 3 + FRAME_BYTES;
+      if (most > buffer.length) {
+        const larger = Buffer.allocUnsafe(most);
+        buffer.copy(larger, 0, 0, after);
+        buffer = larger;
       }
-      const start = CHECKSUM_BYTES + 1;
+      const start = after + CHECKSUM_BYTES + 1;
       const end = start + buffer.write(json, start, "utf8");
-      writeHex(buffer, crc32(buffer.subarray(start, end)));
-      buffer[CHECKSUM_BYTES] = SPACE;
+      writeHex(buffer, after, crc32(buffer.subarray(start, end)));
+      buffer[start - 1] = SPACE;
       buffer[end] = NEWLINE;
       return buffer.subarray(0, end + 1);
     },
@@ -80,8 +84,8 @@ export function parseLine<Intent, Outcome>(
   return JSON.parse(json.toString("utf8")) as JournalLine<Intent, Outcome>;
 }
 
-function writeHex(buffer: Buffer, value: number): void {
-  for (let index = CHECKSUM_BYTES - 1; index >= 0; index--) {
+function writeHex(buffer: Buffer, start: number, value: number): void {
+  for (let index = start + CHECKSUM_BYTES - 1; index >= start; index--) {
     buffer[index] = HEX[value & 15] ?? 0;
     value >>>= 4;
   }

@@ -19,6 +19,7 @@ type Step =
       readonly which: number;
       readonly length: number;
     }
+  | { readonly kind: "record"; readonly lengths: readonly [number, number] }
   | { readonly kind: "read"; readonly rows: number }
   | { readonly kind: "commit"; readonly part: number }
   | { readonly kind: "kill" | "close" | "pause" };
@@ -45,6 +46,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant("amend" as const),
       which: fc.nat(),
       length: fc.nat(600),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("record" as const),
+      lengths: fc.tuple(fc.nat(600), fc.nat(300)),
     }),
   },
   {
@@ -149,6 +157,21 @@ async function live(
         }
         journal.outcome({ id, cost: index, error: "e".repeat(next.length) });
         ended.set(id, index);
+        return;
+      }
+      case "record": {
+        const id = `call-${index}`;
+        const [payer, error] = next.lengths;
+        try {
+          journal.record(
+            { id, startedAt: index, payer: "p".repeat(payer) },
+            { id, cost: index, error: "e".repeat(error) },
+          );
+          started.set(id, payer);
+          ended.set(id, index);
+        } catch (thrown) {
+          expect(thrown).toBeInstanceOf(JournalFull);
+        }
         return;
       }
       case "read": {

@@ -311,6 +311,23 @@ test("an intent that cannot be written does not count as started", async () => {
   ]);
 });
 
+test("a call recorded in one piece takes one write; without it nothing of the call remains", async () => {
+  const failing = await open();
+  const record = (id: string) =>
+    failing.record({ id, startedAt: 1 }, { id, cost: 0 });
+  record("a");
+  const write = vi.spyOn(fs, "writeSync");
+  record("b");
+  expect(write).toHaveBeenCalledTimes(1);
+  failOnce("writeSync");
+  expect(() => record("c")).toThrow(/ENOSPC/);
+  expect(failing.state()).toMatchObject({ openIntents: 0, pendingRecords: 2 });
+  expect(await readAll(failing)).toMatchObject([
+    { intent: { id: "a" }, outcome: { cost: 0 } },
+    { intent: { id: "b" }, outcome: { cost: 0 } },
+  ]);
+});
+
 test("an outcome that cannot be written is kept and retried", async () => {
   const log = recordingLog();
   const failing = await open({ syncEveryMs: 1, log });

@@ -122,6 +122,11 @@ export interface Journal<Intent extends Started, Outcome extends Recorded> {
    */
   outcome(record: Outcome): Promise<void> | undefined;
   /**
+   * Records a call that has ended before anything was sent for it, in one piece. Throws (or rejects with) `JournalFull`; after a throw
+   * nothing is recorded.
+   */
+  record(intent: Intent, outcome: Outcome): Promise<void> | undefined;
+  /**
    * The next rows in the order of their outcomes, at most `maxRows`; none when all were read. Each row comes once in
    * a process: keep them until they are committed. After a restart all rows after the last known commit
    * come again. One call at a time.

@@ -57,23 +57,37 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
   }
 
   intent(record: Intent): void {
-    if (this.#problem !== null) {
-      throw new JournalFull(this.#problem);
-    }
-    if (this.#open.has(record.id)) {
-      throw new Error(`Call ${record.id} already has an open intent.`);
-    }
-    const written = this.#intentJson(record);
-    if (!this.#opened) {
-      this.#writeOpened();
-    }
+    const written = this.#newIntent(record);
     this.#writeIntent(written, this.#open.size + 1);
     this.#open.set(record.id, this.#segments.active().number);
-    if (this.#refusing) {
-      this.#refusing = false;
-      this.#log.info(this.#situation(), "The journal has room again.");
+    this.#hadRoom();
+  }
+
+  /** Writes a call that is over before anything was sent for it, with one write. */
+  record(intent: Intent, outcome: Outcome): void {
+    const opening = this.#newIntent(intent);
+    const ending = this.#outcomeJson(outcome);
+    const at = this.#now();
+    const first = this.#encoder.encode(intentLine(opening, at)).length;
+    const most = first + 3 * ending.json.length + ENVELOPE_BYTES;
+    if (!this.#segments.reserve(most, this.#open.size)) {
+      throw this.#noRoom();
     }
-    this.#segments.keepSpare(this.#open.size);
+    const { number: segment, end: start } = this.#segments.active();
+    const lines = this.#encoder.encode(outcomeLine(ending, segment, at), first);
+    try {
+      this.#segments.append(lines);
+    } catch (error) {
+      throw unwritable(error);
+    }
+    const middle = start + first;
+    this.#tail.add(segment, start, middle, { intent: opening.record, at });
+    this.#tail.add(segment, middle, start + lines.length, {
+      outcome: ending.record,
+      segment,
+      at,
+    });
+    this.#hadRoom();
   }
 
   /** Writes an open intent again: readers take the latest line of a call. */
@@ -99,12 +113,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       );
       return true;
     }
-    // null only if the fields that are not free text are too long: then it needs room in addition to the reserves.
-    const written = jsonWithin(
-      record,
-      this.#freeText,
-      this.#reserveBytes - ENVELOPE_BYTES,
-    ) ?? { json: JSON.stringify(record), record };
+    const written = this.#outcomeJson(record);
     if (this.#writeOutcome(written, segment)) {
       return true;
     }
@@ -171,6 +180,29 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     return true;
   }
 
+  /** What an intent needs, for a call that has none. */
+  #newIntent(record: Intent): Written<Intent> {
+    if (this.#problem !== null) {
+      throw new JournalFull(this.#problem);
+    }
+    if (this.#open.has(record.id)) {
+      throw new Error(`Call ${record.id} already has an open intent.`);
+    }
+    const written = this.#intentJson(record);
+    if (!this.#opened) {
+      this.#writeOpened();
+    }
+    return written;
+  }
+
+  #hadRoom(): void {
+    if (this.#refusing) {
+      this.#refusing = false;
+      this.#log.info(this.#situation(), "The journal has room again.");
+    }
+    this.#segments.keepSpare(this.#open.size);
+  }
+
   /** Writes a line for which there is room. */
   #append(bytes: Buffer, line: JournalLine<Intent, Outcome>): void {
     const segment = this.#segments.active();
@@ -191,11 +223,19 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     try {
       this.#append(bytes, line);
     } catch (error) {
-      throw new JournalFull(
-        `The journal cannot be written (${messageOf(error)}): free or repair its disk.`,
-        { cause: error },
-      );
+      throw unwritable(error);
     }
+  }
+
+  /** As long as the room of an outcome, unless the fields that are not free text are longer: then it needs more. */
+  #outcomeJson(record: Outcome): Written<Outcome> {
+    return (
+      jsonWithin(
+        record,
+        this.#freeText,
+        this.#reserveBytes - ENVELOPE_BYTES,
+      ) ?? { json: JSON.stringify(record), record }
+    );
   }
 
   #intentJson(record: Intent): Written<Intent> {
@@ -208,12 +248,10 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     return written;
   }
 
-  #writeIntent(
-    { json, record: intent }: Written<Intent>,
-    reserves: number,
-  ): void {
+  #writeIntent(written: Written<Intent>, reserves: number): void {
     const at = this.#now();
-    this.#writeLine(`{"intent":${json},"at":${at}}`, { intent, at }, reserves);
+    const line = { intent: written.record, at };
+    this.#writeLine(intentLine(written, at), line, reserves);
   }
 
   /** Marks the start of this process before its first intent: all earlier open intents are interrupted. */
@@ -242,14 +280,10 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     };
   }
 
-  #writeOutcome(
-    { json, record: outcome }: Written<Outcome>,
-    segment: number,
-  ): boolean {
+  #writeOutcome(written: Written<Outcome>, segment: number): boolean {
+    const { record: outcome } = written;
     const at = this.#now();
-    const bytes = this.#encoder.encode(
-      `{"outcome":${json},"segment":${segment},"at":${at}}`,
-    );
+    const bytes = this.#encoder.encode(outcomeLine(written, segment, at));
     try {
       // An outcome uses the reserve of its intent.
       if (!this.#segments.reserve(bytes.length, this.#open.size - 1)) {
@@ -268,6 +302,25 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     this.#open.delete(outcome.id);
     return true;
   }
+}
+
+function intentLine({ json }: Written<unknown>, at: number): string {
+  return `{"intent":${json},"at":${at}}`;
+}
+
+function outcomeLine(
+  { json }: Written<unknown>,
+  segment: number,
+  at: number,
+): string {
+  return `{"outcome":${json},"segment":${segment},"at":${at}}`;
+}
+
+function unwritable(error: unknown): JournalFull {
+  return new JournalFull(
+    `The journal cannot be written (${messageOf(error)}): free or repair its disk.`,
+    { cause: error },
+  );
 }
 
 function messageOf(error: unknown): string {

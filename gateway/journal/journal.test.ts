@@ -72,6 +72,22 @@ test("rows come in the order of their outcomes, joined with their intents", asyn
   expect(journal.state().pendingRecords).toBe(0);
 });
 
+test("a call recorded in one piece is read as any other, also from its file", async () => {
+  journal.record(
+    { id: "a", startedAt: 1, payer: "müller" },
+    { id: "a", cost: 0, error: "é".repeat(30) },
+  );
+  expect(journal.state()).toMatchObject({ pendingRecords: 1, openIntents: 0 });
+  const row = {
+    intent: { id: "a", startedAt: 1, payer: "müller" },
+    outcome: { id: "a", cost: 0, error: "é".repeat(30) },
+  };
+  expect((await journal.read(10)).rows).toEqual([row]);
+  await journal.close();
+  journal = await openTestJournal(directory);
+  expect(await readAll(journal)).toEqual([row]);
+});
+
 test("reading continues while calls are written, with at most the requested number of rows", async () => {
   const read: string[] = [];
   for (let round = 0; round < 40; round++) {

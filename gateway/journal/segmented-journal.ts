@@ -93,6 +93,13 @@ export class SegmentedJournal<
     return this.#alwaysSync ? this.#outcomeFlushed(written) : undefined;
   }
 
+  record(intent: Intent, outcome: Outcome): Promise<void> | undefined {
+    this.#requireOpen();
+    this.#writer.record(intent, outcome);
+    this.#unread++;
+    return this.#alwaysSync ? this.#flushed() : undefined;
+  }
+
   read(maxRows: number): Promise<JournalBatch<Intent, Outcome>> {
     const batch = this.#reading.then(() => this.#readBatch(maxRows));
     this.#reading = batch.catch(() => undefined);
