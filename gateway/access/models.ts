@@ -30,6 +30,23 @@ export function authorizeModel(
     : group;
 }
 
+/**
+ * Throws 403 unless the caller may use a provider's model, which a call names besides its own: by its own name, or that of an alias
+ * with a deployment of it.
+ */
+export function authorizeProviderModel(
+  { catalog }: Pick<Gateway, "catalog">,
+  caller: Caller,
+  model: string,
+): void {
+  const mayUseAlias = usableModels(catalog, caller).some(({ deployments }) =>
+    deployments.some((deployment) => deployment.model === model),
+  );
+  if (!mayUseAlias) {
+    refuseUnlessAllowed(caller, namedModel(model, null), model);
+  }
+}
+
 /** Whether the key has limits of its own for a model of that name. */
 function isLimitedAs(caller: Caller, name: string): boolean {
   return caller.kind === "key" && caller.modelLimits.has(name);

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { authorizeAdvisors } from "../access/advisors.ts";
 import type { Caller } from "../access/callers.ts";
 import { authorizeModel } from "../access/models.ts";
 import type { Gateway } from "../gateway.ts";
@@ -54,6 +55,7 @@ export function authorizeFallbacks(
     names.push(group.alias);
     if (fields !== null) {
       const replaced = replacedBody(kind, body, fields);
+      authorizeAdvisors(gateway, caller, replaced);
       replacements.set(group.alias, size(replaced, group));
     }
   }

@@ -275,6 +275,32 @@ test("version and beta of the caller, cache marks, documents with citations, ser
   expect(received[0]?.body).toEqual({ ...sent, model: "claude-sonnet-4-5" });
 });
 
+test("an advisor's model must be allowed to the caller as any other: by its own name or an alias", async () => {
+  const advised = (model: string, models: readonly string[]) =>
+    gateway.createKey({ models }).then((limited) =>
+      gateway.request(
+        "POST",
+        "/v1/messages",
+        ask({
+          tools: [
+            { type: "advisor_20260301", name: "advisor", model },
+          ] as never,
+        }),
+        limited,
+      ),
+    );
+  const refused = await advised("claude-opus-4-8", ["claude"]);
+  expect([refused.status, refused.json["error"]?.["message"]]).toEqual([
+    403,
+    "key not allowed to access model claude-opus-4-8. Allowed models: claude.",
+  ]);
+  expect(received).toHaveLength(0);
+  const named = ["claude", "claude-opus-4-8"];
+  expect((await advised("claude-opus-4-8", named)).status).toBe(200);
+  expect((await advised("claude-sonnet-4-5", ["claude"])).status).toBe(200);
+  expect((await advised("claude-opus-4-8", [])).status).toBe(200);
+});
+
 test("writing to the cache for 5 minutes and for an hour, and reading from it, have their own prices", async () => {
   answer = {
     ...MESSAGE,
