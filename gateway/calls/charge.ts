@@ -1,6 +1,6 @@
 import { cacheSavings } from "../pricing/cache-savings.ts";
 import {
-  billOf,
+  billAt,
   inDecimal,
   type Bill,
   type CostLine,
@@ -38,20 +38,17 @@ export function chargeOf(
   passedOver: readonly string[],
 ): Charge {
   const { deployment, usage, cached } = call;
-  const bill =
-    deployment?.priceCard == null || usage === null
-      ? NOTHING_TO_PAY
-      : billOf(deployment.priceCard, usage);
+  const isBilled = deployment !== null && usage !== null;
+  const known = isBilled ? billAt(deployment, usage) : null;
+  const bill = known ?? NOTHING_TO_PAY;
   const spend = inDecimal(bill.cost + failedAttempts);
   return {
     spend,
     ...(spend === 0 ? {} : { costLines: linesOf(bill, failedAttempts) }),
     saved: cached?.saved ?? savedByPrompts(call),
     unpriced:
-      deployment !== null &&
-      usage !== null &&
-      (deployment.priceCard === null ||
-        (bill.cost === 0 && bill.unpriced.length > 0)),
+      isBilled &&
+      (known === null || (bill.cost === 0 && bill.unpriced.length > 0)),
     metadata: metadataOf(call, bill, failedAttempts, passedOver),
   };
 }
@@ -65,14 +62,14 @@ function linesOf({ lines }: Bill, failedAttempts: number): readonly CostLine[] {
 /** The row's metadata, with marks for what is not billed exactly, and the deployments that were cooling down. */
 function metadataOf(
   { metadata, estimated, usage }: Chargeable,
-  { cost, unpriced }: Bill,
+  { cost, unpriced, reported }: Bill,
   failedAttempts: number,
   passedOver: readonly string[],
 ): Charge["metadata"] {
   const isEstimated =
     estimated === true ||
     failedAttempts > 0 ||
-    (usage?.estimated === true && cost > 0);
+    (usage?.estimated === true && cost > 0 && reported !== true);
   if (unpriced.length === 0 && !isEstimated && passedOver.length === 0) {
     return metadata;
   }

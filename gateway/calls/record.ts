@@ -1,7 +1,7 @@
 import type { LimitedEntity } from "../limits/limits.ts";
 import { limitedEntities } from "../ledger/payers.ts";
 import { nanosFromCost } from "../pricing/money.ts";
-import { costOf, type Usage } from "../pricing/prices.ts";
+import { billAt, type Usage } from "../pricing/prices.ts";
 import type { Intent, Outcome } from "../ledger/records.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
@@ -97,12 +97,9 @@ function inputCost(call: Call, deployment: PricedDeployment): number {
   return costAt(deployment, inputUsage(call, deployment));
 }
 
-/** Dollars; 0 if the deployment has no price. */
-export function costAt(
-  { priceCard }: Pick<PricedDeployment, "priceCard">,
-  usage: Usage,
-): number {
-  return priceCard === null ? 0 : costOf(priceCard, usage);
+/** Dollars; 0 if no price is known. */
+export function costAt(deployment: PricedDeployment, usage: Usage): number {
+  return billAt(deployment, usage)?.cost ?? 0;
 }
 
 /** Of a provider's id of its answer, which is indexed in the ledger. */

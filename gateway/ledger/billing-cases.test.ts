@@ -4,7 +4,7 @@ import { wireOf } from "../providers/families.ts";
 import type { AnswerFacts, Endpoint } from "../providers/wire.ts";
 import type { Call } from "../calls/call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { billOf, createPriceBook } from "../pricing/prices.ts";
+import { billAt, createPriceBook } from "../pricing/prices.ts";
 import { createTokenCounter } from "../tokens/tokens.ts";
 import { usageOf } from "../tokens/usage.ts";
 
@@ -45,6 +45,10 @@ const ANTHROPIC_TIERS = "https://platform.claude.com/docs/en/api/service-tiers";
 const GEMINI_PRICES = "https://ai.google.dev/gemini-api/docs/pricing";
 const XAI_USAGE =
   "https://docs.x.ai/docs/key-information/consumption-and-rate-limits";
+const XAI_COST = "https://docs.x.ai/developers/cost-tracking";
+const OPENROUTER_COST = "https://openrouter.ai/docs/use-cases/usage-accounting";
+const PERPLEXITY_COST =
+  "https://docs.perplexity.ai/api-reference/chat-completions-post";
 const PERPLEXITY =
   "https://docs.perplexity.ai/docs/sonar/models/sonar-deep-research";
 
@@ -496,6 +500,61 @@ const CASES: readonly Case[] = [
     cost: (33 * 2 + 7_163 * 8 + 20_016 * 2 + 73_997 * 3) / M + 18 * 0.005,
     source: PERPLEXITY,
   },
+
+  // What the provider says that a call costs includes its searches and its discounts.
+  {
+    model: "xai/grok-4",
+    endpoint: "chat",
+    request: {},
+    answer: { usage: { ...THOUSAND, cost_in_usd_ticks: 37_756_000 } },
+    cost: 0.0037756,
+    source: XAI_COST,
+  },
+  {
+    model: "perplexity/sonar",
+    endpoint: "chat",
+    request: {},
+    answer: {
+      usage: { ...THOUSAND, cost: { request_cost: 0.005, total_cost: 0.0061 } },
+    },
+    cost: 0.0061,
+    source: PERPLEXITY_COST,
+  },
+  // Without a published price, too.
+  {
+    model: "openrouter/somebody/new-model",
+    endpoint: "chat",
+    request: {},
+    answer: { usage: { ...THOUSAND, cost: 0.0123, is_byok: false } },
+    cost: 0.0123,
+    source: OPENROUTER_COST,
+  },
+  // OpenRouter's fee, and what the operator's own key is charged.
+  {
+    model: "openrouter/openai/gpt-5-mini",
+    endpoint: "responses",
+    request: {},
+    answer: {
+      usage: {
+        input_tokens: 1_000,
+        output_tokens: 100,
+        cost: 0.0005,
+        is_byok: true,
+        cost_details: { upstream_inference_cost: 0.01 },
+      },
+    },
+    cost: 0.0105,
+    source: OPENROUTER_COST,
+  },
+  // Elsewhere the field may mean anything.
+  {
+    model: "openai/gpt-5-mini",
+    endpoint: "chat",
+    request: {},
+    answer: { usage: { ...THOUSAND, cost: 7 } },
+    cost: (1_000 * 0.25 + 100 * 2) / M,
+    source: OPENAI_PRICES,
+  },
 ];
 
 const counter = createTokenCounter();
@@ -525,21 +584,21 @@ function billed(
   factsOf: (deployment: PricedDeployment) => AnswerFacts,
 ) {
   const deployment = pricedDeployment(model);
-  const { priceCard } = deployment;
-  if (priceCard === null) {
-    throw new Error(`${model} has no price`);
-  }
   const call = {
     body: { model, ...request },
     inputTokens: 1,
     measure: null,
     group: { alias: model },
   } as unknown as Call;
-  return billOf(
-    priceCard,
+  const bill = billAt(
+    deployment,
     usageOf(counter, call, deployment, factsOf(deployment)),
     at === undefined ? Date.now() : Date.parse(at),
   );
+  if (bill === null) {
+    throw new Error(`${model} has no price`);
+  }
+  return bill;
 }
 
 test.each(CASES)("$model $endpoint $request: $cost ($source)", (one) => {

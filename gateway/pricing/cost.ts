@@ -28,6 +28,8 @@ export interface Bill {
   readonly lines: readonly CostLine[];
   /** What was used and has no price (`input_tokens`, `web_searches`, …), or not its own (`service_tier=priority`). */
   readonly unpriced: readonly string[];
+  /** The provider says that it charges this; absent: it follows from prices. */
+  readonly reported?: true;
 }
 
 /**

@@ -18,6 +18,7 @@ export {
 export type { PriceCard } from "./price-card.ts";
 export { readPricesFile, type FilePrices } from "./price-file.ts";
 
+export { billAt } from "./bill.ts";
 export { measuredUsage, type Measure } from "./measure.ts";
 export {
   billOf,

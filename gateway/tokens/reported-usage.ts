@@ -28,6 +28,8 @@ export interface Usage extends Readonly<Partial<Record<Piece, number>>> {
   readonly images?: number;
   /** The piece that alone is billed, without the tokens; absent: everything with a price. */
   readonly billedBy?: Piece;
+  /** Dollars that the answer names as the cost of the call; absent: none. */
+  readonly reportedCost?: number;
   /** Derived from the size of a file or an answer, without a report of the provider. */
   readonly estimated?: boolean;
   /** Service tiers other than the standard one, such as `flex`; absent: none. */
@@ -78,8 +80,12 @@ export function usageFromOpenAI(json: unknown): Usage | null {
     count(json["completion_tokens"]) ??
     count(json["output_tokens"]) ??
     (input !== null && total !== null ? Math.max(0, total - input) : null);
+  const cost = reportedCost(json);
+  const further = cost === null ? pieces : { ...pieces, reportedCost: cost };
   if (input === null && output === null) {
-    return Object.keys(pieces).length === 0 ? null : { ...NOTHING, ...pieces };
+    return Object.keys(further).length === 0
+      ? null
+      : { ...NOTHING, ...further };
   }
   return {
     ...NOTHING,
@@ -90,8 +96,40 @@ export function usageFromOpenAI(json: unknown): Usage | null {
       output ?? 0,
       total === null ? null : total - (input ?? 0),
     ),
-    ...pieces,
+    ...further,
   };
+}
+
+const TICKS_PER_DOLLAR = 1e10;
+/** More than any call costs. */
+const MAX_DOLLARS = 1e6;
+
+/**
+ * What an answer says that the call costs.
+ * - xAI: https://docs.x.ai/developers/cost-tracking
+ * - OpenRouter; what the operator's own key at a provider is charged comes on top:
+ *   https://openrouter.ai/docs/use-cases/usage-accounting
+ * - Perplexity: https://docs.perplexity.ai/api-reference/chat-completions-post
+ */
+function reportedCost(json: Json): number | null {
+  const ticks = json["cost_in_usd_ticks"];
+  if (typeof ticks === "number") {
+    return dollars(ticks / TICKS_PER_DOLLAR);
+  }
+  const cost = dollars(json["cost"]);
+  if (cost === null) {
+    return dollars(firstRecord(json["cost"])["total_cost"]);
+  }
+  const details = firstRecord(json["cost_details"]);
+  return json["is_byok"] === true
+    ? cost + (dollars(details["upstream_inference_cost"]) ?? 0)
+    : cost;
+}
+
+function dollars(value: unknown): number | null {
+  return typeof value === "number" && value >= 0 && value <= MAX_DOLLARS
+    ? value
+    : null;
 }
 
 function inputParts(json: Json): Partial<Usage> {

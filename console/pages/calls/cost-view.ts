@@ -28,6 +28,7 @@ const PARTS: Readonly<Record<string, string>> = {
   characters: "Characters",
   search_units: "Searches",
   text_messages: "Text messages",
+  reported_cost: "As reported by the provider",
   failed_attempts: "Failed attempts (estimated)",
 };
 
