@@ -7,7 +7,7 @@ import {
   statSync,
   utimesSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { imageContext } from "./image-context.ts";
 import type { BuiltImage } from "./images.ts";
@@ -43,6 +43,11 @@ test.each(IMAGES)(
       new Set(["FROM", "ENV", "COPY", "WORKDIR", "USER", "STOPSIGNAL", "CMD"]),
     );
     expect(dockerfile).toMatch(/^USER (1000|5984):0$/m);
+    // The cache is on a volume, which a new container continues.
+    const cache = /^ENV NODE_COMPILE_CACHE=(\/.+)$/m.exec(dockerfile)?.[1];
+    expect(
+      existsSync(join(directory, "root", dirname(cache ?? "no/cache"))),
+    ).toBe(true);
     const files = readdirSync(join(directory, "app"), {
       recursive: true,
     }).map(String);
