@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSmallDisk } from "../test/servers/small-disk.ts";
 import { locateHome } from "../supervisor/home/home.ts";
+import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import {
   startSmallEngine,
   type SmallEngine,
@@ -102,7 +103,7 @@ test("containers stopped by a shutdown of the host are not restarted", async () 
 const disk = createSmallDisk(200);
 
 test.skipIf(disk === undefined)(
-  "a supervisor that starts on a full disk runs its checks and reports the disk",
+  "a supervisor that starts on a full disk is found by commands, runs its checks and reports the disk",
   async () => {
     const { path, fill, remove } = disk ?? expect.fail();
     const config = join(place.directory, "full-disk.yaml");
@@ -126,6 +127,10 @@ test.skipIf(disk === undefined)(
       await (await start()).stop();
       fill();
       const { address } = (watcher = await start());
+      expect(readRunFile(join(path, "run.json")).supervisor).toMatchObject({
+        pid: process.pid,
+        address,
+      });
       const login = Buffer.from(`operator:${password}`).toString("base64");
       const page = async () =>
         (

@@ -427,7 +427,7 @@ describe("after a supervisor was killed with -9", () => {
 const disk = createSmallDisk(64);
 
 test.skipIf(disk === undefined)(
-  "on a full disk a program is restarted beyond its budget and stopped on demand, and run.json is written when there is space",
+  "on a full disk a program is restarted beyond its budget and stopped on demand, and run.json names it; a lost one is written when there is space",
   async () => {
     const { path, fill, free, remove } = disk ?? expect.fail();
     const home = { logs: path, runFile: join(path, "run.json") };
@@ -455,7 +455,13 @@ test.skipIf(disk === undefined)(
         fill();
         return runtime.inspect("one")?.state === "running";
       });
-      expect(pidInFile()).toBe(first);
+      await waitFor("run.json to name it", () => {
+        return pidInFile() === pidOf(runtime, "one");
+      });
+      rmSync(home.runFile);
+      fill();
+      runtime.keepRunFile();
+      expect(pidInFile()).toBeUndefined();
       free();
       runtime.keepRunFile();
       expect(pidInFile()).toBe(pidOf(runtime, "one"));

@@ -1,7 +1,14 @@
-import { readFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from "node:fs";
 import { z } from "zod";
 import { writeDurably } from "../../../core/durable-file.ts";
-import { codeOf } from "../../../core/failure.ts";
+import { codeOf, isFullDisk } from "../../../core/failure.ts";
 import { isAlive, type ProcessIdentity } from "./identity.ts";
 
 const identity = {
@@ -76,6 +83,35 @@ export function parseRunFile(text: string): RunFile {
   return runFile.parse(JSON.parse(text));
 }
 
+/** Replaces run.json; on a full disk within the space of the existing one, so that commands find a supervisor that starts there. */
 export function writeRunFile(path: string, content: RunFile): void {
-  writeDurably(path, `${JSON.stringify(content, null, 2)}\n`);
+  const text = `${JSON.stringify(content, null, 2)}\n`;
+  try {
+    writeDurably(path, text);
+  } catch (error) {
+    if (!isFullDisk(error) || !existsSync(path) || !overwrite(path, text)) {
+      throw error;
+    }
+  }
+}
+
+/** Unit of `blocks` in the attributes of a file (POSIX: st_blocks). */
+const BLOCK_BYTES = 512;
+
+/** False if the text needs more space than the file has. */
+function overwrite(path: string, text: string): boolean {
+  const file = openSync(path, "r+");
+  try {
+    const { size, blocks } = fstatSync(file);
+    // One write: readers never see a part. Spaces, which JSON permits at the end, replace the rest of a longer text.
+    const bytes = Buffer.alloc(Math.max(size, Buffer.byteLength(text)), " ");
+    if (bytes.length > blocks * BLOCK_BYTES) {
+      return false;
+    }
+    bytes.write(text);
+    writeSync(file, bytes, 0, bytes.length, 0);
+    return true;
+  } finally {
+    closeSync(file);
+  }
 }
