@@ -6,7 +6,10 @@ import {
   createProcessRuntime,
   type ProcessRuntime,
 } from "../supervisor/runtimes/process/process-runtime.ts";
-import { alarmOfService } from "../supervisor/runtimes/process/service-alarms.ts";
+import {
+  alarmOfService,
+  retainServices,
+} from "../supervisor/runtimes/process/service-alarms.ts";
 import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts";
 import type {
   ServiceState,
@@ -71,8 +74,13 @@ function runtimeOf(
   const { home, ports, secrets } = plan;
   const { restarts } = plan.config.config;
   const { supervision, history, release } = context;
+  const specs = specsOf(plan, place);
+  retainServices(
+    supervision.alerting,
+    specs.map(({ name }) => name),
+  );
   return createProcessRuntime({
-    specs: specsOf(plan, place),
+    specs,
     logDirectory: home.logs,
     policy: {
       max: restarts.max,

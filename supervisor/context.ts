@@ -1,4 +1,4 @@
-import type { Alarms } from "./alerts/alarm.ts";
+import type { ReplacedAlarms } from "./alerts/alarm.ts";
 import type { Watch } from "./checks/watch.ts";
 import type { SupervisorConfig } from "./config/schema.ts";
 import type { Credentials } from "./credentials.ts";
@@ -15,7 +15,7 @@ export interface Context {
   readonly env: Environment;
   readonly config: SupervisorConfig;
   readonly history: History;
-  readonly alarms: Alarms;
+  readonly alarms: ReplacedAlarms;
   readonly credentials: () => Credentials;
   /** Modules add their jobs when they open. */
   readonly jobs: JobRunner;

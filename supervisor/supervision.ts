@@ -95,7 +95,7 @@ export class Supervision {
       onNotice,
     };
     this.makeReport = openReporting(this.context);
-    const vaults = openVaultsModule({ ...this.context, alarms: this.alerting });
+    const vaults = openVaultsModule(this.context);
     this.vaults = vaults.vaults;
     this.#modules = [
       alerts.module,
@@ -104,7 +104,7 @@ export class Supervision {
       vaults,
       openPayersOverBudgetModule(this.context),
       openUndrainedInstancesModule(this.context),
-      openUsageAlerts({ ...this.context, alarms: this.alerting }),
+      openUsageAlerts(this.context),
       openJobsModule(this.context, this.makeReport),
     ];
   }

@@ -9,6 +9,7 @@ import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { registerCheckRoutes } from "./check-routes.ts";
 import { listen } from "../../test/servers/ports.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -32,7 +33,7 @@ beforeEach(async () => {
     config,
     runtime: undefined,
     history,
-    alarms: { raise: () => {}, clear: () => {} },
+    alarms: alarmsIn(new Map()),
     onChange: () => {},
     onError: (error) => {
       throw error;

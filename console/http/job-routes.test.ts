@@ -19,6 +19,7 @@ import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { registerBackupRoutes } from "./backup-routes.ts";
 import { registerJobRoutes } from "./job-routes.ts";
 import { registerReportRoutes } from "./report-routes.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let server: FastifyInstance;
@@ -31,7 +32,7 @@ beforeEach(() => {
   db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
   const jobs = openJobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
-    alarms: { raise: () => {}, clear: () => {} },
+    alarms: alarmsIn(new Map()),
     clock: systemClock,
     timeZone: "UTC",
     scheduled: false,

@@ -33,8 +33,10 @@ export interface Alarms {
   readonly clear: (fingerprint: string) => void;
 }
 
-/** Also replaces the alarms of one finder. */
+/** Also ends alarms that are not found again. */
 export interface ReplacedAlarms extends Alarms {
   /** Raises these alarms, and clears all others whose fingerprint begins with `prefix`. */
   readonly replace: (prefix: string, found: readonly Alarm[]) => void;
+  /** Clears all alarms whose fingerprint begins with `prefix`, except these: the others are about something that was removed. */
+  readonly retain: (prefix: string, fingerprints: readonly string[]) => void;
 }

@@ -102,13 +102,20 @@ export class Alerting implements ReplacedAlarms {
   }
 
   replace(prefix: string, found: readonly Alarm[]): void {
-    const kept = new Set(found.map(({ fingerprint }) => fingerprint));
+    this.retain(
+      prefix,
+      found.map(({ fingerprint }) => fingerprint),
+    );
+    found.forEach((alarm) => this.raise(alarm));
+  }
+
+  retain(prefix: string, fingerprints: readonly string[]): void {
+    const kept = new Set(fingerprints);
     for (const fingerprint of this.#active.keys()) {
       if (fingerprint.startsWith(prefix) && !kept.has(fingerprint)) {
         this.clear(fingerprint);
       }
     }
-    found.forEach((alarm) => this.raise(alarm));
   }
 
   /** The active alarms without notices, oldest first. */

@@ -11,7 +11,7 @@ import { peerOf, type Peer } from "./peer.ts";
 import { listPeerCopies, sendCopy } from "./send-copy.ts";
 import { sizeWords } from "../../core/size.ts";
 
-const KEY_FINGERPRINT = "backup-copy-key";
+export const KEY_FINGERPRINT = "backup-copy-key";
 const KEY_POLL_EVERY_MS = 30_000;
 const KINDS = ["postgres", "notes"] as const;
 
@@ -24,9 +24,13 @@ const fetchOptions = z.strictObject({
 
 /** Jobs for copies of backups on the other host: sent each night, fetched on demand. */
 export function copyJobs(context: Context): readonly Job[] {
-  const { env, config, credentials } = context;
+  const { env, config, credentials, alarms } = context;
   const peer = peerOf(env, credentials().operatorPassword);
   const settings = config.jobs.backup_copy;
+  if (peer === undefined) {
+    // It may be of the previous process, which had another host.
+    alarms.clear(KEY_FINGERPRINT);
+  }
   return [
     {
       name: "backup-copy",

@@ -10,6 +10,7 @@ import {
   makeAndKeepCopyKey,
   markShown,
 } from "./copy-key.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 
@@ -49,7 +50,7 @@ test("the alarm about a key that was not shown yet ends soon after it was shown"
     home: place.home,
     env: {},
     alarms: {
-      raise: () => {},
+      ...alarmsIn(new Map()),
       clear: (fingerprint) => void cleared.push(fingerprint),
     },
   });

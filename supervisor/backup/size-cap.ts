@@ -109,6 +109,8 @@ export function makeRoom(
   return gone.length;
 }
 
+export const SIZE_FINGERPRINT = "backups-size";
+
 /** Warns before the limit is reached; `where` names the place: "on this machine". */
 export function watchSize(
   alarms: Alarms,
@@ -136,5 +138,5 @@ export function watchLocalSize(
   most: number,
 ): void {
   const used = bytesOf(measureBackups(root));
-  watchSize(alarms, "backups-size", "on this machine", used, most);
+  watchSize(alarms, SIZE_FINGERPRINT, "on this machine", used, most);
 }

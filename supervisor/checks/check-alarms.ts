@@ -1,4 +1,4 @@
-import type { Alarm, Alarms } from "../alerts/alarm.ts";
+import type { Alarm, ReplacedAlarms } from "../alerts/alarm.ts";
 import type { CheckResult } from "./run-check.ts";
 import type { CheckView } from "./watched.ts";
 
@@ -10,11 +10,16 @@ export interface CheckAlarms {
   readonly withdraw: (check: string) => void;
   readonly gaveUp: (service: string, text: string, output: string) => void;
   readonly healed: (service: string) => void;
+  /** Clears the alarms about other services than these: no check restarts them any more. */
+  readonly restrictHealing: (services: readonly string[]) => void;
   readonly setOffline: (isOffline: boolean) => void;
 }
 
 /** `timeZone` is that of the times in sentences. */
-export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
+export function openCheckAlarms(
+  alarms: ReplacedAlarms,
+  timeZone: string,
+): CheckAlarms {
   return {
     notify: (check, tried) => {
       switch (check.flapping ? "flapping" : check.state) {
@@ -46,6 +51,8 @@ export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
         command: `hearth logs ${service}; hearth restart ${service}`,
       }),
     healed: (service) => alarms.clear(healingFingerprint(service)),
+    restrictHealing: (services) =>
+      alarms.retain(healingFingerprint(""), services.map(healingFingerprint)),
     setOffline: (isOffline) => {
       if (!isOffline) {
         alarms.clear(OFFLINE_FINGERPRINT);

@@ -62,6 +62,9 @@ class CheckWatch implements Watch {
     this.#probeOffline = openReferences(references, timeout).isOffline;
     this.#alarms = alarms;
     this.#healer = createHealer({ runtime, history, alarms, timeZone, now });
+    alarms.restrictHealing(
+      config.checks.flatMap(({ heal }) => heal?.restart ?? []),
+    );
     this.#all = startChecks({
       checks: config.checks,
       store: this.#store,

@@ -12,6 +12,7 @@ import { startWatch } from "./check-watch.ts";
 import type { Watch } from "./watch.ts";
 import type { CheckView } from "./watched.ts";
 import { freePort, listen } from "../../test/servers/ports.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 const results = vi.hoisted(() => new Map<string, () => ProbeResult>());
 vi.mock(import("./run-check.ts"), () => ({
@@ -97,6 +98,7 @@ function begin(
     runtime,
     history,
     alarms: {
+      ...alarmsIn(raised),
       raise: (alarm) => {
         if (!raised.has(alarm.fingerprint)) {
           alarms.push(alarm.text);
@@ -510,6 +512,17 @@ test("a check that was removed from the configuration leaves no alarm behind", a
   watch.stop();
   begin([{ name: "other" }]);
   expect(raised.size).toBe(0);
+});
+
+test("a service that no check restarts any more leaves no alarm behind", async () => {
+  run("gateway", { since: 0 });
+  setResult("gateway", unhealthy);
+  begin([{ name: "gateway", heal }]);
+  await pass(20 * MINUTE);
+  expect([...raised.keys()]).toEqual(["check:gateway", "healing:gateway"]);
+  watch.stop();
+  begin([{ name: "gateway" }]);
+  expect([...raised.keys()]).toEqual(["check:gateway"]);
 });
 
 test("a check that is removed or changes its kind while down is not an endless incident", async () => {

@@ -9,6 +9,7 @@ import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { startWatch } from "./check-watch.ts";
 import type { Watch, WatchOptions } from "./watch.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -88,10 +89,7 @@ function begin(
     runtime: runtime(heals),
     ...more,
     history,
-    alarms: {
-      raise: (alarm) => raised.set(alarm.fingerprint, alarm),
-      clear: (fingerprint) => raised.delete(fingerprint),
-    },
+    alarms: alarmsIn(raised),
     onChange: () => {},
     onError: (error) => {
       throw error;

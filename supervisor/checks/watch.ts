@@ -1,4 +1,4 @@
-import type { Alarms } from "../alerts/alarm.ts";
+import type { ReplacedAlarms } from "../alerts/alarm.ts";
 import type { SupervisorConfig } from "../config/schema.ts";
 import type { History } from "../history/history.ts";
 import type { Runtime } from "../runtimes/runtime.ts";
@@ -34,7 +34,7 @@ export interface WatchOptions {
   >;
   readonly runtime: Runtime | undefined;
   readonly history: History;
-  readonly alarms: Alarms;
+  readonly alarms: ReplacedAlarms;
   readonly onChange: (view: CheckView, before: CheckState) => void;
   readonly onError: (error: unknown) => void;
   /** Milliseconds since 1970; the machine's clock unless a test passes its own. */

@@ -16,11 +16,12 @@ import {
   test,
 } from "vitest";
 import { createSmallDisk } from "../../test/servers/small-disk.ts";
-import type { Alarm, Alarms } from "../alerts/alarm.ts";
+import type { Alarm } from "../alerts/alarm.ts";
 import { openDamagedHistoryModule } from "./damaged-history.ts";
 import { openHistory, tolerateFullDisk } from "./history.ts";
 import { damagedFiles } from "./sqlite-file.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 
@@ -217,10 +218,7 @@ test("a damaged history is reported until the renamed file is deleted", async ()
   writeFileSync(home.history, "damaged");
   openHistory(home.history).close();
   const raised = new Map<string, Alarm>();
-  const alarms: Alarms = {
-    raise: (alarm) => raised.set(alarm.fingerprint, alarm),
-    clear: (fingerprint) => raised.delete(fingerprint),
-  };
+  const alarms = alarmsIn(raised);
   const report = async () => {
     const room = openDamagedHistoryModule({ home, alarms });
     room.start();

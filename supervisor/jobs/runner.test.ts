@@ -15,6 +15,7 @@ import {
 import type { Job, JobContext } from "./job.ts";
 import { actAs } from "../history/author.ts";
 import { openJobRunner, type JobRunner } from "./runner.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -42,10 +43,7 @@ function runnerWith(
     clock,
     timeZone: "UTC",
     scheduled,
-    alarms: {
-      raise: (alarm) => void alarms.set(alarm.fingerprint, alarm),
-      clear: (fingerprint) => void alarms.delete(fingerprint),
-    },
+    alarms: alarmsIn(alarms),
   });
   runner.add({
     name: "sweep",
@@ -121,6 +119,24 @@ test("an alarm is raised again by the next supervisor, and cleared by a successf
   second.run("sweep");
   await clock.pass(clock.now() + MINUTE);
   expect(alarms.size).toBe(0);
+});
+
+test("the alarm about a scheduled run ends when the job is no longer scheduled, the one about a run on demand does not", async () => {
+  const fails = async () => {
+    throw new Failure("the tool is missing: install it.");
+  };
+  const scheduled = runnerWith(fails);
+  await clock.pass(start + 2 * HOUR);
+  await scheduled.stop();
+  expect([...alarms.keys()]).toEqual(["job:sweep"]);
+  alarms.set("job:removed", alarms.get("job:sweep") ?? expect.fail());
+  const onDemand = runnerWith(fails, { cron: null });
+  expect([...alarms.keys()]).toEqual([]);
+  onDemand.run("sweep");
+  await clock.pass(clock.now() + MINUTE);
+  await onDemand.stop();
+  runnerWith(fails, {}, false);
+  expect([...alarms.keys()]).toEqual(["job:sweep"]);
 });
 
 test("two runs of a job never overlap: a request is rejected, and a due time is skipped", async () => {

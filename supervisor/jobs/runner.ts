@@ -1,4 +1,4 @@
-import type { Alarms } from "../alerts/alarm.ts";
+import type { Alarms, ReplacedAlarms } from "../alerts/alarm.ts";
 import { inWords } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import {
@@ -16,7 +16,7 @@ import { openSchedule, type Schedule } from "../../core/schedule.ts";
 
 export interface JobRunnerOptions {
   readonly history: JobHistory;
-  readonly alarms: Alarms;
+  readonly alarms: ReplacedAlarms;
   readonly clock: Clock;
   /** IANA name of the operator's time zone. */
   readonly timeZone: string;
@@ -97,17 +97,15 @@ export class JobRunner {
 
   /** Starts the schedules. */
   start(): void {
-    const { history, alarms, clock, scheduled } = this.#options;
+    const { history, clock } = this.#options;
     const now = clock.now();
     history.closeAbandoned(now);
+    this.#restoreAlarms();
     let delay = 0;
     for (const entry of this.#entries.values()) {
-      const { job, schedule } = entry;
-      const [last] = history.runsOf(job.name, 1);
-      if (last?.status === "failed") {
-        notifyEnd(alarms, job, last);
-      }
-      if (!scheduled || schedule === null) {
+      const { job } = entry;
+      const schedule = this.#scheduleOf(entry);
+      if (schedule === null) {
         continue;
       }
       const due = missedRun(job, schedule, history, now);
@@ -198,6 +196,30 @@ export class JobRunner {
     const { running } = this.#entryOf(name);
     running?.abort.abort(new StoppedByPerson(byAuthor()));
     return running !== null;
+  }
+
+  /** The alarms of the previous process, except those about scheduled runs of jobs that are no longer scheduled here. */
+  #restoreAlarms(): void {
+    const { history, alarms } = this.#options;
+    const present = [...this.#entries.values()].flatMap((entry) => {
+      const [last] = history.runsOf(entry.job.name, 1);
+      const isPresent = last?.due === null || this.#scheduleOf(entry) !== null;
+      return isPresent ? { job: entry.job, last } : [];
+    });
+    alarms.retain(
+      "job:",
+      present.map(({ job }) => fingerprintOf(job)),
+    );
+    for (const { job, last } of present) {
+      if (last?.status === "failed") {
+        notifyEnd(alarms, job, last);
+      }
+    }
+  }
+
+  /** Null if the job runs only on demand. */
+  #scheduleOf({ schedule }: Entry): Schedule | null {
+    return this.#options.scheduled ? schedule : null;
   }
 
   #start(
@@ -322,12 +344,16 @@ function askingUser(): string | null {
   return author === OPERATOR ? null : author;
 }
 
+function fingerprintOf({ name }: Job): string {
+  return `job:${name}`;
+}
+
 function notifyEnd(
   alarms: Alarms,
   job: Job,
   end: Pick<JobRun, "status" | "attempts" | "text">,
 ): void {
-  const fingerprint = `job:${job.name}`;
+  const fingerprint = fingerprintOf(job);
   if (end.status === "failed") {
     alarms.raise({
       fingerprint,

@@ -1,15 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { Alarms } from "../alerts/alarm.ts";
 import { passingClock } from "../../test/supervisor/passing-clock.ts";
 import { ASKED_BY_COLUMN, JOB_TABLES, openJobHistory } from "./job-history.ts";
 import { openJobRunner } from "./runner.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const BERLIN = "Europe/Berlin";
-const silent: Alarms = { raise: () => {}, clear: () => {} };
+const silent = alarmsIn(new Map());
 
 interface Ran {
   readonly job: string;

@@ -4,14 +4,36 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { jobContext } from "../../test/supervisor/backup-testbed.ts";
 import { hasRclone, placeBackup } from "../../test/supervisor/rclone.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import type { Alarm } from "../alerts/alarm.ts";
 import { backupName } from "../backup/manifest.ts";
+import { watchSize } from "../backup/size-cap.ts";
 import { configSchema } from "../config/schema.ts";
 import { makeIdentity } from "./age.ts";
-import { offsiteJobs } from "./offsite-jobs.ts";
+import { OFFSITE_SIZE_FINGERPRINT, offsiteJobs } from "./offsite-jobs.ts";
 import { storeOffsite } from "./settings.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 const now = jobContext().now();
 const HOUR = 3_600_000;
+
+test("the alarm about the size at the target ends when there is no target any more", async () => {
+  const place = temporaryHome();
+  onTestFinished(() => place.remove());
+  const raised = new Map<string, Alarm>();
+  const alarms = alarmsIn(raised);
+  const { home } = place;
+  const jobs = offsiteJobs({
+    home,
+    env: {},
+    config: configSchema.parse({}),
+    alarms,
+  });
+  watchSize(alarms, OFFSITE_SIZE_FINGERPRINT, "at disk:", 90, 100);
+  expect(raised.size).toBe(1);
+  const copy = jobs.find(({ name }) => name === "offsite-copy");
+  expect((await copy?.run(jobContext()))?.status).toBe("skipped");
+  expect(raised.size).toBe(0);
+});
 
 describe.skipIf(!hasRclone())("with rclone", () => {
   test("a backup taken while the clock was ahead does not stop later ones from being uploaded", async () => {
@@ -26,7 +48,7 @@ describe.skipIf(!hasRclone())("with rclone", () => {
       home: place.home,
       env: { PATH: process.env["PATH"] },
       config: configSchema.parse({}),
-      alarms: { raise: () => {}, clear: () => {} },
+      alarms: alarmsIn(new Map()),
     });
     const run = (name: string) =>
       jobs.find((job) => job.name === name)?.run(jobContext());

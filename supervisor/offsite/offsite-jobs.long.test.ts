@@ -46,6 +46,7 @@ import { makeIdentity } from "./age.ts";
 import { notesOffsiteDrill, offsiteJobs } from "./offsite-jobs.ts";
 import { storeOffsite } from "./settings.ts";
 import { probeOffsite, offsiteWarning } from "./warning.ts";
+import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 const testbed = backupTestbed();
 const [embedded] = serversUnderTest() as [ServerUnderTest];
@@ -83,10 +84,7 @@ describe.skipIf(!hasRclone())("off-site jobs", () => {
       home: place.home,
       env: env(),
       config: configSchema.parse(config),
-      alarms: {
-        raise: (alarm: Alarm) => void raised.set(alarm.fingerprint, alarm),
-        clear: (fingerprint: string) => void raised.delete(fingerprint),
-      },
+      alarms: alarmsIn(raised),
     };
     return [
       ...offsiteJobs(parts),

@@ -41,6 +41,8 @@ export const OWN_FILES = [
   "supervisor.local.yaml",
 ] as const;
 
+export const OFFSITE_SIZE_FINGERPRINT = "offsite-size";
+
 const fetchOptions = z.strictObject({
   kind: z.enum(OFFSITE_KINDS).default("postgres"),
   name: z.string().optional(),
@@ -145,9 +147,50 @@ async function copyNewest(
 ): Promise<JobOutcome> {
   const settings = findOffsite(home, env);
   if (settings === undefined) {
+    alarms.clear(OFFSITE_SIZE_FINGERPRINT);
     return notSetUp;
   }
   const place = await openOffsite(home, env, settings, "copy");
+  const sent = await pushNewest(place, home, { signal, progress, now });
+  progress("removing old backups from the target");
+  const { postgres_backup, notes_backup, time_zone } = config.jobs;
+  const most = config.backups.at_most;
+  const { removed, bytes } = await pruneOffsite(
+    place,
+    {
+      keep: { postgres: postgres_backup.keep, notes: notes_backup.keep },
+      timeZone: time_zone,
+      most,
+      now: now(),
+    },
+    signal,
+  );
+  watchSize(
+    alarms,
+    OFFSITE_SIZE_FINGERPRINT,
+    `at ${settings.target}`,
+    bytes,
+    most,
+  );
+  const old = removed === 0 ? "" : `; ${removed} old removed`;
+  return sent.length === 0
+    ? {
+        status: "skipped",
+        summary: `${settings.target} already has the newest backups${old}.`,
+      }
+    : {
+        status: "done",
+        summary: `uploaded ${sent.join(" and ")} to ${settings.target}, which has ${sizeWords(bytes)} now${old}.`,
+        details: { sent, removed, bytes },
+      };
+}
+
+/** Uploads the newest backups that are not at the target. Returns their names and sizes. */
+async function pushNewest(
+  place: OffsitePlace,
+  home: Home,
+  { signal, progress, now }: Pick<JobContext, "signal" | "progress" | "now">,
+): Promise<readonly string[]> {
   const there = backupsIn(await place.remote.list(signal));
   const sent: string[] = [];
   for (const kind of OFFSITE_KINDS) {
@@ -170,31 +213,7 @@ async function copyNewest(
     );
     sent.push(`${kind} ${name} (${sizeWords(bytes)})`);
   }
-  progress("removing old backups from the target");
-  const { postgres_backup, notes_backup, time_zone } = config.jobs;
-  const most = config.backups.at_most;
-  const { removed, bytes } = await pruneOffsite(
-    place,
-    {
-      keep: { postgres: postgres_backup.keep, notes: notes_backup.keep },
-      timeZone: time_zone,
-      most,
-      now: now(),
-    },
-    signal,
-  );
-  watchSize(alarms, "offsite-size", `at ${settings.target}`, bytes, most);
-  const old = removed === 0 ? "" : `; ${removed} old removed`;
-  return sent.length === 0
-    ? {
-        status: "skipped",
-        summary: `${settings.target} already has the newest backups${old}.`,
-      }
-    : {
-        status: "done",
-        summary: `uploaded ${sent.join(" and ")} to ${settings.target}, which has ${sizeWords(bytes)} now${old}.`,
-        details: { sent, removed, bytes },
-      };
+  return sent;
 }
 
 /** Undefined if the secrets are stored elsewhere, in the configuration of a deployment. */

@@ -11,9 +11,17 @@ import { UnusualSpend } from "./unusual-spend.ts";
 
 const POLL_EVERY_MS = 60_000;
 
-/** Every finding by the first word of its fingerprint. */
+/** The first words of the fingerprints. */
+const KINDS = [
+  "soft-budget",
+  "budget",
+  "unusual-spend",
+  "unpriced-model",
+  "model",
+] as const;
+
 type Finders = Readonly<
-  Record<string, (client: Client) => Promise<readonly Alarm[]>>
+  Record<(typeof KINDS)[number], (client: Client) => Promise<readonly Alarm[]>>
 >;
 
 /** Looks at budgets, spend and models every minute, on the host that runs jobs. */
@@ -21,12 +29,14 @@ export function openUsageAlerts({
   env,
   alarms,
   config,
-}: Pick<Context, "env" | "config"> & {
-  readonly alarms: ReplacedAlarms;
-}): Module {
+}: Pick<Context, "env" | "alarms" | "config">): Module {
   const url = readVariable("SUPERVISOR_DATABASE_URL", env);
   if (url === undefined || !jobsAreOn(env)) {
-    return { start: () => {}, stop: async () => {} };
+    return {
+      // They may be of the previous process, which looked at them.
+      start: () => KINDS.forEach((kind) => alarms.retain(`${kind}:`, [])),
+      stop: async () => {},
+    };
   }
   const check = usageAlerts(config.usage_alerts, alarms, Date.now);
   const ended = new AbortController();
@@ -70,8 +80,8 @@ export function usageAlerts(
   };
   return (databaseUrl, signal) =>
     withDatabase(databaseUrl, signal, async (client) => {
-      for (const [kind, find] of Object.entries(finders)) {
-        alarms.replace(`${kind}:`, await find(client));
+      for (const kind of KINDS) {
+        alarms.replace(`${kind}:`, await finders[kind](client));
       }
     });
 }

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { ReplacedAlarms } from "../alerts/alarm.ts";
 import { readVariable } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
@@ -39,17 +38,16 @@ export interface NoVaults {
   readonly peer: string | undefined;
 }
 
-type VaultsContext = Context & { readonly alarms: ReplacedAlarms };
-
 /** Maintenance, jobs and operations of the notes store; inactive where no jobs run. */
 export function openVaultsModule(
-  context: VaultsContext,
+  context: Context,
 ): Module & { readonly vaults: Vaults | NoVaults } {
   const url = readVariable("NOTES_URL", context.env);
   if (url === undefined || !jobsAreOn(context.env)) {
     return {
       vaults: noVaults(context.env, url),
-      start: () => {},
+      // They may be of the previous process, which managed the store.
+      start: () => context.alarms.retain("notes-", []),
       stop: async () => {},
     };
   }
@@ -86,7 +84,7 @@ function noVaults(env: Context["env"], url: string | undefined): NoVaults {
 }
 
 /** Dependencies of maintenance, jobs and operations. */
-function openParts(context: VaultsContext, url: string) {
+function openParts(context: Context, url: string) {
   const { home, env, config, alarms, history, onNotice } = context;
   const store = {
     couch: openCouch({

@@ -10,6 +10,7 @@ import { testCredentials } from "../supervisor/operator.ts";
 import { temporaryHome } from "../supervisor/temporary-home.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
 import { signInAt } from "./browser.ts";
+import { alarmsIn } from "../supervisor/raised-alarms.ts";
 
 export interface JobsTestbed {
   readonly address: string;
@@ -31,7 +32,7 @@ export async function startJobsTestbed(
     history: openJobHistory(history.db, (sentence) => {
       throw new Error(sentence);
     }),
-    alarms: { raise: () => {}, clear: () => {} },
+    alarms: alarmsIn(new Map()),
     clock: systemClock,
     timeZone: "UTC",
     scheduled: true,

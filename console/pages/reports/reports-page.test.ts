@@ -15,6 +15,7 @@ import type { PeriodChoice } from "../../../supervisor/reports/period.ts";
 import { usualSpend } from "../../../test/supervisor/report-samples.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
 import { registerReportsPage } from "./reports-page.ts";
+import { alarmsIn } from "../../../test/supervisor/raised-alarms.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let directory: string;
@@ -29,7 +30,7 @@ beforeEach(() => {
   db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
   const jobs = openJobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
-    alarms: { raise: () => {}, clear: () => {} },
+    alarms: alarmsIn(new Map()),
     clock: systemClock,
     timeZone: "UTC",
     scheduled: false,

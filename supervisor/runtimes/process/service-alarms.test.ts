@@ -1,32 +1,31 @@
 import { expect, test } from "vitest";
 import type { Alarm } from "../../alerts/alarm.ts";
-import type { ServiceState } from "../runtime.ts";
-import { alarmOfService } from "./service-alarms.ts";
+import type { ServiceState, ServiceView } from "../runtime.ts";
+import { alarmsIn } from "../../../test/supervisor/raised-alarms.ts";
+import { alarmOfService, retainServices } from "./service-alarms.ts";
 
 /** The texts raised after each of a series of states. */
 function walk(...states: readonly ServiceState[]): readonly (string | null)[] {
   const raised = new Map<string, Alarm>();
   return states.map((state) => {
-    alarmOfService(
-      {
-        raise: (alarm) => raised.set(alarm.fingerprint, alarm),
-        clear: (fingerprint) => raised.delete(fingerprint),
-      },
-      {
-        name: "gateway",
-        state,
-        since: 0,
-        pid: null,
-        address: "",
-        port: 1,
-        adopted: false,
-        tookMs: null,
-        restarts: 0,
-        reason: "killed by SIGKILL",
-      },
-    );
+    alarmOfService(alarmsIn(raised), service("gateway", state));
     return raised.get("service:gateway")?.text ?? null;
   });
+}
+
+function service(name: string, state: ServiceState): ServiceView {
+  return {
+    name,
+    state,
+    since: 0,
+    pid: null,
+    address: "",
+    port: 1,
+    adopted: false,
+    tookMs: null,
+    restarts: 0,
+    reason: "killed by SIGKILL",
+  };
 }
 
 const AGAIN = "gateway ended and is being restarted";
@@ -45,4 +44,13 @@ test("a service that ended raises an alarm until it runs; one stopped on demand 
     null,
   ]);
   expect(walk("stopping", "stopped")).toEqual([null, null]);
+});
+
+test("the alarm of a service ends when it no longer belongs to the stack", () => {
+  const raised = new Map<string, Alarm>();
+  const alarms = alarmsIn(raised);
+  alarmOfService(alarms, service("gateway", "gave-up"));
+  alarmOfService(alarms, service("echo", "gave-up"));
+  retainServices(alarms, ["postgres", "gateway"]);
+  expect([...raised.keys()]).toEqual(["service:gateway"]);
 });

@@ -1,4 +1,4 @@
-import type { Alarms } from "../../alerts/alarm.ts";
+import type { Alarms, ReplacedAlarms } from "../../alerts/alarm.ts";
 import type { ServiceView } from "../runtime.ts";
 
 /**
@@ -9,7 +9,7 @@ export function alarmOfService(
   alarms: Alarms,
   { name, state, reason }: ServiceView,
 ): void {
-  const fingerprint = `service:${name}`;
+  const fingerprint = fingerprintOf(name);
   const alarm = {
     fingerprint,
     level: "down",
@@ -42,4 +42,16 @@ export function alarmOfService(
     case "absent":
     case "unknown":
   }
+}
+
+/** Clears the alarms about services that no longer belong to the stack. */
+export function retainServices(
+  alarms: ReplacedAlarms,
+  names: readonly string[],
+): void {
+  alarms.retain(fingerprintOf(""), names.map(fingerprintOf));
+}
+
+function fingerprintOf(service: string): string {
+  return `service:${service}`;
 }

@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
+import { configSchema } from "./config/schema.ts";
+import { openHistory, type History } from "./history/history.ts";
+import { createHome } from "./home/home.ts";
+import { Supervision } from "./supervision.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+
+beforeEach(() => {
+  place = temporaryHome();
+  createHome(place.home);
+  history = openHistory(place.home.history);
+});
+afterEach(() => {
+  history.close();
+  place.remove();
+});
+
+/** A supervisor that only watches. */
+function openSupervision(): Supervision {
+  return new Supervision({
+    home: place.home,
+    env: {},
+    config: { leftOut: [], config: configSchema.parse({}) },
+    history,
+    onCheck: () => {},
+    onNotice: () => {},
+  });
+}
+
+test("alarms about what a supervisor no longer looks at end at its next start", async () => {
+  const earlier = openSupervision();
+  for (const fingerprint of [
+    "job:notes-backup",
+    "notes-gone:personal",
+    "notes-growth",
+    "budget:80:key:1",
+    "model:failures:fast",
+    "backups-size",
+    "offsite-size",
+    "backup-copy-key",
+    "history-damaged-elsewhere",
+  ]) {
+    earlier.alerting.raise({
+      fingerprint,
+      level: "warning",
+      subject: fingerprint,
+      text: "needs attention",
+      command: "hearth status",
+    });
+  }
+  const supervision = openSupervision();
+  supervision.start();
+  try {
+    expect(
+      supervision.alerting.active().map(({ fingerprint }) => fingerprint),
+    ).toEqual(["history-damaged-elsewhere"]);
+  } finally {
+    await supervision.rest();
+  }
+});
