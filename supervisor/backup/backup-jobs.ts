@@ -11,10 +11,13 @@ import { redisPlace } from "./forget-limits.ts";
 import { peerOf } from "./peer.ts";
 import { removeOld } from "./remove-old.ts";
 import { restore } from "./restore.ts";
+import { dropScratch } from "./scratch-database.ts";
 import { makeRoom, watchLocalSize } from "./size-cap.ts";
 import { sizeWords } from "../../core/size.ts";
 import { takeBackup } from "./take-backup.ts";
 import { chooseBackup, whichBackup } from "./which-backup.ts";
+
+const DRILL_SUFFIX = "_drill";
 
 export interface BackupPlaces {
   /** `backups/postgres` */
@@ -59,7 +62,12 @@ export function backupJobs(context: Context): readonly Job[] {
       description: "Restores the newest backup into a scratch database.",
       schedule: { ...scheduleOf(drill), cron: own ? drill.cron : null },
       run: (job) =>
-        drillRestore({ ...places, databaseUrl: databaseUrl(env) }, job),
+        drillRestore(
+          { ...places, databaseUrl: databaseUrl(env), scratch: DRILL_SUFFIX },
+          job,
+        ),
+      cleanUp: async (signal) =>
+        dropScratch(databaseUrl(env), DRILL_SUFFIX, signal),
     },
     {
       name: "backup-verify",

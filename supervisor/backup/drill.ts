@@ -13,7 +13,7 @@ export async function drillRestore(
     readonly directory: string;
     readonly migrations: string;
     /** Suffix of the scratch database. Drills that may run at the same time need different ones. */
-    readonly scratch?: string;
+    readonly scratch: string;
   },
   { signal, progress, now }: JobContext,
 ): Promise<JobOutcome> {
@@ -25,7 +25,7 @@ export async function drillRestore(
   await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.2));
   const manifest = await withScratchDatabase(
     parts.databaseUrl,
-    parts.scratch ?? "_drill",
+    parts.scratch,
     signal,
     (databaseUrl) =>
       loadBackup({

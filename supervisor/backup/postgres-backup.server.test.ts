@@ -1,6 +1,6 @@
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import {
   asSuperuser,
   backupTestbed,
@@ -9,8 +9,15 @@ import {
   migrations,
   never,
 } from "../../test/supervisor/backup-testbed.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { configSchema } from "../config/schema.ts";
+import { openHistory } from "../history/history.ts";
+import { createHome } from "../home/home.ts";
+import { openJobHistory } from "../jobs/job-history.ts";
+import { Supervision } from "../supervision.ts";
 import { verifyFiles } from "./backup-files.ts";
+import { databaseOf, quoted, withDatabase } from "./database.ts";
 import { drillRestore } from "./drill.ts";
 import { listBackups, writeManifest } from "./manifest.ts";
 import { readPostgresManifest } from "./postgres-manifest.ts";
@@ -25,6 +32,7 @@ test("a drill restores the newest backup as the role backup, compares it, and dr
       directory: testbed.directory(),
       migrations,
       databaseUrl: testbed.backupUrl(),
+      scratch: "_drill",
     },
     jobContext(),
   );
@@ -32,10 +40,58 @@ test("a drill restores the newest backup as the role backup, compares it, and dr
     status: "done",
     details: { backup: name, sums: manifest.sums },
   });
+  expect(await scratchDatabases()).toEqual([]);
+});
+
+async function scratchDatabases(): Promise<readonly unknown[]> {
   const left = await asSuperuser(testbed.stack().databaseUrl, (client) =>
     client.query("SELECT 1 FROM pg_database WHERE datname LIKE '%_drill'"),
   );
-  expect(left.rows).toEqual([]);
+  return left.rows;
+}
+
+test("the databases and files of drills that were killed with their supervisor are removed at its next start", async () => {
+  const place = temporaryHome();
+  createHome(place.home);
+  const history = openHistory(place.home.history);
+  onTestFinished(() => {
+    history.close();
+    place.remove();
+  });
+  const supervision = new Supervision({
+    home: place.home,
+    env: { BACKUP_DATABASE_URL: testbed.backupUrl() },
+    config: { leftOut: [], config: configSchema.parse({}) },
+    history,
+    onCheck: () => {},
+    onNotice: () => {},
+  });
+  const jobs = openJobHistory(history.db, (sentence) => expect.fail(sentence));
+  for (const job of ["restore-drill", "offsite-drill"]) {
+    jobs.recordStart({
+      job,
+      due: null,
+      caughtUp: false,
+      startedAt: Date.now(),
+      askedBy: null,
+    });
+  }
+  const offsite = join(place.home.backups, ".offsite");
+  const pulled = join(offsite, "drill-postgres-pulled");
+  mkdirSync(pulled, { recursive: true });
+  writeFileSync(join(pulled, "keys.copy.gz"), "part");
+  await withDatabase(testbed.backupUrl(), never, async (client) => {
+    const name = databaseOf(testbed.backupUrl());
+    await client.query(`CREATE DATABASE ${quoted(`${name}_drill`)}`);
+    await client.query(`CREATE DATABASE ${quoted(`${name}_offsite_drill`)}`);
+  });
+  supervision.start();
+  onTestFinished(() => supervision.rest());
+  await waitFor(
+    "the databases to be dropped",
+    async () => (await scratchDatabases()).length === 0,
+  );
+  expect(readdirSync(offsite)).toEqual([]);
 });
 
 test("a database without tables is not backed up, with the reason", async () => {

@@ -378,6 +378,7 @@ ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
         directory: testbed.directory(),
         migrations: testbed.migrations,
         databaseUrl: testbed.backupUrl(),
+        scratch: "_drill",
       },
       jobContext(),
     );

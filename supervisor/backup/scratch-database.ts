@@ -11,7 +11,7 @@ export async function withScratchDatabase<T>(
   signal: AbortSignal,
   work: (scratchUrl: string) => Promise<T>,
 ): Promise<T> {
-  const scratch = `${databaseOf(databaseUrl)}${suffix}`;
+  const scratch = scratchName(databaseUrl, suffix);
   await withDatabase(databaseUrl, signal, async (client) => {
     await dropDatabase(client, scratch);
     await client.query(`CREATE DATABASE ${quoted(scratch)} TEMPLATE template0`);
@@ -20,10 +20,23 @@ export async function withScratchDatabase<T>(
     return await work(onDatabase(databaseUrl, scratch));
   } finally {
     // Also after an abort.
-    await withDatabase(databaseUrl, AbortSignal.timeout(60_000), (client) =>
-      dropDatabase(client, scratch),
-    );
+    await dropScratch(databaseUrl, suffix, AbortSignal.timeout(60_000));
   }
+}
+
+/** Drops the scratch database of a suffix, if there is one. */
+export async function dropScratch(
+  databaseUrl: string,
+  suffix: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await withDatabase(databaseUrl, signal, (client) =>
+    dropDatabase(client, scratchName(databaseUrl, suffix)),
+  );
+}
+
+function scratchName(databaseUrl: string, suffix: string): string {
+  return `${databaseOf(databaseUrl)}${suffix}`;
 }
 
 export async function dropDatabase(

@@ -14,6 +14,8 @@ export interface Job {
    * incomplete when `context.signal` aborts.
    */
   readonly run: (context: JobContext) => Promise<JobOutcome>;
+  /** Removes what a run left behind whose supervisor was killed; the next run waits for it, and continues if it fails. */
+  readonly cleanUp?: (signal: AbortSignal) => Promise<void>;
 }
 
 /** A form field for one of `context.options`; the job validates the value. */

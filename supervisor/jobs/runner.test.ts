@@ -37,6 +37,7 @@ function runnerWith(
   run: Job["run"],
   schedule: Partial<Job["schedule"]> = {},
   scheduled = true,
+  cleanUp: () => Promise<void> = async () => {},
 ): JobRunner {
   const runner = openJobRunner({
     history,
@@ -50,6 +51,7 @@ function runnerWith(
     description: "Sweeps.",
     schedule: { cron: "0 1 * * *", timeoutMs: HOUR, retries: 0, ...schedule },
     run,
+    cleanUp,
   });
   runner.start();
   return runner;
@@ -119,6 +121,35 @@ test("an alarm is raised again by the next supervisor, and cleared by a successf
   second.run("sweep");
   await clock.pass(clock.now() + MINUTE);
   expect(alarms.size).toBe(0);
+});
+
+test("a run waits until what its interrupted predecessor left behind is removed", async () => {
+  const steps: string[] = [];
+  const cleaning = Promise.withResolvers<void>();
+  const run = async () => {
+    steps.push("run");
+    return { status: "done", summary: "swept" } as const;
+  };
+  const cleanUp = () => {
+    steps.push("clean up");
+    return cleaning.promise;
+  };
+  runnerWith(run, {}, true, cleanUp);
+  expect(steps).toEqual([]);
+  history.recordStart({
+    job: "sweep",
+    due: null,
+    caughtUp: false,
+    startedAt: start,
+    askedBy: null,
+  });
+  const runner = runnerWith(run, {}, true, cleanUp);
+  runner.run("sweep");
+  await clock.pass(start + MINUTE);
+  expect(steps).toEqual(["clean up"]);
+  cleaning.reject(new Error("Postgres cannot be reached"));
+  await clock.pass(start + 2 * MINUTE);
+  expect(steps).toEqual(["clean up", "run"]);
 });
 
 test("the alarm about a scheduled run ends when the job is no longer scheduled, the one about a run on demand does not", async () => {

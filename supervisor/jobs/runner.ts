@@ -46,6 +46,8 @@ interface Entry {
   readonly schedule: Schedule | null;
   nextAt: number | null;
   cancel: () => void;
+  /** Resolves when nothing of an interrupted run is left. */
+  cleaned: Promise<void>;
   running: Running | null;
 }
 
@@ -62,6 +64,7 @@ export class AlreadyRuns extends Failure {}
 /** Missed runs start this long after the supervisor, one job after the other. */
 const CATCH_UP_AFTER_MS = 60_000;
 const STOP_TIMEOUT_MS = 8000;
+const CLEAN_UP_WITHIN_MS = 60_000;
 
 /** Runs jobs when they are due, never two of the same name at once, and catches up once on missed runs. */
 export function openJobRunner(options: JobRunnerOptions): JobRunner {
@@ -92,6 +95,7 @@ export class JobRunner {
       nextAt: null,
       running: null,
       cancel: () => {},
+      cleaned: Promise.resolve(),
     });
   }
 
@@ -104,6 +108,7 @@ export class JobRunner {
     let delay = 0;
     for (const entry of this.#entries.values()) {
       const { job } = entry;
+      this.#cleanUp(entry);
       const schedule = this.#scheduleOf(entry);
       if (schedule === null) {
         continue;
@@ -217,6 +222,17 @@ export class JobRunner {
     }
   }
 
+  #cleanUp(entry: Entry): void {
+    const { cleanUp, name } = entry.job;
+    const [last] = this.#options.history.runsOf(name, 1);
+    if (cleanUp !== undefined && last?.status === "interrupted") {
+      // A failure is not reported: the next run begins with the same steps.
+      entry.cleaned = cleanUp(AbortSignal.timeout(CLEAN_UP_WITHIN_MS)).catch(
+        () => {},
+      );
+    }
+  }
+
   /** Null if the job runs only on demand. */
   #scheduleOf({ schedule }: Entry): Schedule | null {
     return this.#options.scheduled ? schedule : null;
@@ -261,14 +277,16 @@ export class JobRunner {
       progress: { text: "starting", done: null, attempt: 1, nextTryAt: null },
     };
     entry.running = running;
-    void performRun({
-      job,
-      clock,
-      abort,
-      jobOptions,
-      onDemand: due === null,
-      onProgress: (progress) => (running.progress = progress),
-    }).then(async (end) => {
+    const perform = () =>
+      performRun({
+        job,
+        clock,
+        abort,
+        jobOptions,
+        onDemand: due === null,
+        onProgress: (progress) => (running.progress = progress),
+      });
+    void entry.cleaned.then(perform).then(async (end) => {
       history.end(id, { ...end, endedAt: clock.now() });
       notifyEnd(alarms, job, end);
       ended.resolve();

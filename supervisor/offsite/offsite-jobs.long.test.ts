@@ -178,7 +178,11 @@ describe.skipIf(!hasRclone())("off-site jobs", () => {
     url.port = String(relay.port);
     const loading = Promise.withResolvers<void>();
     const local = drillRestore(
-      { ...backupPlaces(place.home, env()), databaseUrl: url.href },
+      {
+        ...backupPlaces(place.home, env()),
+        databaseUrl: url.href,
+        scratch: "_drill",
+      },
       {
         ...jobContext(),
         progress: (text) => {

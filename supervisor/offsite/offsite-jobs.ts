@@ -4,6 +4,7 @@ import { z } from "zod";
 import { backupPlaces, databaseUrl } from "../backup/backup-jobs.ts";
 import { drillRestore } from "../backup/drill.ts";
 import { listBackups, newestBackup } from "../backup/manifest.ts";
+import { dropScratch } from "../backup/scratch-database.ts";
 import { watchSize } from "../backup/size-cap.ts";
 import { sizeWords } from "../../core/size.ts";
 import { operatorFile, type Home } from "../home/home.ts";
@@ -23,6 +24,7 @@ import {
   findOffsite,
   needOffsite,
   openOffsite,
+  stagingOf,
   type OffsitePlace,
 } from "./settings.ts";
 import {
@@ -41,6 +43,7 @@ export const OWN_FILES = [
   "supervisor.local.yaml",
 ] as const;
 
+const DRILL_SUFFIX = "_offsite_drill";
 export const OFFSITE_SIZE_FINGERPRINT = "offsite-size";
 
 const fetchOptions = z.strictObject({
@@ -58,6 +61,7 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
         "Upload the newest backups, encrypted, to the off-site target.",
       schedule: scheduleOf(copy),
       run: (context) => copyNewest(parts, context),
+      cleanUp: async () => removeLocal(parts.home, "copy"),
     },
     {
       name: "offsite-fetch",
@@ -80,6 +84,7 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
         },
       ],
       run: (context) => fetchAsked(parts, context),
+      cleanUp: async () => removeLocal(parts.home, "fetch"),
     },
     {
       name: "offsite-drill",
@@ -93,11 +98,15 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
               ...backupPlaces(parts.home, parts.env),
               directory,
               databaseUrl: databaseUrl(parts.env),
-              scratch: "_offsite_drill",
+              scratch: DRILL_SUFFIX,
             },
             context,
           ),
         ),
+      cleanUp: async (signal) => {
+        removeLocal(parts.home, drillUse("postgres"));
+        await dropScratch(databaseUrl(parts.env), DRILL_SUFFIX, signal);
+      },
     },
   ];
 }
@@ -132,6 +141,8 @@ export function notesOffsiteDrill(
           details: { backup: name, vaults },
         };
       }),
+    // Scratch databases are dropped when the maintenance of the vaults starts.
+    cleanUp: async () => removeLocal(parts.home, drillUse("notes")),
   };
 }
 
@@ -256,6 +267,20 @@ async function fetchAsked(
   };
 }
 
+function drillUse(kind: OffsiteKind): string {
+  return `drill-${kind}`;
+}
+
+function pulledTo(home: Home, use: string): string {
+  return `${stagingOf(home, use)}-pulled`;
+}
+
+function removeLocal(home: Home, use: string): void {
+  for (const path of [stagingOf(home, use), pulledTo(home, use)]) {
+    rmSync(path, { recursive: true, force: true });
+  }
+}
+
 /** Downloads the newest backup of a kind into a scratch directory, and removes it after the work. */
 async function withPulled(
   { home, env }: Parts,
@@ -267,9 +292,9 @@ async function withPulled(
   if (settings === undefined) {
     return notSetUp;
   }
-  const use = `drill-${kind}`;
+  const use = drillUse(kind);
   const place: OffsitePlace = await openOffsite(home, env, settings, use);
-  const directory = join(home.backups, ".offsite", `${use}-pulled`);
+  const directory = pulledTo(home, use);
   rmSync(directory, { recursive: true, force: true });
   try {
     const newest = await chooseOffsite(place, kind, undefined, now(), signal);

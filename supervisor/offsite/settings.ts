@@ -95,7 +95,7 @@ export async function openOffsite(
   const recipient = await recipientOf(settings.identity);
   const hash = createHash("sha256").update(recipient).digest("hex");
   const folder = `hearth-${hash.slice(0, 8)}`;
-  const staging = join(home.backups, ".offsite", use);
+  const staging = stagingOf(home, use);
   return {
     remote: openRemote({
       target: settings.target,
@@ -109,6 +109,11 @@ export async function openOffsite(
     folder,
     staging,
   };
+}
+
+/** Where a use keeps its files on this machine. */
+export function stagingOf(home: Home, use: string): string {
+  return join(home.backups, ".offsite", use);
 }
 
 /** OFFSITE_RCLONE_CONFIG is the content of a configuration; else `rclone.conf` in the home; else rclone's own. */
