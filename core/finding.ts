@@ -1,6 +1,6 @@
 /** The result of one probe on this machine. */
 export interface Finding {
-  /** What was probed: disk, files, ports, postgres, redis, runners, settings, alerts, offsite, services, models, budgets. */
+  /** What was probed: disk, files, secrets, ports, postgres, redis, runners, settings, alerts, offsite, services, models, budgets. */
   readonly subject: string;
   /** wrong: something does not work; hint: it works, and could be better. */
   readonly level: "fine" | "hint" | "wrong";

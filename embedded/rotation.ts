@@ -63,16 +63,18 @@ export async function rotateSecret(
   return readOrCreateSecrets(home);
 }
 
-/** Ends the grace period: the previous master key is denied from now on. */
+/** Ends the grace period: the previous master key is denied from now on. If it fails, `hearth doctor` reports it. */
 export async function endGrace(place: RotationPlace): Promise<void> {
   const { home } = place;
   changeSecrets(home, {
+    endingGrace: true,
     previousMasterKey: undefined,
     previousMasterKeyUntil: undefined,
   });
   handOver(home, "PROXY_MASTER_KEY_PREVIOUS", "");
   handOver(home, "PROXY_MASTER_KEY_PREVIOUS_UNTIL", "");
   await reloadGateway(place, [readOrCreateSecrets(home).masterKey]);
+  changeSecrets(home, { endingGrace: undefined });
 }
 
 type PostgresValues = Readonly<
@@ -136,7 +138,8 @@ async function rotateMaster(
   );
   handOver(home, "PROXY_MASTER_KEY", masterKey);
   await reloadGateway(place, [previousMasterKey, masterKey]);
-  changeSecrets(home, values);
+  // The gateway has no earlier key any more.
+  changeSecrets(home, { ...values, endingGrace: undefined });
 }
 
 /** The gateway switches to another role, so that both passwords are valid until it has. */

@@ -5,12 +5,17 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { programEnv } from "../../test/servers/program-env.ts";
 import { createHome } from "../../supervisor/home/home.ts";
-import { readOrCreateSecrets } from "../../supervisor/home/secrets.ts";
+import { endGrace } from "../../embedded/rotation.ts";
+import {
+  changeSecrets,
+  readOrCreateSecrets,
+} from "../../supervisor/home/secrets.ts";
 import { startTimeOf } from "../../supervisor/runtimes/process/identity.ts";
 import {
   nothingRuns,
@@ -74,6 +79,36 @@ test("secrets that are readable by others, missing or damaged are reported with 
   expect(wrongOf(probeFiles(home))[0]?.text).toContain(
     "not found; the data in",
   );
+});
+
+test("a rotation that was not completed is reported with the command that completes it", () => {
+  const home = usedHome();
+  changeSecrets(home, { rotation: { of: "notes", values: {} } });
+  expect(wrongOf(probeFiles(home))).toMatchObject([
+    { subject: "secrets", fix: "hearth rotate notes" },
+  ]);
+});
+
+test("the end of a grace period that failed is reported until it is complete", async () => {
+  const home = usedHome();
+  let status = 500;
+  const gateway = createHttpServer((_request, response) => {
+    response.writeHead(status).end();
+  });
+  onTestFinished(() => void gateway.close());
+  const address = `http://127.0.0.1:${await listen(gateway)}`;
+  const running = { home, gateway: address, notes: "", postgresPort: 0 };
+  changeSecrets(home, {
+    previousMasterKey: "sk-master-the-one-before-0123",
+    previousMasterKeyUntil: "2099-01-31T12:00:00.000Z",
+  });
+  await expect(endGrace(running)).rejects.toThrow("did not reload");
+  expect(wrongOf(probeFiles(home))).toMatchObject([
+    { subject: "secrets", fix: "hearth rotate master --end" },
+  ]);
+  status = 200;
+  await endGrace(running);
+  expect(wrongOf(probeFiles(home))).toEqual([]);
 });
 
 test("an incomplete database directory is found before Postgres starts on it", () => {

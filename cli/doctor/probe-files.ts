@@ -9,7 +9,10 @@ import { dirname } from "node:path";
 import { asTyped, isNewHome, type Home } from "../../supervisor/home/home.ts";
 import { inspectCluster } from "../../embedded/postgres-cluster.ts";
 import { findPostgresData } from "../../embedded/postgres-place.ts";
-import { readSecretsFile } from "../../supervisor/home/secrets.ts";
+import {
+  readSecretsFile,
+  type Secrets,
+} from "../../supervisor/home/secrets.ts";
 import { sentencesOf } from "../../core/failure.ts";
 import { grouped } from "../../core/words.ts";
 import {
@@ -32,7 +35,7 @@ export function probeFiles(home: Home): readonly Finding[] {
     ...(existsSync(home.root) ? probeRights(home) : []),
     ...(isNewHome(home)
       ? [fine("files", `not started in ${asTyped(home.root)} yet`)]
-      : [probeSecrets(home), probePostgresData(home), ...probeHome(home)]),
+      : [...probeSecrets(home), probePostgresData(home), ...probeHome(home)]),
   ];
 }
 
@@ -105,18 +108,51 @@ function isWritable(path: string): boolean {
   }
 }
 
-function probeSecrets(home: Home): Finding {
+function probeSecrets(home: Home): readonly Finding[] {
   try {
-    if (readSecretsFile(home) === undefined) {
-      return wrong(
-        "files",
-        `${home.secrets} not found; the data in ${home.root} cannot be opened without it`,
-        `restore it from a copy, or start over: mv ${home.root} ${home.root}.old`,
-      );
-    }
+    const secrets = readSecretsFile(home);
+    return secrets === undefined
+      ? [
+          wrong(
+            "files",
+            `${home.secrets} not found; the data in ${home.root} cannot be opened without it`,
+            `restore it from a copy, or start over: mv ${home.root} ${home.root}.old`,
+          ),
+        ]
+      : [probeSecretRights(home), ...probeRotation(secrets)];
   } catch (error) {
-    return wrongBySentence("files", sentencesOf(error).join(" "));
+    return [wrongBySentence("files", sentencesOf(error).join(" "))];
   }
+}
+
+/** What `hearth rotate` has begun and not completed. */
+function probeRotation({
+  rotation,
+  endingGrace,
+}: Partial<Secrets>): readonly Finding[] {
+  return [
+    ...(rotation === undefined
+      ? []
+      : [
+          wrong(
+            "secrets",
+            `the rotation of ${rotation.of} is not complete`,
+            `hearth rotate ${rotation.of}`,
+          ),
+        ]),
+    ...(endingGrace === undefined
+      ? []
+      : [
+          wrong(
+            "secrets",
+            "the end of the old master key is not complete: the gateway may still accept it",
+            "hearth rotate master --end",
+          ),
+        ]),
+  ];
+}
+
+function probeSecretRights(home: Home): Finding {
   return (statSync(home.secrets).mode & 0o077) === 0
     ? fine("files", "secrets and data are present and readable only by you")
     : wrong(

@@ -8,9 +8,10 @@ import { readConfig, type HearthConfig } from "../config/config.ts";
 import { secretFields } from "../config/config-schema.ts";
 import { FakePulumi } from "../../test/infra/fake-pulumi.ts";
 import { validConfig } from "../../test/infra/stack-config.ts";
-import { findStartedRotation, rotate } from "./rotate.ts";
+import { endGrace, findStartedRotation, rotate } from "./rotate.ts";
 import type { Rotation } from "./rotations.ts";
-import { openSession, type Session } from "./session.ts";
+import { openSession, readSettings, type Session } from "./session.ts";
+import { checkSettings } from "./stack-doctor.ts";
 import { runVerb } from "./verbs.ts";
 
 let directory: string;
@@ -195,4 +196,30 @@ test("a rotation of the master key that is continued after its grace period give
   expect(JSON.parse(stored?.[1] ?? "")).toMatchObject({
     settings: { masterKeyPreviousUntil: until },
   });
+});
+
+test("an end of the grace period that failed is reported until the same command has completed it", async () => {
+  let fails = true;
+  const { session } = await openHome(
+    {
+      masterKeyPrevious: "sk-master-the-one-before-0123",
+      masterKeyPreviousUntil: "2099-01-31T12:00:00Z",
+    },
+    async () => {
+      const { masterKeyPrevious } = await readSettings(session);
+      expect(masterKeyPrevious).toBeUndefined();
+      if (fails) {
+        throw new Error("host B does not respond");
+      }
+    },
+  );
+  const fixes = async () =>
+    checkSettings(await readSettings(session))
+      .filter(({ what }) => what.startsWith("the old master key expired"))
+      .map(({ fix }) => fix);
+  await expect(endGrace(session)).rejects.toThrow("host B does not respond");
+  expect(await fixes()).toEqual(["npm run deploy -- rotate master --end"]);
+  fails = false;
+  await endGrace(session);
+  expect(await fixes()).toEqual([]);
 });

@@ -4,6 +4,7 @@ import type { HearthConfig } from "../config/config.ts";
 import {
   extendGrace,
   kinds,
+  timeAfter,
   type Rotation,
   type RotationKind,
   type RotationOptions,
@@ -41,17 +42,22 @@ export async function rotate(
   session.say(next(rotation));
 }
 
-/** Expires the old master key now. */
+/**
+ * Expires the old master key now. Its expiry stays in the configuration until no gateway accepts it, so that `doctor` reports an
+ * end that failed.
+ */
 export async function endGrace(
   session: Session,
   upOptions: Partial<UpOptions> = {},
 ): Promise<void> {
-  await removeSettings(session, [
-    "masterKeyPrevious",
-    "masterKeyPreviousUntil",
-  ]);
-  // Also without such settings: an earlier run may have removed them and failed here, so that gateways still accept the key.
+  await setSetting(session, "masterKeyPreviousUntil", {
+    value: timeAfter(0),
+    secret: false,
+  });
+  await removeSettings(session, ["masterKeyPrevious"]);
+  // Also without such a key: an earlier run may have removed it and failed here, so that gateways still accept it.
   await bringUp(session, upOptions);
+  await removeSettings(session, ["masterKeyPreviousUntil"]);
   session.say("The old master key is no longer valid.");
 }
 

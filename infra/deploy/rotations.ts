@@ -92,7 +92,7 @@ export function extendGrace(
       };
 }
 
-function timeAfter(seconds: number): string {
+export function timeAfter(seconds: number): string {
   return new Date(Date.now() + seconds * 1000).toISOString();
 }
 

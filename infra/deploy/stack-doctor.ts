@@ -89,7 +89,7 @@ async function checkThisMachine(session: Session): Promise<readonly Finding[]> {
   ];
 }
 
-function checkSettings(
+export function checkSettings(
   config: Awaited<ReturnType<typeof readSettings>>,
 ): readonly Finding[] {
   const rotation = rotationIn(config);
@@ -115,7 +115,7 @@ function checkSettings(
       ? []
       : [
           {
-            what: `the old master key expired at ${until} but is still in the configuration`,
+            what: `the old master key expired at ${until}, but gateways may still have it`,
             fix: `${RUN}rotate master --end`,
           },
         ]),
