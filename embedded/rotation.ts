@@ -42,9 +42,7 @@ export async function rotateSecret(
   const known = readOrCreateSecrets(home);
   const unfinished = known.rotation;
   if (unfinished !== undefined && unfinished.of !== kind) {
-    throw new Failure(
-      `the rotation of ${unfinished.of} is not complete. Run \`hearth rotate ${unfinished.of}\` to continue it.`,
-    );
+    throw notComplete(unfinished.of);
   }
   const values = unfinished?.values ?? decide(kind, known, graceMs);
   changeSecrets(home, { rotation: { of: kind, values } });
@@ -66,6 +64,11 @@ export async function rotateSecret(
 /** Ends the grace period: the previous master key is denied from now on. If it fails, `hearth doctor` reports it. */
 export async function endGrace(place: RotationPlace): Promise<void> {
   const { home } = place;
+  const { rotation } = readOrCreateSecrets(home);
+  // The gateway may already have a new master key that is not in the secrets yet.
+  if (rotation !== undefined) {
+    throw notComplete(rotation.of);
+  }
   changeSecrets(home, {
     endingGrace: true,
     previousMasterKey: undefined,
@@ -75,6 +78,12 @@ export async function endGrace(place: RotationPlace): Promise<void> {
   handOver(home, "PROXY_MASTER_KEY_PREVIOUS_UNTIL", "");
   await reloadGateway(place, [readOrCreateSecrets(home).masterKey]);
   changeSecrets(home, { endingGrace: undefined });
+}
+
+function notComplete(kind: string): Failure {
+  return new Failure(
+    `the rotation of ${kind} is not complete. Run \`hearth rotate ${kind}\` to continue it.`,
+  );
 }
 
 type PostgresValues = Readonly<

@@ -81,12 +81,17 @@ test("secrets that are readable by others, missing or damaged are reported with 
   );
 });
 
-test("a rotation that was not completed is reported with the command that completes it", () => {
+test("a rotation that was not completed is reported with the command that completes it", async () => {
   const home = usedHome();
   changeSecrets(home, { rotation: { of: "notes", values: {} } });
   expect(wrongOf(probeFiles(home))).toMatchObject([
     { subject: "secrets", fix: "hearth rotate notes" },
   ]);
+  await expect(
+    endGrace({ home, gateway: "", notes: "", postgresPort: 0 }),
+  ).rejects.toThrow(
+    "the rotation of notes is not complete. Run `hearth rotate notes` to continue it.",
+  );
 });
 
 test("the end of a grace period that failed is reported until it is complete", async () => {
