@@ -1,10 +1,37 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
+import { parse, YAMLParseError } from "yaml";
 import { annotatedTwoHosts, type AnnotatedFile } from "./annotated-stack.ts";
 import { inProject } from "../project-files.ts";
 
 /** The file of a stack's configuration. */
 export function stackFile(stackName: string): string {
   return inProject(`Pulumi.${stackName}.yaml`);
+}
+
+/** The names of all stacks with a file. */
+export function stacksWithFile(): readonly string[] {
+  return readdirSync(inProject(".")).flatMap(
+    (name) => /^Pulumi\.(.+)\.yaml$/.exec(name)?.slice(1) ?? [],
+  );
+}
+
+/** The settings in a stack's file; secrets stay encrypted. Throws one sentence if it is not valid YAML. */
+export function readStackFile(file: string): Readonly<Record<string, string>> {
+  try {
+    const content = parse(readFileSync(file, "utf8")) as {
+      readonly config?: Readonly<Record<string, unknown>>;
+    } | null;
+    return Object.fromEntries(
+      Object.entries(content?.config ?? {}).map(([key, value]) => [
+        key.replace(/^hearth:/, ""),
+        typeof value === "string" ? value : JSON.stringify(value),
+      ]),
+    );
+  } catch (error) {
+    throw error instanceof YAMLParseError
+      ? new Error(`${file} cannot be read: ${error.message}`)
+      : error;
+  }
 }
 
 /** A shipped list of all settings as comments, without the examples of required ones, for the head of a new stack's file. */

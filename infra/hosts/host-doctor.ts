@@ -1,12 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { parseArgs, styleText } from "node:util";
-import { parse, YAMLParseError } from "yaml";
 import { readHostSettings } from "../config/config.ts";
 import { checkHosts } from "./check-hosts.ts";
 import type { Finding } from "./finding.ts";
 import { QUESTIONS, withAnswers } from "./init-questions.ts";
-import { stackFile } from "../config/stack-file.ts";
+import { readStackFile, stackFile } from "../config/stack-file.ts";
 
 const usage = `usage: hearth doctor --hosts [--stack home] [--file Pulumi.home.yaml] [--json] [answers]
 
@@ -89,7 +88,7 @@ function readSettings(flags: Flags): Readonly<Record<string, string>> {
     }
   }
   const answered = Object.keys(answers).length > 0;
-  const written = readStackFile(fileOf(flags), answered);
+  const written = readWritten(fileOf(flags), answered);
   return answered ? withAnswers(written, answers) : written;
 }
 
@@ -99,35 +98,19 @@ function fileOf(flags: Flags): string {
     : stackFile(String(flags["stack"]));
 }
 
-/** Pulumi's file for a stack; encrypted values are not needed here. */
-function readStackFile(
+function readWritten(
   file: string,
   mayBeMissing: boolean,
 ): Readonly<Record<string, string>> {
-  if (!existsSync(file)) {
-    if (mayBeMissing) {
-      return {};
-    }
-    throw new UsageError(
-      `${file} not found: create it with \`npm run init\`, or name the hosts with options (--help)`,
-    );
+  if (existsSync(file)) {
+    return readStackFile(file);
   }
-  try {
-    const { config } = parse(readFileSync(file, "utf8")) as {
-      readonly config?: Readonly<Record<string, unknown>>;
-    };
-    return Object.fromEntries(
-      Object.entries(config ?? {}).map(([key, value]) => [
-        key.replace(/^hearth:/, ""),
-        typeof value === "string" ? value : JSON.stringify(value),
-      ]),
-    );
-  } catch (error) {
-    if (!(error instanceof YAMLParseError)) {
-      throw error;
-    }
-    throw new UsageError(`${file} cannot be read: ${error.message}`);
+  if (mayBeMissing) {
+    return {};
   }
+  throw new UsageError(
+    `${file} not found: create it with \`npm run init\`, or name the hosts with options (--help)`,
+  );
 }
 
 function describe(findings: readonly Finding[]): string {

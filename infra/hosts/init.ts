@@ -15,7 +15,13 @@ import {
   type InitKind,
 } from "./init-kinds.ts";
 import { offerFor, type Question } from "./init-questions.ts";
-import { settingsList, stackFile } from "../config/stack-file.ts";
+import { settingsBeside } from "./neighbours.ts";
+import {
+  readStackFile,
+  settingsList,
+  stackFile,
+  stacksWithFile,
+} from "../config/stack-file.ts";
 
 const listOf = ({ questions }: InitKind) =>
   questions.map(({ flag, ask }) => `  --${flag.padEnd(16)} ${ask}`).join("\n");
@@ -59,12 +65,17 @@ async function main(): Promise<number> {
     typeof flags["from"] === "string"
       ? settingsForCluster(await requiredSettings(flags["from"]))
       : {};
-  const settings = await askForSettings(
+  const answered = await askForSettings(
     kind,
     flags,
     { ...taken, ...known },
     asking,
   );
+  const isNew = Object.keys(known).length === 0;
+  const settings =
+    kind === initHosts && isNew
+      ? { ...answered, ...besideOthers(answered, stackName) }
+      : answered;
   const errors = kind.mistakes(settings);
   if (errors.length > 0) {
     for (const error of errors) {
@@ -84,6 +95,23 @@ async function main(): Promise<number> {
     process.stdout.write(`${done}\n`);
   }
   return isFine ? 0 : 1;
+}
+
+/** Prefix and ports that differ from those of other stacks on the same hosts. */
+function besideOthers(
+  settings: Readonly<Record<string, string>>,
+  stackName: string,
+): Readonly<Record<string, string>> {
+  const others = stacksWithFile()
+    .filter((each) => each !== stackName)
+    .map((each) => readStackFile(stackFile(each)));
+  const own = settingsBeside(others, settings, stackName);
+  for (const [key, value] of Object.entries(own)) {
+    process.stderr.write(
+      `another stack uses the same hosts: hearth:${key} is ${value}\n`,
+    );
+  }
+  return own;
 }
 
 /** The settings of a stack; none for a new one. */
