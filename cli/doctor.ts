@@ -70,7 +70,7 @@ async function examine(): Promise<readonly Finding[]> {
     probePorts(home, env),
     probeRedis(env),
     probeRunners(env),
-    probeProviderKeys(env),
+    probeProviderKeys(home, env),
     probeInstances(env),
   ]);
   const settings = await probeSettings(home, env);

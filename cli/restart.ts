@@ -1,10 +1,14 @@
 import { inWords } from "../core/duration.ts";
 import type { ServiceView } from "../supervisor/runtimes/runtime.ts";
-import { addressArg, findStack } from "./stack-client.ts";
+import { locateHome } from "../supervisor/home/home.ts";
+import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { complain, print, printJson } from "./terminal.ts";
 import {
+  describeReplaced,
   describeUnseen,
+  findReplacedKeys,
   findUnseenVariables,
+  fixOfReplaced,
   fixOfUnseen,
 } from "./unseen-variables.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
@@ -45,9 +49,17 @@ export const restart = defineVerb({
     }
     if (name === "gateway") {
       const unseen = await findUnseenVariables(process.env);
-      complain(
-        unseen.map((each) => `${describeUnseen(each)}: ${fixOfUnseen(each)}.`),
-      );
+      const home = locateHome();
+      const isHere = supervisorHere(home)?.address === stack.address;
+      const replaced = isHere ? findReplacedKeys(home, process.env) : [];
+      complain([
+        ...unseen.map(
+          (each) => `${describeUnseen(each)}: ${fixOfUnseen(each)}.`,
+        ),
+        ...replaced.map(
+          (each) => `${describeReplaced(each)}: ${fixOfReplaced(each)}.`,
+        ),
+      ]);
     }
     return 0;
   },

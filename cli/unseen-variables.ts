@@ -1,8 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "../core/environment.ts";
-import { howToSupply } from "../core/installation.ts";
+import { howToSet, howToSupply } from "../core/installation.ts";
 import { listDeployments } from "../supervisor/gateway/deployments.ts";
 import { Refusal } from "../supervisor/gateway/admin-api.ts";
+import type { Home } from "../supervisor/home/home.ts";
+import { readSecretsFile } from "../supervisor/home/secrets.ts";
+import { keyFingerprints } from "../supervisor/runtimes/process/fingerprint.ts";
+import {
+  aliveIn,
+  readRunFile,
+} from "../supervisor/runtimes/process/run-file.ts";
 import { findGateway } from "./gateway-client.ts";
 
 const TRIES = 20;
@@ -45,6 +52,40 @@ async function deploymentsOf(
       await sleep(PAUSE_MS);
     }
   }
+}
+
+/** Provider keys of this shell that the gateway running here was started with, but with other values. */
+export function findReplacedKeys(
+  home: Home,
+  env: Environment,
+): readonly string[] {
+  const started = aliveIn(readRunFile(home.runFile).services["gateway"])?.keys;
+  const fingerprintKey = saltKeyIn(home);
+  if (started === undefined || fingerprintKey === undefined) {
+    return [];
+  }
+  return Object.entries(keyFingerprints(env, fingerprintKey))
+    .filter(([name, own]) => (started[name] ?? own) !== own)
+    .map(([name]) => name);
+}
+
+/** Undefined if the file cannot be read, which `hearth doctor` reports. */
+function saltKeyIn(home: Home): string | undefined {
+  try {
+    return readSecretsFile(home)?.saltKey;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is wrong. */
+export function describeReplaced(name: string): string {
+  return `${name} of this shell differs from that of the running Hearth, which keeps the variables it was started with`;
+}
+
+/** What to do: a variable takes precedence over a stored key. */
+export function fixOfReplaced(name: string): string {
+  return howToSet(name, "embedded");
 }
 
 function isSet(name: string, env: Environment): boolean {

@@ -18,9 +18,11 @@ let stack: Stack;
 let running: StartedStack;
 let key: string;
 
+const KEYS = { CUSTOM_API_KEY: "sk-of-the-start" };
+
 beforeAll(async () => {
   stack = await prepareStack();
-  running = await stack.start();
+  running = await stack.start(KEYS);
   await overspend();
   await makeConflict();
 });
@@ -181,6 +183,13 @@ test("a restart names the variables of the shell that it does not apply", async 
     /^hearth: ANTHROPIC_API_KEY is set in this shell, but not in the running Hearth, .* still pending: run `hearth models key ANTHROPIC_API_KEY`, which takes effect at once, or set /,
   );
   expect(error).not.toContain("sk-ant-of-this-shell");
+  const { error: replaced } = await hearth(["restart", "gateway"], {
+    CUSTOM_API_KEY: "sk-of-this-shell",
+  });
+  expect(replaced).toMatch(
+    /^hearth: CUSTOM_API_KEY of this shell differs from that of the running Hearth, .*: set CUSTOM_API_KEY in the shell that starts Hearth/,
+  );
+  expect(replaced).not.toContain("sk-of-this-shell");
   expect((await hearth(["restart", "echo"])).error).toBe("");
 });
 
@@ -289,7 +298,7 @@ test("after kill -9 of the supervisor, the next start adopts the running service
   expect(
     (await chat(key, "still running?")).choices[0]?.message.content,
   ).toContain("still running?");
-  running = await stack.start();
+  running = await stack.start(KEYS);
   const after = stack.run();
   for (const name of ["postgres", "notes", "echo", "gateway"]) {
     expect(after.services[name]?.pid).toBe(before.services[name]?.pid);
@@ -315,7 +324,7 @@ test("a key over its budget and a note in conflict need attention in the status"
 
 test("a second start is rejected and changes nothing", async () => {
   const before = stack.run();
-  await expect(stack.start()).rejects.toThrow(/already|runs/i);
+  await expect(stack.start(KEYS)).rejects.toThrow(/already|runs/i);
   expect(stack.run()).toEqual(before);
 });
 
@@ -335,7 +344,7 @@ test("Ctrl-C stops everything; the next start keeps keys and spend, and drops le
   for (const pid of pids) {
     expect(stateOf(pid ?? 0)).toMatch(/^(Z.*)?$/);
   }
-  running = await stack.start();
+  running = await stack.start(KEYS);
   expect(running.output()).toContain("Next: npx hearth status");
   expect(running.output()).not.toContain("1. Create a key");
   expect(await spendOf("newcomer")).toBe(spend);

@@ -424,6 +424,16 @@ describe("after a supervisor was killed with -9", () => {
   });
 });
 
+test("run.json has fingerprints of the provider keys that a program was started with, not the keys", async () => {
+  const env = { OPENAI_API_KEY: "sk-of-the-start", TZ: "UTC" };
+  const one = await program("one");
+  const runtime = runtimeOf([{ ...one, plan: () => ({ ...one.plan(), env }) }]);
+  await runtime.start();
+  const { services } = readRunFile(place.home.runFile);
+  expect(Object.keys(services["one"]?.keys ?? {})).toEqual(["OPENAI_API_KEY"]);
+  expect(readFileSync(place.home.runFile, "utf8")).not.toContain("sk-of-the");
+});
+
 const disk = createSmallDisk(64);
 
 test.skipIf(disk === undefined)(

@@ -9,7 +9,7 @@ import type {
   StartableRuntime,
 } from "../runtime.ts";
 import { adoptProcess } from "./adoption.ts";
-import { fingerprintOf } from "./fingerprint.ts";
+import { fingerprintOf, keyFingerprints } from "./fingerprint.ts";
 import type { ProcessIdentity } from "./identity.ts";
 import { lastLines, rotateAll } from "./log-files.ts";
 import type { RestartPolicy } from "./restart-budget.ts";
@@ -299,13 +299,15 @@ export class ProcessRuntime implements StartableRuntime {
 
   #entryOf(service: Service): RunFile["services"][string] {
     const { spec } = service;
+    const { fingerprintKey } = this.#options;
     const identity = service.identity();
     return {
       pid: identity?.pid ?? null,
       startTime: identity?.startTime ?? null,
       address: spec.address,
       port: spec.port,
-      fingerprint: fingerprintOf(spec, this.#options.fingerprintKey),
+      fingerprint: fingerprintOf(spec, fingerprintKey),
+      keys: keyFingerprints(spec.plan().env, fingerprintKey),
       successorFile: spec.successorFile ?? null,
     };
   }

@@ -34,6 +34,8 @@ const runFile = z.object({
       port: z.number().int(),
       /** Of its settings; a process with another one is not adopted. */
       fingerprint: z.string(),
+      /** Fingerprints of the provider keys it was started with. Absent: written before they were recorded. */
+      keys: z.record(z.string(), z.string()).optional(),
       /** The file with which this process starts its successor; absent or null: it cannot hand over. */
       successorFile: z.string().nullable().optional(),
     }),
