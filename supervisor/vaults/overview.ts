@@ -1,3 +1,4 @@
+import { mapLimited } from "../../core/map-limited.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { countConflicts } from "./conflicts.ts";
 import { openDatabase, vaultNames, type Database } from "./database.ts";
@@ -25,6 +26,9 @@ export interface VaultView {
 
 const MAX_COUNTED = 100;
 
+/** Vaults that are read at the same time: the embedded store opens each in a thread that loads its code. */
+export const MAX_PARALLEL = 4;
+
 interface OverviewParts {
   readonly couch: Couch;
   readonly state: NotesState;
@@ -40,14 +44,10 @@ export async function listVaults(
     ...(await vaultNames(parts.couch)),
     ...parts.state.known(),
   ]);
-  const views: VaultView[] = [];
-  for (const vault of [...names].toSorted()) {
-    const view = await viewVault(parts, vault);
-    if (view !== undefined) {
-      views.push(view);
-    }
-  }
-  return views;
+  const views = await mapLimited([...names].toSorted(), MAX_PARALLEL, (vault) =>
+    viewVault(parts, vault),
+  );
+  return views.filter((view) => view !== undefined);
 }
 
 /** One vault; undefined if none of the name exists or should exist. */

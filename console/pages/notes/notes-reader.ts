@@ -8,7 +8,11 @@ import {
   vaultChoices,
   type VaultChoices,
 } from "../../../supervisor/vaults/plugin-settings.ts";
-import type { VaultView } from "../../../supervisor/vaults/overview.ts";
+import { mapLimited } from "../../../core/map-limited.ts";
+import {
+  MAX_PARALLEL,
+  type VaultView,
+} from "../../../supervisor/vaults/overview.ts";
 import type { EscrowFiles } from "../../../supervisor/vaults/seed-escrow.ts";
 import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 import type {
@@ -89,7 +93,9 @@ export class NotesReader {
     try {
       const views = await this.#parts.acts.list();
       return {
-        vaults: await Promise.all(views.map((view) => this.#factsOf(view))),
+        vaults: await mapLimited(views, MAX_PARALLEL, (view) =>
+          this.#factsOf(view),
+        ),
         away: null,
       };
     } catch (error) {
