@@ -13,12 +13,14 @@ import {
   sendSignal,
   stopProcess,
 } from "../supervisor/runtimes/process/stop.ts";
-import { supervisorHere } from "./stack-client.ts";
+import { untilSupervisorHere } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 /** The gateway's drain, then the other services. */
 const STOP_TIMEOUT_MS = 180_000;
+/** For a supervisor that is not in run.json yet. */
+const START_TIMEOUT_MS = 30_000;
 const NOTICE_EVERY_MS = 5000;
 
 export const down = defineVerb({
@@ -28,7 +30,7 @@ export const down = defineVerb({
   args: { ...jsonArg },
   run: async ({ json }) => {
     const home = locateHome();
-    const supervisor = supervisorHere(home);
+    const supervisor = await untilSupervisorHere(home, START_TIMEOUT_MS);
     const say = json ? () => {} : print;
     if (supervisor === undefined) {
       const stopped = await stopLeftovers(home, say);

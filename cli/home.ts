@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isNewHome, locateHome, type Home } from "../supervisor/home/home.ts";
 import { defaultHomeRoot } from "../supervisor/home/home-root.js";
-import { lockHome } from "../supervisor/home/lock.ts";
+import { isLocked } from "../supervisor/home/lock.ts";
 import {
   placeMovedPostgres,
   systemPlaceOf,
@@ -107,11 +107,9 @@ function moveHome(from: Home, to: Home): void {
       `${to.root} contains data of another Hearth: choose another directory with --to.`,
     );
   }
-  const lock = lockHome(from.lock);
   const { services } = readRunFile(from.runFile);
   const isRunning = Object.values(services).some((entry) => aliveIn(entry));
-  lock?.release();
-  if (lock === undefined || isRunning) {
+  if (isLocked(from.lock) || isRunning) {
     throw new Failure(
       "Hearth is running: stop it with `hearth down`, then run the command again.",
     );

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { GatewayView } from "../console/http/gateway-routes.ts";
 import {
   askHttp,
@@ -6,6 +7,7 @@ import {
 } from "../supervisor/checks/http-get.ts";
 import { authorizationFor, givenPassword } from "../supervisor/credentials.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
+import { isLocked, startingOrStopping } from "../supervisor/home/lock.ts";
 import { readVariable, type Environment } from "../core/environment.ts";
 import { Failure, requestReason } from "../core/failure.ts";
 import {
@@ -210,6 +212,26 @@ class HttpStackClient implements StackClient {
 /** The running supervisor that run.json names. */
 export function supervisorHere(home: Home) {
   return aliveIn(readRunFile(home.runFile).supervisor);
+}
+
+const POLL_EVERY_MS = 100;
+
+/** The running supervisor, as soon as one that is starting or stopping here has done so. Throws a Failure if that takes longer. */
+export async function untilSupervisorHere(
+  home: Home,
+  withinMs: number,
+): Promise<ReturnType<typeof supervisorHere>> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const supervisor = supervisorHere(home);
+    if (supervisor !== undefined || !isLocked(home.lock)) {
+      return supervisor;
+    }
+    if (performance.now() > deadline) {
+      throw new Failure(startingOrStopping(home.root));
+    }
+    await wait(POLL_EVERY_MS);
+  }
 }
 
 function addressHere(home: Home): string {

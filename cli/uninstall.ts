@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
-import { lockHome } from "../supervisor/home/lock.ts";
+import { isLocked } from "../supervisor/home/lock.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { systemPlaceOf } from "../embedded/postgres-place.ts";
 import { Failure } from "../core/failure.ts";
@@ -118,14 +118,11 @@ function removeService(home: Home, say: (sentence: string) => void): void {
 
 /** Throws a Failure while any part of it is running. */
 function needStopped(home: Home): void {
-  const lock = existsSync(home.lock) ? lockHome(home.lock) : undefined;
-  const held = existsSync(home.lock) && lock === undefined;
-  lock?.release();
   const { services } = readRunFile(home.runFile);
   const left = Object.entries(services).filter(
     ([, entry]) => aliveIn(entry) !== undefined,
   );
-  if (held || left.length > 0) {
+  if (isLocked(home.lock) || left.length > 0) {
     throw new Failure(
       "Hearth is running: stop it with `hearth down`, then run the command again.",
     );

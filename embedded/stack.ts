@@ -12,7 +12,7 @@ import {
   type History,
 } from "../supervisor/history/history.ts";
 import { createHome, type Home } from "../supervisor/home/home.ts";
-import { lockHome } from "../supervisor/home/lock.ts";
+import { lockHome, startingOrStopping } from "../supervisor/home/lock.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
 import {
   ownRelease,
@@ -256,7 +256,7 @@ function alreadyRunning(home: Home): AlreadyRunning {
   const { supervisor } = readRunFile(home.runFile);
   return new AlreadyRunning(
     supervisor === null
-      ? `another \`hearth up\` is starting or stopping on ${home.root}: wait for it, then try again.`
+      ? startingOrStopping(home.root)
       : alreadyRunsSentence(supervisor),
   );
 }

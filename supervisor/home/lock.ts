@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { lockFile, type FileLock } from "../../core/file-lock.ts";
 import { isDamage, refuseDirectory } from "../history/sqlite-file.ts";
 
@@ -15,4 +15,19 @@ export function lockHome(path: string): FileLock | undefined {
     rmSync(path, { force: true, recursive: true });
     return lockFile(path);
   }
+}
+
+/** Whether a supervisor has the lock. */
+export function isLocked(path: string): boolean {
+  if (!existsSync(path)) {
+    return false;
+  }
+  const lock = lockHome(path);
+  lock?.release();
+  return lock === undefined;
+}
+
+/** For a locked home whose supervisor is not in run.json. */
+export function startingOrStopping(root: string): string {
+  return `another \`hearth up\` is starting or stopping on ${root}: wait for it, then try again.`;
 }

@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createHome } from "../supervisor/home/home.ts";
+import { lockHome } from "../supervisor/home/lock.ts";
+import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
+import { writeRunFile } from "../supervisor/runtimes/process/run-file.ts";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
+import { untilSupervisorHere } from "./stack-client.ts";
+
+const LONG_MS = 60_000;
+
+let place: ReturnType<typeof temporaryHome>;
+beforeEach(() => {
+  place = temporaryHome();
+  createHome(place.home);
+});
+afterEach(() => place.remove());
+
+test("a supervisor that is starting is awaited until run.json names it", async () => {
+  const { home } = place;
+  expect(await untilSupervisorHere(home, LONG_MS)).toBeUndefined();
+  const lock = lockHome(home.lock);
+  const found = untilSupervisorHere(home, LONG_MS);
+  const { pid } = process;
+  writeRunFile(home.runFile, {
+    supervisor: {
+      pid,
+      startTime: startTimeOf(pid) ?? "",
+      address: "http://127.0.0.1:4080",
+      port: 4080,
+    },
+    services: {},
+  });
+  expect(await found).toMatchObject({ pid });
+  lock?.release();
+});
+
+test("one that is stopping is awaited until it has stopped, and reported if that takes too long", async () => {
+  const { home } = place;
+  const lock = lockHome(home.lock);
+  await expect(untilSupervisorHere(home, 0)).rejects.toThrow(
+    /^another `hearth up` is starting or stopping on .*: wait for it, then try again\.$/,
+  );
+  const found = untilSupervisorHere(home, LONG_MS);
+  lock?.release();
+  expect(await found).toBeUndefined();
+});
