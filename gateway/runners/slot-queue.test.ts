@@ -188,6 +188,19 @@ function isEarlierEqual(one: Caller, other: Caller): boolean {
   );
 }
 
+test("a call in line is served after another one asked in vain for a slot that a second gateway held", async () => {
+  const { leases } = sharedSlots(1);
+  const [here, there] = [queueOf(1, leases), queueOf(1, leases)];
+  const other = await there.claim();
+  const asking = here.claim();
+  const calls = new Calls(here);
+  const served = calls.wait("in line", INTERACTIVE);
+  expect(await asking).toBeNull();
+  other?.release();
+  await served;
+  expect(calls.served).toEqual(["in line"]);
+});
+
 test("model: slots are never exceeded or idle while calls wait, equals keep their order, and none waits forever", async () => {
   await fc.assert(
     fc.asyncProperty(

@@ -94,6 +94,8 @@ export class SlotQueue {
     const lease = await this.#lease();
     if (lease === null) {
       this.#used--;
+      // Calls that came meanwhile found the slot in use.
+      this.#serve();
       return null;
     }
     return this.#slot(lease);
