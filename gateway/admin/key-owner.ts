@@ -16,33 +16,62 @@ import { USER } from "./kinds/user.ts";
 import { changesMetadata } from "./metadata.ts";
 import { create, findOne } from "./payers.ts";
 
-/** The owners of a key: its user, its team and that team's organization, else its own organization. */
-export async function keyFacts(
-  from: Pool | Client,
-  row: Row,
-): Promise<{
+/** A key as errors name it, and its owners: its user, its team and that team's organization, else its own organization. */
+interface KeyFacts {
   readonly what: string;
   readonly token: string;
   readonly userId: string | null;
   readonly teamId: string | null;
   readonly organizationId: string | null;
-}> {
-  const teamId = (row["team_id"] as string | null | undefined) ?? null;
-  let organizationId = row["organization_id"] as string | null | undefined;
-  if (teamId !== null) {
-    const [team] = await query<{ organization_id: string | null }>(
-      from,
-      "SELECT organization_id FROM teams WHERE team_id = $1",
-      [teamId],
-    );
-    organizationId = team?.organization_id;
+}
+
+export async function keyFacts(
+  from: Pool | Client,
+  row: Row,
+): Promise<KeyFacts> {
+  return keyFactsIn(row, await organizationsOf(from, [row]));
+}
+
+/** Those of several keys that the caller reaches. */
+export async function keysWithinReach(
+  { pool, reaches }: Admin,
+  rows: readonly Row[],
+): Promise<readonly Row[]> {
+  const organizations = await organizationsOf(pool, rows);
+  return rows.filter((row) => reaches(keyFactsIn(row, organizations)));
+}
+
+type Organizations = ReadonlyMap<string, string | null>;
+
+/** The organizations of the teams of keys, by team. */
+async function organizationsOf(
+  from: Pool | Client,
+  rows: readonly Row[],
+): Promise<Organizations> {
+  const teams = rows.map((row) => row["team_id"]).filter((id) => id != null);
+  if (teams.length === 0) {
+    return new Map();
   }
+  const found = await query<{
+    team_id: string;
+    organization_id: string | null;
+  }>(
+    from,
+    "SELECT team_id, organization_id FROM teams WHERE team_id = ANY($1)",
+    [[...new Set(teams)]],
+  );
+  return new Map(found.map((team) => [team.team_id, team.organization_id]));
+}
+
+function keyFactsIn(row: Row, organizations: Organizations): KeyFacts {
+  const teamId = (row["team_id"] as string | null | undefined) ?? null;
+  const own = row["organization_id"] as string | null | undefined;
   return {
     what: `key ${String(row["key_name"])}`,
     token: String(row["token"]),
     userId: (row["user_id"] as string | null | undefined) ?? null,
     teamId,
-    organizationId: organizationId ?? null,
+    organizationId: (teamId === null ? own : organizations.get(teamId)) ?? null,
   };
 }
 
@@ -195,10 +224,7 @@ export function rejectOtherOrganization(
   }
 }
 
-type Owner = Pick<
-  Awaited<ReturnType<typeof keyFacts>>,
-  "userId" | "teamId" | "organizationId"
->;
+type Owner = Pick<KeyFacts, "userId" | "teamId" | "organizationId">;
 
 function describeOwner({ userId, teamId, organizationId }: Owner): string {
   if (teamId !== null) {

@@ -5,7 +5,7 @@ import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
-import { keyFacts, reachableKey } from "./key-owner.ts";
+import { keysWithinReach, reachableKey } from "./key-owner.ts";
 import { tokensNow } from "./key-tokens.ts";
 import {
   answerRowsInUse,
@@ -76,12 +76,7 @@ const infoOfSeveral = adminRoute(
       "SELECT * FROM keys WHERE token = ANY($1)",
       [named],
     );
-    const reachable: Row[] = [];
-    for (const row of rows) {
-      if (admin.reaches(await keyFacts(admin.pool, row))) {
-        reachable.push(row);
-      }
-    }
+    const reachable = await keysWithinReach(admin, rows);
     const tokens = new Set(reachable.map((row) => row["token"]));
     return {
       key: keys.filter((_, at) => tokens.has(named[at])),

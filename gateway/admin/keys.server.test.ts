@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { hashKey } from "../access/keys.ts";
 import { query } from "../database/pool.ts";
 import {
@@ -151,6 +151,24 @@ test("lists are filtered, sorted and paged", async () => {
     ),
   });
   expect(several["info"]).toHaveLength(2);
+});
+
+test("many keys are read with as many statements as one", async () => {
+  await fixture.post("/team/new", { team_id: "read-at-once" });
+  const keys = await Promise.all(
+    Array.from({ length: 6 }, () =>
+      fixture.createKey({ team_id: "read-at-once" }),
+    ),
+  );
+  const statementsFor = async (named: readonly string[]) => {
+    const statements = vi.spyOn(fixture.pool, "query");
+    const { info } = await fixture.post("/v2/key/info", { keys: named });
+    const count = statements.mock.calls.length;
+    statements.mockRestore();
+    expect(info).toHaveLength(named.length);
+    return count;
+  };
+  expect(await statementsFor(keys)).toBe(await statementsFor(keys.slice(0, 1)));
 });
 
 test("a rotated key keeps its budget; the old secret works during the grace period", async () => {
