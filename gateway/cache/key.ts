@@ -88,7 +88,7 @@ export function itemKeysOf(
   );
 }
 
-/** The items of an embeddings call, one vector each: texts, or lists of token numbers. */
+/** The items of an embeddings call, one vector each, or the prompts of completions: texts, or lists of token numbers. */
 export function itemsOf(input: unknown): readonly unknown[] {
   return Array.isArray(input) && typeof input[0] !== "number" ? input : [input];
 }

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { itemsOf } from "../../cache/key.ts";
+import type { CallBody } from "../../calls/body.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
@@ -29,8 +31,17 @@ const COMPLETION: CallKind = {
     gateway.tokens.countEmbeddingInput(body["prompt"], model),
   estimateOutput: (gateway, body, group) =>
     (numberOf(body, "max_tokens") ?? expectedOutput(gateway, group)) *
-    (numberOf(body, "n") ?? 1),
+    answersTo(body),
 };
+
+/** How many a call for completions generates: for each prompt those to return, or to choose from. */
+function answersTo(body: CallBody): number {
+  const each = Math.max(
+    numberOf(body, "n") ?? 1,
+    numberOf(body, "best_of") ?? 1,
+  );
+  return itemsOf(body["prompt"]).length * each;
+}
 
 /** POST /v1/completions, the predecessor of chat; native where the provider supports it, else translated to chat. */
 export const completions = callRoute(COMPLETION, {

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  modelYaml,
+  OUTPUT_PRICE,
+  startTestbed,
+  type Testbed,
+} from "../../../test/servers/gateway.ts";
+
+let strict: Testbed;
+
+beforeAll(async () => {
+  strict = await startTestbed(
+    (url) => `${modelYaml(url)}general_settings: { budget_mode: strict }\n`,
+  );
+});
+
+afterAll(() => strict?.stop());
+
+test.each([
+  ["several prompts", { prompt: ["a", "b", "c"] }],
+  ["several prompts of token numbers", { prompt: [[1], [2], [3]] }],
+  ["the best of several answers", { prompt: "a", best_of: 3 }],
+])(
+  "a call for %s is rejected where the budget is too small for all of them",
+  async (_what, fields) => {
+    const { gateway } = strict;
+    const key = await gateway.createKey({ max_budget: 250 * OUTPUT_PRICE });
+    const complete = (body: object) =>
+      gateway.request(
+        "POST",
+        "/v1/completions",
+        { model: "mock", max_tokens: 100, ...body },
+        key,
+      );
+    expect((await complete(fields)).json["error"]).toMatchObject({
+      type: "budget_exceeded",
+    });
+    for (const prompt of ["a", [1, 2, 3]]) {
+      expect((await complete({ prompt })).status).toBe(200);
+    }
+  },
+);
