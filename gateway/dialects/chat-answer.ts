@@ -9,11 +9,15 @@ import {
 } from "../providers/json.ts";
 
 /** The content of an answer, or of one chunk of it, in OpenAI's chat shape. Only the first choice is read. */
-export interface ChatAnswer {
+export interface ChatAnswer extends ChatChoice {
   readonly id: string;
   readonly model: string;
   /** Seconds. */
   readonly created: number;
+  readonly usage: ChatUsage | null;
+}
+
+export interface ChatChoice {
   readonly text: string;
   readonly refusal: string;
   readonly reasoning: string;
@@ -21,7 +25,6 @@ export interface ChatAnswer {
   readonly providerBlocks: readonly JsonRecord[];
   readonly toolCalls: readonly ToolCallPart[];
   readonly finishReason: string | null;
-  readonly usage: ChatUsage | null;
 }
 
 export interface ToolCallPart {
@@ -52,11 +55,19 @@ export function readChatAnswer(text: string): ChatAnswer | null {
   const [choice] = recordsOf(answer["choices"]).filter(
     ({ index }) => index === undefined || index === 0,
   );
-  const message = recordOf(choice?.["message"] ?? choice?.["delta"]);
   return {
     id: textOf(answer["id"]),
     model: textOf(answer["model"]),
     created: numberOf(answer["created"]) ?? 0,
+    ...readChoice(choice ?? {}),
+    usage: usageOf(answer["usage"]),
+  };
+}
+
+/** A choice of an answer, or what a chunk adds to it. */
+export function readChoice(choice: JsonRecord): ChatChoice {
+  const message = recordOf(choice["message"] ?? choice["delta"]);
+  return {
     text: contentText(message["content"]),
     refusal: textOf(message["refusal"]),
     // OpenRouter, Ollama and newer vLLM use `reasoning`.
@@ -65,8 +76,7 @@ export function readChatAnswer(text: string): ChatAnswer | null {
     thinkingBlocks: recordsOf(message["thinking_blocks"]),
     providerBlocks: recordsOf(message["provider_blocks"]),
     toolCalls: recordsOf(message["tool_calls"]).map(toolCallPart),
-    finishReason: textOf(choice?.["finish_reason"]) || null,
-    usage: usageOf(answer["usage"]),
+    finishReason: textOf(choice["finish_reason"]) || null,
   };
 }
 

@@ -45,6 +45,36 @@ test.each(RECORDINGS)(
   },
 );
 
+test("each choice of an answer is a choice of the completion, whole or streamed", () => {
+  const head = { id: "chatcmpl-1", created: 1, model: "m" };
+  const said = ["a", "b"].map((content, index) => ({
+    index,
+    finish_reason: "stop",
+    message: { role: "assistant", content },
+  }));
+  const answer = Buffer.from(JSON.stringify({ ...head, choices: said }));
+  const expected = ["a", "b"].map((text, index) => ({
+    index,
+    text,
+    logprobs: null,
+    finish_reason: "stop",
+  }));
+  const whole: unknown = JSON.parse(
+    completionsShape.answer(answer, BODY).toString(),
+  );
+  expect(whole).toMatchObject({ choices: expected });
+  const chunks = said.map(({ message: delta, ...choice }) => ({
+    kind: "pass" as const,
+    event: null,
+    data: JSON.stringify({ ...head, choices: [{ ...choice, delta }] }),
+  }));
+  expect(
+    passed(completionsShape.stream(BODY), chunks).flatMap(
+      ({ data }) => (JSON.parse(data) as Completion).choices,
+    ),
+  ).toEqual(expected);
+});
+
 test("the prompt becomes one message; unsupported parameters are named", () => {
   const body = {
     ...BODY,

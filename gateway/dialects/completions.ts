@@ -1,8 +1,15 @@
 import type { CallBody } from "../calls/body.ts";
 import { openaiErrorPieces } from "../calls/stream-error.ts";
 import { CallError, errorBody } from "../http/errors.ts";
-import { listOf, parseRecord, present } from "../providers/json.ts";
-import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
+import {
+  listOf,
+  numberOf,
+  parseRecord,
+  present,
+  recordsOf,
+  type JsonRecord,
+} from "../providers/json.ts";
+import { idOf, readChatAnswer, readChoice } from "./chat-answer.ts";
 import type { ChatBody, ClientShape, ClientStream } from "./client-shape.ts";
 
 /** `/v1/completions`, OpenAI's oldest shape, for providers that have only chat: the prompt becomes a user message. */
@@ -62,52 +69,49 @@ function promptOf(prompt: unknown): string {
 }
 
 function completionAnswer(bytes: Buffer): Buffer {
-  const text = bytes.toString("utf8");
-  const answer = readChatAnswer(text);
-  if (answer === null) {
-    return bytes;
-  }
-  return Buffer.from(
-    JSON.stringify({
-      ...headOf(answer),
-      choices: [choiceOf(answer)],
-      usage: parseRecord(text)?.["usage"] ?? null,
-    }),
-  );
+  const completion = completionIn(bytes.toString("utf8"));
+  return completion === null
+    ? bytes
+    : Buffer.from(
+        JSON.stringify({ ...completion, usage: completion["usage"] ?? null }),
+      );
 }
 
-function headOf(answer: ChatAnswer) {
+/** A chat answer, or a chunk of one, as a completion; null for text that is neither. */
+function completionIn(text: string): JsonRecord | null {
+  const answer = readChatAnswer(text);
+  if (answer === null) {
+    return null;
+  }
+  const { choices, usage } = parseRecord(text) ?? {};
   return {
     id: idOf("cmpl", answer.id),
     object: "text_completion",
     created: answer.created,
     model: answer.model,
+    choices: recordsOf(choices).map(choiceOf),
+    ...(usage == null ? {} : { usage }),
   };
 }
 
-function choiceOf(answer: ChatAnswer) {
+function choiceOf(choice: JsonRecord, position: number): JsonRecord {
+  const { text, refusal, finishReason } = readChoice(choice);
   return {
-    index: 0,
-    text: answer.text + answer.refusal,
+    index: numberOf(choice["index"]) ?? position,
+    text: text + refusal,
     logprobs: null,
-    finish_reason: answer.finishReason,
+    finish_reason: finishReason,
   };
 }
 
 function createCompletionsStream(): ClientStream {
   return {
     push(piece) {
-      const answer = readChatAnswer(piece.data);
-      if (answer === null || piece.kind === "error") {
-        return [piece];
-      }
-      const usage = parseRecord(piece.data)?.["usage"];
-      const data = JSON.stringify({
-        ...headOf(answer),
-        choices: piece.kind === "usage_only" ? [] : [choiceOf(answer)],
-        ...(usage == null ? {} : { usage }),
-      });
-      return [{ ...piece, data }];
+      const completion =
+        piece.kind === "error" ? null : completionIn(piece.data);
+      return completion === null
+        ? [piece]
+        : [{ ...piece, data: JSON.stringify(completion) }];
     },
     fail: openaiErrorPieces,
   };
