@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import type { Gateway } from "../gateway.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
 import { stopReading } from "../providers/streamed-answer.ts";
-import { mostExpensive } from "../pricing/prices.ts";
+import { pricesOutput } from "../pricing/prices.ts";
 import { audioTokensOut, inputUsage, usageOf } from "../tokens/usage.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
@@ -123,7 +123,7 @@ function isBilledByLength(call: Call, { deployment }: ArrivingAnswer): boolean {
   return (
     priceCard !== null &&
     inputUsage(call, deployment).billedBy === undefined &&
-    mostExpensive(priceCard, 0, 1) > mostExpensive(priceCard, 0, 0)
+    pricesOutput(priceCard)
   );
 }
 

@@ -295,6 +295,11 @@ export function mostExpensive(
   return Math.max(...costs);
 }
 
+/** Whether tokens of the output cost anything. */
+export function pricesOutput(card: PriceCard): boolean {
+  return mostExpensive(card, 0, 1) > mostExpensive(card, 0, 0);
+}
+
 function worstTokens(
   rates: Rates,
   inputTokens: number,

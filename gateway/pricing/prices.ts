@@ -25,6 +25,7 @@ export {
   costOf,
   inDecimal,
   mostExpensive,
+  pricesOutput,
   type Bill,
   type CostLine,
 } from "./cost.ts";

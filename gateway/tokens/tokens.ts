@@ -20,7 +20,10 @@ export interface TokenCounter {
     deployment: Pick<Deployment, "id" | "provider" | "providerName">,
   ): number;
   learn(deploymentId: string, counted: number, reported: number): void;
-  /** Output tokens that the alias's next answer will hardly exceed: the 99th percentile of the recent ones, 4,096 before any. */
+  /**
+   * Output tokens that the alias's next answer, or each of its images, will hardly exceed: the 99th percentile of the recent ones,
+   * 4,096 before any.
+   */
   outputEstimate(alias: string): number;
   recordOutput(alias: string, tokens: number): void;
   /** Loads the tokenizers of these models; without it they load at the first count, which until then is a bound by size. */

@@ -30,7 +30,10 @@ function tokenUsageOf(
   const { usage } = facts;
   if (usage !== null) {
     tokens.learn(deployment.id, call.inputTokens, usage.inputTokens);
-    tokens.recordOutput(call.group.alias, usage.outputTokens);
+    tokens.recordOutput(
+      call.group.alias,
+      Math.ceil(usage.outputTokens / Math.max(1, usage.images ?? 1)),
+    );
     return withTiers(usage, usage.tiers ?? facts.tiers ?? []);
   }
   const counted = {

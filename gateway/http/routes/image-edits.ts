@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { CallBody } from "../../calls/body.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { callRoute } from "./chat.ts";
 import {
@@ -9,16 +10,18 @@ import {
   flag,
   text,
 } from "./form-fields.ts";
-import { imagesAnswer } from "./images.ts";
+import { imagesAnswer, imageTokens } from "./images.ts";
 
 const MAX_IMAGES = 10;
+
+const countImages = ({ n }: CallBody) => Number(n ?? 1);
 
 /** What all calls with an image share. */
 const WITH_IMAGE = {
   shape: null,
   takesFiles: true,
-  estimateOutput: () => 0,
-  countImages: ({ n }) => Number(n ?? 1),
+  estimateOutput: imageTokens(countImages),
+  countImages,
 } satisfies Partial<CallKind>;
 
 const EDIT: CallKind = {

@@ -1,7 +1,30 @@
 import { z } from "zod";
+import type { CallBody } from "../../calls/body.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
+import { pricesOutput } from "../../pricing/prices.ts";
 import { callRoute, numberOf } from "./chat.ts";
+
+/**
+ * Of the largest image of `gpt-image-1`, in its highest quality. A model that needs more is known by its recent answers.
+ * https://platform.openai.com/docs/guides/image-generation#cost-and-latency
+ */
+const MAX_TOKENS_PER_IMAGE = 6_240;
+
+/** Estimates the tokens of images, where a deployment bills by them. */
+export function imageTokens(
+  countImages: (body: CallBody) => number,
+): CallKind["estimateOutput"] {
+  return ({ tokens }, body, { alias, deployments }) => {
+    const isBilledByToken = deployments.some(
+      ({ priceCard }) => priceCard !== null && pricesOutput(priceCard),
+    );
+    const each = Math.max(MAX_TOKENS_PER_IMAGE, tokens.outputEstimate(alias));
+    return isBilledByToken ? countImages(body) * each : 0;
+  };
+}
+
+const countImages = (body: CallBody) => numberOf(body, "n") ?? 1;
 
 const IMAGE: CallKind = {
   route: "POST /v1/images/generations",
@@ -18,8 +41,8 @@ const IMAGE: CallKind = {
   }),
   countInput: (gateway, body, model) =>
     gateway.tokens.countText(String(body["prompt"]), model),
-  estimateOutput: () => 0,
-  countImages: (body) => numberOf(body, "n") ?? 1,
+  estimateOutput: imageTokens(countImages),
+  countImages,
 };
 
 export const imagesAnswer = z.looseObject({

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   instruct,
+  PER_IMAGE_TOKEN,
   PER_SECOND,
   recording,
   startMediaFixture,
@@ -96,4 +97,46 @@ describe("budgets", () => {
     expect(media.provider.requests.length - before).toBe(admitted);
     expect(await media.spendOf(key)).toBeCloseTo(3 * 100 * PER_SECOND, 9);
   });
+
+  test.each([
+    [
+      "generated",
+      (prompt: string, key: string) =>
+        media.gateway.request(
+          "POST",
+          "/v1/images/generations",
+          { model: "painter-tokens", prompt },
+          key,
+        ),
+    ],
+    [
+      "edited",
+      (prompt: string, key: string) =>
+        media.postForm(
+          "/v1/images/edits",
+          {
+            model: "painter-tokens",
+            prompt,
+            image: new File(["x"], "a.png"),
+          },
+          key,
+        ),
+    ],
+  ] as const)(
+    "%s images that are billed by token reserve their tokens",
+    async (_what, ask) => {
+      const tokens = 4_160;
+      const cost = tokens * PER_IMAGE_TOKEN;
+      const key = await media.gateway.createKey({ max_budget: cost });
+      const before = media.provider.requests.length;
+      const usage = { input_tokens: 1, output_tokens: tokens };
+      const prompt = instruct({ delayMs: 300, usage });
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, () => ask(prompt, key)),
+      );
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+      expect(media.provider.requests.length - before).toBe(1);
+      expect(await media.spendOf(key)).toBeCloseTo(cost, 9);
+    },
+  );
 });

@@ -17,6 +17,7 @@ export const PER_SECOND = 0.0001;
 export const PER_CHARACTER = 0.000015;
 export const PER_QUERY = 0.002;
 export const PER_IMAGE = 0.04;
+export const PER_IMAGE_TOKEN = 0.00004;
 
 function yaml(url: string): string {
   const alias = (name: string, params: string) => `
@@ -44,6 +45,10 @@ model_list:${[
     alias(
       "painter",
       `model: openai/painter, output_cost_per_image: ${PER_IMAGE}`,
+    ),
+    alias(
+      "painter-tokens",
+      `model: openai/painter-tokens, input_cost_per_token: 0, output_cost_per_token: ${PER_IMAGE_TOKEN}`,
     ),
     alias(
       "runner-rank",
