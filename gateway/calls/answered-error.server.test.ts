@@ -126,6 +126,27 @@ test.each(FORMS)(
   },
 );
 
+test.each([
+  ["a page", "<!doctype html><title>Welcome</title>"],
+  ["nothing", ""],
+  ["a value", "null"],
+])(
+  "%s with status 200 is retried, answered with 502, and not cached",
+  async (what, text) => {
+    answers = [text];
+    const failed = await gateway.chat(key, what);
+    expect(failed.status).toBe(502);
+    expect(failed.json["error"]?.["message"]).toContain("with JSON");
+    expect(calls).toBe(2);
+    expect(await rowOf(failed)).toMatchObject({ status: "failure" });
+
+    answers = [text, JSON.stringify(FINE)];
+    const answered = await gateway.chat(key, what);
+    expect(answered.json).toEqual(FINE);
+    expect(answered.headers.get("x-hearth-attempted-retries")).toBe("1");
+  },
+);
+
 test("an error that is the request's own fault is not retried", async () => {
   answers = [
     JSON.stringify({ error: { code: 400, message: "Unknown parameter" } }),

@@ -5,6 +5,7 @@ import {
   stopReading,
   type StreamedAnswer,
 } from "../providers/streamed-answer.ts";
+import type { Endpoint } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Target } from "../routing/route.ts";
 import { isManaged } from "../runners/runners.ts";
@@ -129,14 +130,21 @@ function sendLoaded(
   );
 }
 
+/** With `response_format` text, SRT or VTT. */
+const MAY_BE_TEXT: ReadonlySet<Endpoint> = new Set([
+  "transcriptions",
+  "translations",
+]);
+
 function requestOf(
   gateway: Pick<Gateway, "metrics">,
   call: Call,
   deployment: PricedDeployment,
-  { path, headers, body, error }: Translation,
+  { endpoint, path, headers, body, error }: Translation,
 ): Omit<ProviderCall, "signal" | "firstByteMs"> {
   return {
     ...headerCounter(gateway, call, deployment),
+    ...(MAY_BE_TEXT.has(endpoint) ? { mayBeText: true } : {}),
     deployment,
     path,
     headers: withTraceContext(call, deployment, headers),

@@ -8,7 +8,7 @@ import {
   isTimeout,
   MAX_ERROR_BYTES,
 } from "./error-answer.ts";
-import { callEnded, unreachable } from "./failure.ts";
+import { callEnded, unreachable, UpstreamFailure } from "./failure.ts";
 import {
   headersFor,
   idleMsOf,
@@ -120,13 +120,24 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
       );
       return;
     }
-    const error = errorInBody(body);
-    if (error === null) {
+    const failure = this.#failureIn(body);
+    if (failure === null) {
       this.#call.onHeaders?.(this.#headers);
       this.#resolve({ contentType: contentTypeOf(this.#headers), body });
     } else {
-      this.#reject(answeredError(this.#call, this.#headers, error));
+      this.#reject(failure);
     }
+  }
+
+  /** Of an answer with a status of success; null: there is none. */
+  #failureIn(body: Buffer): UpstreamFailure | null {
+    const error = errorInBody(body);
+    if (error !== null) {
+      return answeredError(this.#call, this.#headers, error);
+    }
+    return this.#call.mayBeText === true || isJson(body)
+      ? null
+      : notJson(this.#call, this.#headers);
   }
 
   onResponseError(
@@ -155,4 +166,26 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
   #stopListening(): void {
     this.#call.signal.removeEventListener("abort", this.#onAbort);
   }
+}
+
+/** Whether bytes begin as an object or a list does: most answers are parsed later, and once. */
+function isJson(body: Buffer): boolean {
+  const first = body.find((byte) => !WHITE_SPACE.includes(byte));
+  return first === OBJECT || first === LIST;
+}
+
+const WHITE_SPACE = Buffer.from(" \t\r\n");
+const [OBJECT, LIST] = Buffer.from("{[");
+
+/** Other servers at a wrong address answer with a page. */
+function notJson(
+  { deployment }: ProviderCall,
+  headers: ResponseHeaders,
+): UpstreamFailure {
+  const failure = new UpstreamFailure(
+    502,
+    `${deployment.apiBase} did not answer with JSON (${contentTypeOf(headers)}): check that this is the address of its API`,
+  );
+  failure.mayBeCharged = true;
+  return failure;
 }
