@@ -9,13 +9,16 @@ import {
 import { query } from "../database/pool.ts";
 import { listen } from "../../test/servers/ports.ts";
 
-/** The provider's next answers, each with status 200; the last one is repeated. */
+/** The provider's next answers, each with status 200, or an address with a redirect to it; the last one is repeated. */
 let answers: string[] = [];
 let calls = 0;
 const provider = createServer((question, response: ServerResponse) => {
   calls++;
   question.resume();
   const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? "";
+  if (answer.startsWith("https://")) {
+    return void response.writeHead(307, { location: answer }).end();
+  }
   response.setHeader(
     "content-type",
     answer.includes("data: ") ? "text/event-stream" : "application/json",
@@ -191,3 +194,20 @@ test("usage that the provider reports for a failed answer is billed", async () =
   // Both attempts.
   expect(row["spend"]).toBeCloseTo(0.01, 10);
 });
+
+test.each([false, true])(
+  "a redirect is a failure of the provider that names the other address without its query (stream: %s)",
+  async (stream) => {
+    answers = ["https://example.com/v1/chat/completions?key=secret"];
+    const failed = await gateway.request("POST", "/v1/chat/completions", {
+      model: "mock",
+      messages: [{ role: "user", content: "go" }],
+      stream,
+    });
+    expect(failed.status).toBe(502);
+    expect(failed.json["error"]?.["message"]).toMatch(
+      /redirect \(307\) to https:\/\/example\.com\/v1: set `api_base`/,
+    );
+    expect(calls).toBe(2);
+  },
+);

@@ -1,7 +1,11 @@
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { AnsweredError } from "./answered-error.ts";
 import { UpstreamFailure } from "./failure.ts";
-import type { ProviderCall, ResponseHeaders } from "./provider-call.ts";
+import {
+  urlOf,
+  type ProviderCall,
+  type ResponseHeaders,
+} from "./provider-call.ts";
 
 /** Bytes of an error's text that are read and passed on. */
 export const MAX_ERROR_BYTES = 64 * 1024;
@@ -10,17 +14,39 @@ export function contentTypeOf(headers: ResponseHeaders): string {
   return String(headers["content-type"] ?? "application/json");
 }
 
-/** An answer with an error status. */
+/** An answer with an error status, or a redirect, which is not followed. */
 export function errorAnswer(
   call: ProviderCall,
   status: number,
   headers: ResponseHeaders,
   text: string,
 ): UpstreamFailure {
+  if (status >= 300 && status < 400) {
+    return redirected(call, status, headers);
+  }
   return new UpstreamFailure(
     status,
     withoutSecret(call.error(status, text), call.deployment),
     retryAfterMs(headers["retry-after"]),
+  );
+}
+
+/** The client knows nothing of the provider's addresses: the operator has to. */
+function redirected(
+  call: ProviderCall,
+  status: number,
+  { location }: ResponseHeaders,
+): UpstreamFailure {
+  const { apiBase } = call.deployment;
+  const target = URL.parse(String(location ?? ""), urlOf(call));
+  // Without what may be a credential.
+  const place = target === null ? "" : target.origin + target.pathname;
+  const base = place.endsWith(call.path)
+    ? place.slice(0, -call.path.length)
+    : place;
+  return new UpstreamFailure(
+    502,
+    `${apiBase} answered with a redirect (${status})${base === "" ? "" : ` to ${base}`}: set \`api_base\` to the address that answers`,
   );
 }
 
