@@ -86,13 +86,22 @@ export function translationFor(
   };
 }
 
-/** A mock answer has OpenAI's shape, whatever the provider. */
+/** A mock answer is one of OpenAI's chat, whatever the provider. Throws `invalid_request` for a call that no chat can answer. */
 export function mockTranslation(
   config: GatewayConfig,
   call: Call,
   deployment: PricedDeployment,
 ): Translation {
-  return translationFor(config, call, { ...deployment, provider: "openai" });
+  const { endpoint, shape, route } = call.kind;
+  if (endpoint !== "chat" && shape === null) {
+    throw new CallError(
+      "invalid_request",
+      `\`mock_response\` has no meaning for ${route}: omit it.`,
+      { param: "mock_response" },
+    );
+  }
+  const chat = { ...deployment, provider: "openai" as const };
+  return translationFor(config, call, chat, { asChat: shape !== null });
 }
 
 function through(

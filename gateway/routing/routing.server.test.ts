@@ -254,3 +254,27 @@ test("a call whose client has left is not retried", async () => {
     .toBe(0);
   expect(good.requests.length).toBe(before + 1);
 });
+
+test("an invented answer has the shape of its route", async () => {
+  const ask = (path: string, fields: object) =>
+    gateway.request("POST", path, {
+      model: "works",
+      mock_response: "invented",
+      ...fields,
+    });
+  const response = await ask("/v1/responses", { input: "x" });
+  expect(response.json).toMatchObject({
+    object: "response",
+    output: [{ content: [{ text: "invented" }] }],
+  });
+  const stream = await ask("/v1/responses", { input: "x", stream: true });
+  expect(stream.text).toContain("event: response.completed");
+  const completion = await ask("/v1/completions", { prompt: "x" });
+  expect(completion.json).toMatchObject({
+    object: "text_completion",
+    choices: [{ text: "invented" }],
+  });
+  const embedding = await ask("/v1/embeddings", { input: "x" });
+  expect(embedding.status).toBe(400);
+  expect(embedding.json["error"]?.["param"]).toBe("mock_response");
+});
