@@ -75,6 +75,19 @@ test.skipIf(!hasRedisServer())(
   },
 );
 
+test.skipIf(!hasRedisServer()).each([64.1, 1e300])(
+  "an answer is cached for a ttl of %d s",
+  async (ttl) => {
+    const key = await gateway.createKey({});
+    const ask = async () =>
+      (await gateway.chat(key, `for ${ttl} s`, { cache: { ttl } })).headers.get(
+        "x-hearth-cache",
+      );
+    expect(await ask()).toBe("miss");
+    await expect.poll(ask).toBe("hit");
+  },
+);
+
 test.skipIf(!hasRedisServer())(
   "calls are uncached while Redis does not answer, and cached again afterwards",
   async () => {

@@ -33,10 +33,13 @@ export function readCacheOptions(
     requested: options["use-cache"] === true || body["caching"] === true,
     ttlMs:
       typeof options["ttl"] === "number" && options["ttl"] > 0
-        ? options["ttl"] * 1_000
+        ? Math.min(Math.ceil(options["ttl"] * 1_000), MAX_TTL_MS)
         : null,
   };
 }
+
+/** A hundred years: Redis rejects times far beyond any date, and fractions of a millisecond. */
+const MAX_TTL_MS = 100 * 366 * 86_400_000;
 
 /** Fields that affect the payer or what the provider keeps, never the answer. */
 const NOT_IN_KEY = new Set([
