@@ -18,7 +18,8 @@ export interface Taken {
 export interface DeploymentUsage {
   /**
    * The candidate with the fewest tokens used this minute (or, `inOrder`, the first) among those whose limits allow the call,
-   * which is counted; null when there is none.
+   * which is counted; null when there is none. A limit of tokens allows any call while it has counted none: an estimate above the
+   * whole limit would keep out every call, and only the provider knows whether it accepts one of that size.
    */
   take(
     candidates: readonly Limited[],
@@ -57,7 +58,7 @@ export function createMemoryUsage(
         const used = usageOf(id, minute);
         if (
           (rpm !== null && used.requests >= rpm) ||
-          (tpm !== null && used.tokens + tokens > tpm)
+          (tpm !== null && used.tokens > 0 && used.tokens + tokens > tpm)
         ) {
           continue;
         }
@@ -93,7 +94,7 @@ for a = 4, #ARGV, 3 do
   local used = redis.call('HMGET', prefix .. ARGV[a], 'minute', 'tokens', 'requests')
   local t, r = 0, 0
   if tonumber(used[1]) == minute then t, r = tonumber(used[2]), tonumber(used[3]) end
-  if not (rpm and r >= rpm) and not (tpm and t + tokens > tpm) then
+  if not (rpm and r >= rpm) and not (tpm and t > 0 and t + tokens > tpm) then
     if not best or (not inOrder and t < least.tokens) then
       best, least = ARGV[a], { tokens = t, requests = r }
     end
