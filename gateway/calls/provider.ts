@@ -217,9 +217,10 @@ function endedWaiting(error: unknown): null {
   throw error;
 }
 
+/** Of a target that was not called. */
 function giveBack(gateway: Pick<Gateway, "router">, { taken }: Target): void {
   if (taken !== null) {
-    gateway.router.usage.correct(taken, 0);
+    gateway.router.usage.giveBack(taken);
   }
 }
 
@@ -389,7 +390,9 @@ function recordFailed(
     gateway.metrics.providerFailed(providerName, status);
   }
   countFailure(gateway, call, target.deployment, status);
-  giveBack(gateway, target);
+  if (target.taken !== null) {
+    gateway.router.usage.correct(target.taken, 0);
+  }
 }
 
 /** Adds to the last failed attempt what is known once the route has gone on. */

@@ -51,7 +51,7 @@ ${deployment("long", goodUrl)}
 ${deployment("either", goodUrl)}
 ${deployment("lacks-second", badUrl, ", max_retries: 0")}
   - model_name: lacks
-    provider_params: { model: anthropic/claude, api_base: "${goodUrl}", api_key: x }
+    provider_params: { model: anthropic/claude, api_base: "${goodUrl}", api_key: x, rpm: 2 }
 router_settings:
   routing_strategy: usage-based-routing
   allowed_fails: 3
@@ -277,4 +277,14 @@ test("an invented answer has the shape of its route", async () => {
   const embedding = await ask("/v1/embeddings", { input: "x" });
   expect(embedding.status).toBe(400);
   expect(embedding.json["error"]?.["param"]).toBe("mock_response");
+});
+
+test("calls that a deployment does not support do not count towards its requests", async () => {
+  for (let call = 0; call < 4; call++) {
+    const rejected = await gateway.chat(key, `many ${call}`, {
+      model: "lacks",
+      n: 2,
+    });
+    expect(rejected.status).toBe(400);
+  }
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   hasRedisServer,
@@ -16,14 +17,14 @@ interface Store {
   minute(): Promise<number>;
 }
 
-/** What `act` returns when it ran within one minute; `name`: of a deployment that has no usage. */
+/** What `act` returns when it ran within one minute; `id`: of a deployment without usage. */
 async function withinMinute<T>(
   { minute }: Store,
-  act: (name: string) => Promise<T>,
+  act: (id: string) => Promise<T>,
 ): Promise<T> {
-  for (let tries = 1; ; tries++) {
+  for (;;) {
     const before = await minute();
-    const result = await act(`deployment ${tries}`);
+    const result = await act(randomUUID());
     if ((await minute()) === before) {
       return result;
     }
@@ -52,6 +53,21 @@ function rules(open: () => Store): void {
       800,
       null,
     ]);
+  });
+
+  test("a call that was not sent is no request of its deployment, one that failed is", async () => {
+    const store = open();
+    const { usage } = store;
+    const admitted = await withinMinute(store, async (id) => {
+      const take = () => usage.take([{ id, rpm: 2, tpm: null }], 10, false);
+      const [unsent, failed] = [await take(), await take()];
+      if (unsent !== null && failed !== null) {
+        usage.giveBack(unsent);
+        usage.correct(failed, 0);
+      }
+      return [await take(), await take()];
+    });
+    expect(admitted).toEqual([expect.anything(), null]);
   });
 }
 

@@ -28,6 +28,8 @@ export interface DeploymentUsage {
   ): Promise<Taken | null>;
   /** Replaces the estimated tokens of a call. */
   correct(taken: Taken, tokens: number): void;
+  /** Takes back a call that was not sent. */
+  giveBack(taken: Taken): void;
 }
 
 const MINUTE_MS = 60_000;
@@ -48,6 +50,14 @@ export function createMemoryUsage(
     const fresh = { minute, tokens: 0, requests: 0 };
     minutes.set(id, fresh);
     return fresh;
+  }
+
+  function add({ id, minute }: Taken, tokens: number, requests: number): void {
+    const used = minutes.get(id);
+    if (used?.minute === minute) {
+      used.tokens += tokens;
+      used.requests += requests;
+    }
   }
 
   return {
@@ -74,12 +84,8 @@ export function createMemoryUsage(
       used.requests++;
       return { id: best.id, minute, tokens };
     },
-    correct({ id, minute, tokens: counted }, tokens) {
-      const used = minutes.get(id);
-      if (used?.minute === minute) {
-        used.tokens += tokens - counted;
-      }
-    },
+    correct: (taken, tokens) => add(taken, tokens - taken.tokens, 0),
+    giveBack: (taken) => add(taken, -taken.tokens, -1),
   };
 }
 
@@ -104,9 +110,12 @@ if not best then return false end
 redis.call('HSET', prefix .. best, 'minute', minute, 'tokens', least.tokens + tokens, 'requests', least.requests + 1)
 return { best, minute }`;
 
-// ARGV: key, minute, difference.
-const CORRECT = `
-if redis.call('HGET', ARGV[1], 'minute') == ARGV[2] then redis.call('HINCRBY', ARGV[1], 'tokens', ARGV[3]) end`;
+// ARGV: key, minute, differences of tokens and requests.
+const ADD = `
+if redis.call('HGET', ARGV[1], 'minute') == ARGV[2] then
+  redis.call('HINCRBY', ARGV[1], 'tokens', ARGV[3])
+  redis.call('HINCRBY', ARGV[1], 'requests', ARGV[4])
+end`;
 
 const PREFIX = "hearth:routing:";
 
@@ -114,6 +123,11 @@ const PREFIX = "hearth:routing:";
 export function createRedisUsage(redis: Redis): DeploymentUsage {
   const own = createMemoryUsage();
   const ours = new WeakSet<Taken>();
+  function add({ id, minute }: Taken, tokens: number, requests: number): void {
+    redis
+      .eval(ADD, 0, PREFIX + id, minute, Math.round(tokens), requests)
+      .catch(() => undefined);
+  }
   return {
     async take(candidates, tokens, inOrder) {
       const args = candidates.flatMap(({ id, rpm, tpm }) => [
@@ -145,15 +159,14 @@ export function createRedisUsage(redis: Redis): DeploymentUsage {
       if (ours.has(taken)) {
         own.correct(taken, tokens);
       } else {
-        redis
-          .eval(
-            CORRECT,
-            0,
-            PREFIX + taken.id,
-            taken.minute,
-            Math.round(tokens - taken.tokens),
-          )
-          .catch(() => undefined);
+        add(taken, tokens - taken.tokens, 0);
+      }
+    },
+    giveBack(taken) {
+      if (ours.has(taken)) {
+        own.giveBack(taken);
+      } else {
+        add(taken, -taken.tokens, -1);
       }
     },
   };
