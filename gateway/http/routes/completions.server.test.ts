@@ -40,3 +40,18 @@ test.each([
     }
   },
 );
+
+test("a prompt may be rated without an answer", async () => {
+  const rated = await strict.gateway.request("POST", "/v1/completions", {
+    model: "mock",
+    prompt: "a",
+    max_tokens: 0,
+    echo: true,
+    logprobs: 1,
+  });
+  expect(rated.status).toBe(200);
+  expect(strict.provider.requests.at(-1)?.body).toMatchObject({
+    max_tokens: 0,
+    echo: true,
+  });
+});

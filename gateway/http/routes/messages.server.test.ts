@@ -301,6 +301,11 @@ test("an advisor's model must be allowed to the caller as any other: by its own 
   expect((await advised("claude-opus-4-8", [])).status).toBe(200);
 });
 
+test("a call with max_tokens 0, which only fills the provider's cache, reaches Anthropic", async () => {
+  await client().messages.create(ask({ max_tokens: 0 }));
+  expect(received).toMatchObject([{ body: { max_tokens: 0 } }]);
+});
+
 test("writing to the cache for 5 minutes and for an hour, and reading from it, have their own prices", async () => {
   answer = {
     ...MESSAGE,

@@ -17,7 +17,8 @@ const message = z.looseObject({ role: z.string() });
 const messagesBody = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),
-  max_tokens: z.int().min(1),
+  /** 0: the prompt is only written to the cache of the provider. */
+  max_tokens: z.int().min(0),
   stream: z.boolean().nullish(),
   temperature: z.number().nullish(),
   tools: z.array(z.looseObject({})).nullish(),
