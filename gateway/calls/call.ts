@@ -163,7 +163,7 @@ export async function startCall(
   kind: CallKind,
   kept: KeptResponse | null = null,
 ): Promise<Call> {
-  const received = withMetadata(sent);
+  const received = withMetadata(kind.streams ? sent : withoutStream(sent));
   rejectUnsupportedFields(received);
   authorizeAdvisors(gateway, caller, received);
   const access = readClientAccess(received);
@@ -278,6 +278,15 @@ function sizing(gateway: Pick<Gateway, "config" | "tokens">, kind: CallKind) {
       measure: kind.measure?.(body, inputTokens) ?? null,
     };
   };
+}
+
+/** Of a kind that is always answered as a whole. */
+function withoutStream(body: CallBody): CallBody {
+  if (!("stream" in body)) {
+    return body;
+  }
+  const { stream: _stream, ...rest } = body;
+  return rest;
 }
 
 /** Speech has a field of its own for it. */

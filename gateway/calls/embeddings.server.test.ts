@@ -77,6 +77,14 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
   const lastInput = () => provider.requests.at(-1)?.body["input"];
   const cacheOf = (answer: TestAnswer) => answer.headers.get("x-hearth-cache");
 
+  test("a stream, which embeddings do not have, is not asked for", async () => {
+    const key = await gateway.createKey({});
+    const first = await embed(key, "streamed", { stream: true });
+    expect(firsts(first)).toEqual([[0, 8]]);
+    expect(provider.requests.at(-1)?.body).not.toHaveProperty("stream");
+    expect(cacheOf(await embed(key, "streamed"))).toBe("hit");
+  });
+
   test("only uncached items are requested from the provider", async () => {
     const key = await gateway.createKey({ user_id: `items-${store}` });
     const first = await embed(key, ["a", "bb"]);

@@ -130,8 +130,9 @@ function sendLoaded(
   );
 }
 
-/** With `response_format` text, SRT or VTT. */
-const MAY_BE_TEXT: ReadonlySet<Endpoint> = new Set([
+/** Transcripts and subtitles; audio, which health checks read as a whole. */
+const OF_ANY_TYPE: ReadonlySet<Endpoint> = new Set([
+  "speech",
   "transcriptions",
   "translations",
 ]);
@@ -144,7 +145,7 @@ function requestOf(
 ): Omit<ProviderCall, "signal" | "firstByteMs"> {
   return {
     ...headerCounter(gateway, call, deployment),
-    ...(MAY_BE_TEXT.has(endpoint) ? { mayBeText: true } : {}),
+    ...(OF_ANY_TYPE.has(endpoint) ? { anyType: true } : {}),
     deployment,
     path,
     headers: withTraceContext(call, deployment, headers),

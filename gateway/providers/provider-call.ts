@@ -19,8 +19,8 @@ export interface ProviderCall {
   readonly body: string | FormData;
   /** The message of an error answer, as one sentence. */
   error(status: number, text: string): string;
-  /** A whole answer may be text that is not JSON, such as subtitles. */
-  readonly mayBeText?: true;
+  /** A whole answer need not be JSON: subtitles, or the audio of a health check. */
+  readonly anyType?: true;
   /** Receives the headers of a successful answer. */
   readonly onHeaders?: (headers: ResponseHeaders) => void;
   /** Ends the call early. */

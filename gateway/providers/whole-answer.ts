@@ -135,7 +135,7 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
     if (error !== null) {
       return answeredError(this.#call, this.#headers, error);
     }
-    return this.#call.mayBeText === true || isJson(body)
+    return this.#call.anyType === true || isJson(body)
       ? null
       : notJson(this.#call, this.#headers);
   }
