@@ -1,7 +1,7 @@
 import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
-import { documentPieces, documentValue } from "./assemble.ts";
+import { documentPieces, documentValue, type Extras } from "./assemble.ts";
 import { bodyJson, bodyObject, flag, jsonParameter } from "./query.ts";
 import type { ChangesEnd, StoreRequest } from "./protocol.ts";
 import { stateOf } from "./revisions.ts";
@@ -13,7 +13,8 @@ import { treeOf, type DocumentRow, type Store } from "./store.ts";
 const PAGE_ROWS = 200;
 
 interface Filter {
-  readonly passes: (row: DocumentRow) => boolean;
+  /** Which of the listed revisions of a document pass; `listed` is called only if some may. */
+  readonly passing: (row: DocumentRow, listed: () => string[]) => string[];
   /** Members to include of a document; all when undefined. */
   readonly fields: readonly string[] | undefined;
   /** CouchDB counts pending changes differently for filters that it does not run over the whole feed. */
@@ -76,17 +77,17 @@ function* changesRows(
       yield "";
       continue;
     }
-    const passes = pass.filter === undefined || pass.filter.passes(row);
+    const revs = passingRevisions(row, pass);
     if (rows >= pass.limit) {
       // As in CouchDB, a full answer also consumes the next row if the filter drops it.
-      if (!passes && pass.limit > 0) {
+      if (revs.length === 0 && pass.limit > 0) {
         last = row.seq;
       }
       full = true;
       break;
     }
     last = row.seq;
-    if (!passes) {
+    if (revs.length === 0) {
       continue;
     }
     // CouchDB includes the sequence when the number of rows that may still follow, this one included, is a multiple of the interval.
@@ -95,7 +96,7 @@ function* changesRows(
     if (!lines && (rows > 0 || feed?.first === false)) {
       yield ",\r\n";
     }
-    yield `{"seq":${withSequence ? `"${sequenceToken(store, row.seq)}"` : "null"},"id":${JSON.stringify(row.id)},"changes":[${changedRevisions(row, pass.allLeaves)}]`;
+    yield `{"seq":${withSequence ? `"${sequenceToken(store, row.seq)}"` : "null"},"id":${JSON.stringify(row.id)},"changes":[${revs.map((rev) => `{"rev":"${rev}"}`).join(",")}]`;
     if (row.deleted === 1) {
       yield ',"deleted":true';
     }
@@ -141,11 +142,15 @@ function* rowsBetween(
   }
 }
 
-function changedRevisions(row: DocumentRow, allLeaves: boolean): string {
-  const revs = allLeaves
-    ? stateOf(treeOf(row)).leaves.map((leaf) => leaf.rev)
-    : [row.winner];
-  return revs.map((rev) => `{"rev":"${rev}"}`).join(",");
+function passingRevisions(
+  row: DocumentRow,
+  { allLeaves, filter }: Pass,
+): string[] {
+  const listed = (): string[] =>
+    allLeaves
+      ? stateOf(treeOf(row)).leaves.map((leaf) => leaf.rev)
+      : [row.winner];
+  return filter === undefined ? listed() : filter.passing(row, listed);
 }
 
 function* includedDocument(
@@ -223,14 +228,15 @@ function readFilter(store: Store, request: StoreRequest): Filter | undefined {
       }
       const ids = new Set(given);
       return {
-        passes: (row) => ids.has(row.id),
+        passing: (row, listed) => (ids.has(row.id) ? listed() : []),
         fields: undefined,
         pendingCountsAll: true,
       };
     }
     case "_design":
       return {
-        passes: (row) => row.id.startsWith("_design/"),
+        passing: (row, listed) =>
+          row.id.startsWith("_design/") ? listed() : [],
         fields: undefined,
         pendingCountsAll: true,
       };
@@ -264,12 +270,16 @@ function selectorFilter(store: Store, request: StoreRequest): Filter {
     throw new Refusal("bad_request", (failure as Error).message);
   }
   const quick = [...compiled.members].every((name) => QUICK_MEMBERS.has(name));
+  // As in CouchDB, only a row of the winner alone shows the selector its conflicts.
+  const conflicts = request.query.style !== "all_docs";
+  const matches = (row: DocumentRow, rev: string): boolean => {
+    const value =
+      (quick ? headOf(store, row, rev) : undefined) ??
+      wholeOf(store, row, rev, { conflicts });
+    return value !== undefined && compiled.matches(value);
+  };
   return {
-    passes: (row) => {
-      const value =
-        (quick ? headOf(store, row) : undefined) ?? wholeOf(store, row);
-      return value !== undefined && compiled.matches(value);
-    },
+    passing: (row, listed) => listed().filter((rev) => matches(row, rev)),
     fields:
       Array.isArray(fields) && fields.length > 0
         ? fields.filter((field) => typeof field === "string")
@@ -284,24 +294,27 @@ const QUICK_MEMBERS = new Set(["type", "_id", "_rev", "_deleted"]);
 function headOf(
   store: Store,
   row: DocumentRow,
+  rev: string,
 ): Record<string, unknown> | undefined {
-  const about = store.read.revision.get(row.number, row.winner);
+  const about = store.read.revision.get(row.number, rev);
   if (about === undefined || about.type === null) {
     return undefined;
   }
   return {
     _id: row.id,
-    _rev: row.winner,
+    _rev: rev,
     type: about.type,
-    ...(row.deleted === 1 ? { _deleted: true } : {}),
+    ...(about.deleted === 1 ? { _deleted: true } : {}),
   };
 }
 
 function wholeOf(
   store: Store,
   row: DocumentRow,
+  rev: string,
+  extras: Extras,
 ): Record<string, unknown> | undefined {
-  const pieces = documentPieces(store, row, row.winner);
+  const pieces = documentPieces(store, row, rev, extras);
   return pieces === undefined ? undefined : documentValue(pieces);
 }
 

@@ -195,10 +195,10 @@ export function newVaultDevice(
               await textOf(server, other.children),
             );
             await store(note.path, text, current._rev);
-            await local.remove(note._id, rev);
+            await put({ ...other, _deleted: true });
           } else {
             const older = other.mtime > current.mtime ? current : other;
-            await local.remove(note._id, older._rev!);
+            await put({ ...older, _deleted: true });
           }
         }
       }
