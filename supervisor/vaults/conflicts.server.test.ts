@@ -49,7 +49,10 @@ describe.each(serversUnderTest())("on $name", (under) => {
       }
       return Promise.all([left, right].map((device) => device.files(server)));
     };
-    return { database: openDatabase(testbed.couch, vault), files };
+    const conflictsLeft = async () =>
+      Promise.all([left, right].map((device) => device.conflicted()));
+    const database = openDatabase(testbed.couch, vault);
+    return { database, files, conflictsLeft };
   }
 
   const report = (database: ReturnType<typeof openDatabase>) =>
@@ -133,18 +136,20 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("the newer version stays, on every device", async () => {
-    const { database, files } = await conflicted("vault-newer");
+    const { database, files, conflictsLeft } = await conflicted("vault-newer");
     const resolved = await resolveConflict(database, "note.md", "newer");
     expect(resolved.removed).toHaveLength(1);
     expect(await files()).toEqual([
       { "note.md": "right" },
       { "note.md": "right" },
     ]);
+    expect(await conflictsLeft()).toEqual([[], []]);
     expect((await report(database)).conflicts).toEqual([]);
   });
 
   test("the named version stays, also where devices showed the other", async () => {
-    const { database, files } = await conflicted("vault-named");
+    const { database, files, conflictsLeft } = await conflicted("vault-named");
+    const [shown] = await files();
     const { conflicts } = await report(database);
     const [conflict] = conflicts;
     const loser = conflict?.versions.find(({ wins }) => !wins);
@@ -154,6 +159,8 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(kept).toBe(loser?.rev);
     const [one, other] = await files();
     expect(one).toEqual(other);
+    expect(one).not.toEqual(shown);
+    expect(await conflictsLeft()).toEqual([[], []]);
     expect((await database.document(conflict?.document ?? ""))?._rev).toBe(
       kept,
     );

@@ -162,10 +162,19 @@ export async function resolveConflict(
   const copies =
     resolution === "both" ? await copyVersions(database, others) : [];
   const removed = others.map((leaf) => leaf._rev);
-  await database.write(
-    removed.map((rev) => ({ _id: id, _rev: rev, _deleted: true })),
-  );
+  await database.write(others.map(deletionOf));
   return { document: id, kept, removed, copies };
+}
+
+/** Devices fetch documents by their type, so a deletion keeps the members of the version, as the plugin's own do, but not its chunks. */
+function deletionOf(leaf: CouchDocument): CouchDocument {
+  const { children, eden, ...members } = leaf;
+  return {
+    ...members,
+    ...(children === undefined ? {} : { children: [] }),
+    ...(eden === undefined ? {} : { eden: {} }),
+    _deleted: true,
+  };
 }
 
 async function keptOf(
