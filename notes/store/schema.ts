@@ -143,6 +143,9 @@ function createFile(file: string, instanceStartTime: string): void {
     }
   };
   removeParts();
+  // A log that an interrupted removal left behind would be replayed into the new file.
+  rmSync(`${file}-wal`, { force: true });
+  rmSync(`${file}-shm`, { force: true });
   try {
     const database = openFile(next);
     try {
