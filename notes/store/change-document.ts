@@ -89,7 +89,7 @@ function parentOf(
   return { pos: Number(pos), hash: hash! };
 }
 
-/** Stores a path and the body of its newest revision. False when the revision already exists. */
+/** Stores a path and the body of its newest revision. False when that revision already exists, with as long a history. */
 function insert(
   store: Store,
   row: DocumentRow | undefined,
@@ -98,19 +98,23 @@ function insert(
   document: IncomingDocument,
 ): boolean {
   const { totals } = store;
-  const before = row === undefined ? undefined : treeOf(row);
-  const oldLeaves = before === undefined ? [] : stateOf(before).leaves;
   const rev = `${path.start}-${path.ids[0]!}`;
+  const before = row === undefined ? [] : treeOf(row);
+  const oldLeaves = row === undefined ? [] : stateOf(before).leaves;
   // The result of merge() does not show this: it reports a second root as an internal node too.
-  if (before !== undefined && historyOf(before, rev) !== undefined) {
-    return false;
-  }
+  const known = historyOf(before, rev);
   const { tree, stemmed } = graft(
-    before ?? [],
+    before,
     path,
-    document.deleted,
+    oldLeaves.find((leaf) => leaf.rev === rev)?.deleted ?? document.deleted,
     store.settings.revsLimit,
   );
+  if (
+    known !== undefined &&
+    historyOf(tree, rev)?.ids.length === known.ids.length
+  ) {
+    return false;
+  }
   const state = stateOf(tree);
   const conflicts = state.leaves.filter(
     (leaf) => !leaf.deleted && leaf.rev !== state.winner,
@@ -130,17 +134,16 @@ function insert(
   countDocument(totals, row, state.deleted);
 
   const leaves = new Set(state.leaves.map((leaf) => leaf.rev));
-  for (const leaf of oldLeaves) {
-    if (!leaves.has(leaf.rev)) {
-      retire(store, number, leaf.rev);
+  if (known === undefined) {
+    writeRevision(store, number, rev, document);
+  }
+  for (const leaf of [...oldLeaves.map((each) => each.rev), rev]) {
+    if (!leaves.has(leaf)) {
+      retire(store, number, leaf);
     }
   }
-  for (const rev of stemmed) {
-    drop(store, number, rev);
-  }
-  writeRevision(store, number, rev, document);
-  if (!leaves.has(rev)) {
-    retire(store, number, rev);
+  for (const old of stemmed) {
+    drop(store, number, old);
   }
   return true;
 }

@@ -39,6 +39,35 @@ test("a history longer than the limit loses its oldest revisions", () => {
   expect(historyOf(tree, "5-e")).toEqual({ start: 5, ids: ["e", "d", "c"] });
 });
 
+test("a path that connects two roots joins them", () => {
+  const apart = add(add([], 2, ["b", "a"]), 3, ["c"]);
+  for (const path of [
+    ["d", "c", "b", "a"],
+    ["d", "c", "b"],
+  ]) {
+    const tree = add(structuredClone(apart), 4, path);
+    expect(stateOf(tree).leaves.map((leaf) => leaf.rev)).toEqual(["4-d"]);
+    expect(historyOf(tree, "4-d")?.ids).toEqual(["d", "c", "b", "a"]);
+  }
+});
+
+test("branches pruned at different generations stay one tree", () => {
+  const limited = (tree: RevisionTree, start: number, ids: string[]) =>
+    graft(tree, { start, ids }, false, 3).tree;
+  const forked = limited(limited([], 3, ["x", "b", "a"]), 4, [
+    "d",
+    "c",
+    "b",
+    "a",
+  ]);
+  const tree = limited(forked, 3, ["y", "b"]);
+  expect(stateOf(tree).leaves.map((leaf) => leaf.rev)).toEqual([
+    "4-d",
+    "3-y",
+    "3-x",
+  ]);
+});
+
 test("two devices that exchange the same revisions in any order see the same tree", () => {
   // Branches of one history: each path is some ancestors and a separate end.
   const paths = [

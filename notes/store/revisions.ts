@@ -95,7 +95,52 @@ export function graft(
     { pos: path.start - ids.length + 1, ids: node },
     revsLimit,
   );
-  return { tree: merged.tree, stemmed: merged.stemmedRevs || [] };
+  return {
+    tree: merged.tree.length > 1 ? joined(merged.tree) : merged.tree,
+    stemmed: merged.stemmedRevs || [],
+  };
+}
+
+/**
+ * Joins trees that share revisions, as CouchDB does, in place: `merge` leaves two apart when a path connects them, and splits one
+ * whose branches are pruned at different generations. A leaf in two trees would be two conflicts.
+ */
+function joined(tree: RevisionTree): RevisionTree {
+  const known = new Map<string, RevisionNode>();
+  const learn = (root: RevisionTree[number]): void =>
+    traverseNodes(root, (pos, node) => known.set(`${pos}-${node[0]}`, node));
+  // They are sorted by generation.
+  return tree.filter((root) => {
+    const same = known.get(`${root.pos}-${root.ids[0]}`);
+    if (same === undefined) {
+      learn(root);
+      return true;
+    }
+    const pairs = [{ pos: root.pos, into: same, from: root.ids }];
+    for (const { pos, into, from } of pairs) {
+      for (const child of from[2]) {
+        const twin = into[2].find(([hash]) => hash === child[0]);
+        if (twin === undefined) {
+          into[2].push(child);
+          learn({ pos: pos + 1, ids: child });
+        } else {
+          pairs.push({ pos: pos + 1, into: twin, from: child });
+        }
+      }
+    }
+    return false;
+  });
+}
+
+function traverseNodes(
+  root: RevisionTree[number],
+  visit: (pos: number, node: RevisionNode) => void,
+): void {
+  const nodes = [root];
+  for (const { pos, ids } of nodes) {
+    visit(pos, ids);
+    nodes.push(...ids[2].map((child) => ({ pos: pos + 1, ids: child })));
+  }
 }
 
 /** The history of one revision, itself first; undefined when it is not in the tree. */
