@@ -45,7 +45,7 @@ export function getDocument(store: Store, request: StoreRequest): Answer {
     !extras.conflicts &&
     !extras.deletedConflicts &&
     !extras.localSeq;
-  if (cacheable && request.ifNoneMatch === etag) {
+  if (cacheable && request.ifNoneMatch?.split(/[, ]+/).includes(etag)) {
     return { status: 304, headers: { etag }, body: "" };
   }
   return {
