@@ -112,7 +112,6 @@ function storeRequest(
   received: ReceivedBody | undefined,
 ): StoreRequest {
   const { headers } = exchange.request;
-  const accept = headers.accept ?? "";
   return {
     operation,
     query: exchange.target.query,
@@ -124,7 +123,9 @@ function storeRequest(
     ...(headers["if-none-match"] === undefined
       ? {}
       : { ifNoneMatch: headers["if-none-match"] }),
-    acceptsMultipart: /multipart\/(?:mixed|related|\*)/.test(accept),
+    accept: (headers.accept ?? "")
+      .split(",")
+      .map((range) => range.split(";")[0]!.trim().toLowerCase()),
     admin: isDatabaseAdmin(exchange.user, exchange.database.state().security),
     maxDocumentSize: context.settings.maxDocumentSize(),
   };

@@ -29,10 +29,21 @@ export function bulkGet(store: Store, request: StoreRequest): Answer {
   if (!Array.isArray(docs)) {
     throw new Refusal("bad_request", "`docs` parameter must be an array.");
   }
-  if (request.acceptsMultipart === true) {
-    return multipart(store, request, docs);
+  const type = MULTIPART.find((each) =>
+    accepts(request, [each, ANY_MULTIPART]),
+  );
+  if (type !== undefined && !accepts(request, JSON_TYPES)) {
+    return multipart(store, request, docs, type);
   }
   return { status: 200, pieces: results(store, request, docs) };
+}
+
+const MULTIPART = ["multipart/mixed", "multipart/related"];
+const ANY_MULTIPART = "multipart/*";
+const JSON_TYPES = ["application/json", "application/*", "*/*"];
+
+function accepts({ accept }: StoreRequest, types: readonly string[]): boolean {
+  return accept?.some((type) => types.includes(type)) === true;
 }
 
 function* results(
@@ -66,11 +77,12 @@ function multipart(
   store: Store,
   request: StoreRequest,
   docs: readonly unknown[],
+  type: string,
 ): Answer {
   const boundary = `--${randomBytes(16).toString("hex")}`;
   return {
     status: 200,
-    headers: { "content-type": `multipart/mixed; boundary="${boundary}"` },
+    headers: { "content-type": `${type}; boundary="${boundary}"` },
     pieces: (function* (): Generator<Piece, void> {
       for (const wanted of docs) {
         for (const found of lookUp(store, request, wanted)) {

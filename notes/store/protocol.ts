@@ -18,7 +18,8 @@ export interface StoreRequest {
   readonly body?: Body;
   readonly ifMatch?: string;
   readonly ifNoneMatch?: string;
-  readonly acceptsMultipart?: boolean;
+  /** Media types of the `Accept` header, without parameters. */
+  readonly accept?: readonly string[];
   /** Whether the caller may write design documents: a server or database admin. */
   readonly admin?: boolean;
   /** How the rows of a changes answer are written, and whether rows came before. */

@@ -124,7 +124,8 @@ function openRevisions(
         ? undefined
         : documentPieces(store, row, rev, extrasOf(query)),
   }));
-  return request.acceptsMultipart === true
+  // As in CouchDB, which prefers JSON in `_bulk_get` only.
+  return request.accept?.includes("multipart/mixed") === true
     ? multipart(found)
     : { status: 200, pieces: listed(found) };
 }

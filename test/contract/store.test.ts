@@ -222,6 +222,38 @@ test("a revision that would break the JSON of the feed is rejected", async () =>
   ).toMatchObject({ results: [{ doc: { _rev: "1-any text'll do" } }] });
 });
 
+test.for([
+  ["multipart/mixed", "multipart/mixed", "multipart/mixed"],
+  ["multipart/mixed, */*", "application/json", "multipart/mixed"],
+  [
+    "multipart/mixed;q=0.9, application/json",
+    "application/json",
+    "multipart/mixed",
+  ],
+  ["multipart/related", "multipart/related", "application/json"],
+  ["application/json", "application/json", "application/json"],
+] as const)(
+  "Accept: %s gets %s from _bulk_get and %s for open_revs",
+  async ([accept, ofBulkGet, ofOpenRevs]) => {
+    const url = `${notes.url}/accepted`;
+    await ask(url, { method: "PUT" });
+    await ask(`${url}/note`, { method: "PUT", json: { a: 1 } });
+    const type = async (path: string, json?: unknown): Promise<string> => {
+      const headers = { accept };
+      const answer = await ask(url + path, {
+        headers,
+        ...(json === undefined ? {} : { json }),
+      });
+      await answer.arrayBuffer();
+      return (answer.headers.get("content-type") ?? "").split(";")[0]!;
+    };
+    expect(await type("/_bulk_get", { docs: [{ id: "note" }] })).toBe(
+      ofBulkGet,
+    );
+    expect(await type("/note?open_revs=all")).toBe(ofOpenRevs);
+  },
+);
+
 test("the administration page shows each database and compacts one, for the server's admin only", async () => {
   await ask(`${notes.url}/shown`, { method: "PUT" });
   const [left, right] = ["a", "b"].map((letter) => ({
