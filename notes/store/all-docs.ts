@@ -2,6 +2,7 @@ import { Refusal } from "../refusal.ts";
 import { json, type Answer, type Piece } from "./answer.ts";
 import { documentPieces } from "./assemble.ts";
 import { onMissingChunk } from "./collect.ts";
+import { liveRows } from "./current-rows.ts";
 import { bodyObject, count, flag, jsonParameter } from "./query.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { committedSequence, sequenceToken } from "./sequence.ts";
@@ -124,22 +125,28 @@ function* rowPieces(
 ): Generator<Piece> {
   const id = JSON.stringify(row.id);
   const deleted = row.deleted === 1 ? ',"deleted":true' : "";
+  // Read before the first piece is sent, as a slow client could have its body removed in between.
+  const document = includedDocument(store, query, row);
   yield `{"id":${id},"key":${id},"value":{"rev":"${row.winner}"${deleted}}`;
-  if (flag(query, "include_docs")) {
-    yield ',"doc":';
-    const pieces =
-      row.deleted === 1
-        ? undefined
-        : documentPieces(store, row, row.winner, {
-            conflicts: flag(query, "conflicts"),
-          });
-    if (pieces === undefined) {
-      yield "null";
-    } else {
-      yield* pieces;
-    }
-  }
+  yield* document;
   yield "}";
+}
+
+function includedDocument(
+  store: Store,
+  query: Query,
+  row: DocumentRow,
+): readonly Piece[] {
+  if (!flag(query, "include_docs")) {
+    return [];
+  }
+  const pieces =
+    row.deleted === 1
+      ? undefined
+      : documentPieces(store, row, row.winner, {
+          conflicts: flag(query, "conflicts"),
+        });
+  return [',"doc":', ...(pieces ?? ["null"])];
 }
 
 interface Range {
@@ -236,7 +243,7 @@ function* rowsIn(
         `SELECT * FROM documents WHERE ${sql} ORDER BY id ${range.descending ? "DESC" : ""} LIMIT ?`,
       )
       .all(...values, rows) as unknown as DocumentRow[];
-    yield* page;
+    yield* liveRows(store, page);
     if (page.length < PAGE_ROWS) {
       return;
     }

@@ -2,6 +2,7 @@ import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { documentPieces, documentValue, type Extras } from "./assemble.ts";
+import { currentRows } from "./current-rows.ts";
 import { bodyJson, bodyObject, flag, jsonParameter } from "./query.ts";
 import type { ChangesEnd, StoreRequest } from "./protocol.ts";
 import { stateOf } from "./revisions.ts";
@@ -93,6 +94,10 @@ function* changesRows(
     // CouchDB includes the sequence when the number of rows that may still follow, this one included, is a multiple of the interval.
     const remaining = (pass.limit % interval) - (rows % interval);
     const withSequence = !(interval > 1) || remaining % interval === 0;
+    // Read before the first piece is sent, as a slow client could have its body removed in between.
+    const document = flag(query, "include_docs")
+      ? [',"doc":', ...includedDocument(store, row, request, pass.filter)]
+      : [];
     if (!lines && (rows > 0 || feed?.first === false)) {
       yield ",\r\n";
     }
@@ -100,10 +105,7 @@ function* changesRows(
     if (row.deleted === 1) {
       yield ',"deleted":true';
     }
-    if (flag(query, "include_docs")) {
-      yield ',"doc":';
-      yield* includedDocument(store, row, request, pass.filter);
-    }
+    yield* document;
     yield lines ? "}\n" : "}";
     rows += 1;
     lastGiven = row.seq;
@@ -133,7 +135,7 @@ function* rowsBetween(
     const page = store.read
       .other(sql)
       .all(at, descending ? 0 : pass.committed) as unknown as DocumentRow[];
-    yield* page;
+    yield* currentRows(store, page);
     if (page.length < PAGE_ROWS) {
       return;
     }
@@ -153,22 +155,21 @@ function passingRevisions(
   return filter === undefined ? listed() : filter.passing(row, listed);
 }
 
-function* includedDocument(
+function includedDocument(
   store: Store,
   row: DocumentRow,
   request: StoreRequest,
   filter: Filter | undefined,
-): Generator<Piece> {
+): readonly Piece[] {
   const pieces = documentPieces(store, row, row.winner, {
     conflicts: flag(request.query, "conflicts"),
   });
   if (pieces === undefined) {
-    yield "null";
-  } else if (filter?.fields === undefined) {
-    yield* pieces;
-  } else {
-    yield JSON.stringify(project(documentValue(pieces), filter.fields));
+    return ["null"];
   }
+  return filter?.fields === undefined
+    ? pieces
+    : [JSON.stringify(project(documentValue(pieces), filter.fields))];
 }
 
 function pendingAfter(

@@ -2,6 +2,7 @@ import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { documentPieces, documentValue } from "./assemble.ts";
 import { project } from "./changes.ts";
+import { liveRows } from "./current-rows.ts";
 import { bodyObject } from "./query.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { collate, compileSelector, type Selector } from "./selector.ts";
@@ -68,7 +69,7 @@ function* searchRows(store: Store, search: Search): Generator<Piece, void> {
   let found = 0;
   let last: string | undefined;
   yield '{"docs":[\r\n';
-  for (const row of search.limit > 0 ? liveRows(store, search) : []) {
+  for (const row of search.limit > 0 ? searchedRows(store, search) : []) {
     if (row === "page") {
       yield "";
       continue;
@@ -119,7 +120,7 @@ function* searchRows(store: Store, search: Search): Generator<Piece, void> {
   yield `,\r\n"warning": ${JSON.stringify(warning)}}\r\n\n`;
 }
 
-function* liveRows(
+function* searchedRows(
   store: Store,
   search: Search,
 ): Generator<DocumentRow | "page"> {
@@ -131,7 +132,7 @@ function* liveRows(
     const page = store.read
       .other(sql)
       .all(after, low, high) as unknown as DocumentRow[];
-    yield* page;
+    yield* liveRows(store, page);
     if (page.length < PAGE_ROWS) {
       return;
     }
