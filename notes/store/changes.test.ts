@@ -6,6 +6,7 @@ import { piecesText } from "./assemble.ts";
 import { replicate } from "./change-document.ts";
 import { changes } from "./changes.ts";
 import { readDocument } from "./incoming.ts";
+import type { ChangesEnd } from "./protocol.ts";
 import { disconnect, inTransaction, openStore, type Store } from "./store.ts";
 
 let directory: string;
@@ -101,4 +102,38 @@ test("a selector finds conflicts of the winner", async () => {
   expect(selected({ _conflicts: { $exists: true } })).toEqual({
     torn: ["1-b"],
   });
+});
+
+test("a note written while the feed is read does not leave it", async () => {
+  for (let index = 0; index < 300; index += 1) {
+    await write({ _id: `note-${index}`, _rev: "1-a" });
+  }
+  const answer = changes(store, {
+    operation: "changes",
+    query: {},
+    maxDocumentSize: 1000,
+  });
+  if (!("pieces" in answer)) {
+    throw new Error("the answer has no pieces");
+  }
+  const pieces = [answer.pieces.next().value as string];
+  // It is later in the feed than all pages read so far, and moves to its end.
+  await write({
+    _id: "note-299",
+    _revisions: { start: 2, ids: ["b", "a"] },
+  });
+  let end: ChangesEnd | undefined;
+  for (;;) {
+    const { done, value } = answer.pieces.next();
+    if (done === true) {
+      end = value as ChangesEnd;
+      break;
+    }
+    pieces.push(value as string);
+  }
+  expect(piecesText(pieces)).toContain(
+    '"id":"note-299","changes":[{"rev":"2-b"}]',
+  );
+  expect(end).toMatchObject({ rows: 300, pending: 0, seen: 301 });
+  expect(end.token).toMatch(/^301-/);
 });

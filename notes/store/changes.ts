@@ -54,7 +54,8 @@ export function changes(store: Store, request: StoreRequest): Answer {
 
 interface Pass {
   readonly since: number;
-  readonly committed: number;
+  /** The update sequence up to which the answer extends. */
+  committed: number;
   readonly limit: number;
   readonly allLeaves: boolean;
   readonly filter: Filter | undefined;
@@ -131,6 +132,8 @@ function* rowsBetween(
   // CouchDB ignores `since` for a descending feed.
   let at = descending ? pass.committed + 1 : pass.since;
   for (;;) {
+    // A document that is written meanwhile moves to the end of the feed: an answer without it would not have it at all.
+    pass.committed = committedSequence(store);
     // Between two pages a write may have reopened the file, which ends statements prepared before.
     const page = store.read
       .other(sql)
@@ -189,7 +192,8 @@ function pendingAfter(
     return countAfter(0) - rows;
   }
   if (pass.filter?.pendingCountsAll === true) {
-    return countAfter(pass.since) - rows;
+    // A document written meanwhile can be two rows.
+    return Math.max(0, countAfter(pass.since) - rows);
   }
   return countAfter(last);
 }
