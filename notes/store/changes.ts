@@ -1,9 +1,10 @@
 import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
-import { documentPieces, documentValue, type Extras } from "./assemble.ts";
+import { documentPieces, documentValue } from "./assemble.ts";
 import { currentRows } from "./current-rows.ts";
 import { bodyJson, bodyObject, flag, jsonParameter } from "./query.ts";
+import { openPrecheck } from "./precheck.ts";
 import type { ChangesEnd, StoreRequest } from "./protocol.ts";
 import { stateOf } from "./revisions.ts";
 import { compileSelector, memberAt, memberPath } from "./selector.ts";
@@ -274,53 +275,22 @@ function selectorFilter(store: Store, request: StoreRequest): Filter {
   } catch (failure) {
     throw new Refusal("bad_request", (failure as Error).message);
   }
-  const quick = [...compiled.members].every((name) => QUICK_MEMBERS.has(name));
+  const precheck = openPrecheck(store, selector as Record<string, unknown>);
   // As in CouchDB, only a row of the winner alone shows the selector its conflicts.
   const conflicts = request.query.style !== "all_docs";
-  const matches = (row: DocumentRow, rev: string): boolean => {
-    const value =
-      (quick ? headOf(store, row, rev) : undefined) ??
-      wholeOf(store, row, rev, { conflicts });
-    return value !== undefined && compiled.matches(value);
+  const bodyMatches = (row: DocumentRow, rev: string): boolean => {
+    const pieces = documentPieces(store, row, rev, { conflicts });
+    return pieces !== undefined && compiled.matches(documentValue(pieces));
   };
   return {
-    passing: (row, listed) => listed().filter((rev) => matches(row, rev)),
+    passing: (row, listed) =>
+      listed().filter((rev) => precheck(row, rev) ?? bodyMatches(row, rev)),
     fields:
       Array.isArray(fields) && fields.length > 0
         ? fields.filter((field) => typeof field === "string")
         : undefined,
     pendingCountsAll: false,
   };
-}
-
-/** Members that are known without reading a document's body: LiveSync's selector uses no others. */
-const QUICK_MEMBERS = new Set(["type", "_id", "_rev", "_deleted"]);
-
-function headOf(
-  store: Store,
-  row: DocumentRow,
-  rev: string,
-): Record<string, unknown> | undefined {
-  const about = store.read.revision.get(row.number, rev);
-  if (about === undefined || about.type === null) {
-    return undefined;
-  }
-  return {
-    _id: row.id,
-    _rev: rev,
-    type: about.type,
-    ...(about.deleted === 1 ? { _deleted: true } : {}),
-  };
-}
-
-function wholeOf(
-  store: Store,
-  row: DocumentRow,
-  rev: string,
-  extras: Extras,
-): Record<string, unknown> | undefined {
-  const pieces = documentPieces(store, row, rev, extras);
-  return pieces === undefined ? undefined : documentValue(pieces);
 }
 
 /** Only the given members (paths) of a document. */

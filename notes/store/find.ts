@@ -3,6 +3,7 @@ import type { Answer, Piece } from "./answer.ts";
 import { documentPieces, documentValue } from "./assemble.ts";
 import { project } from "./changes.ts";
 import { liveRows } from "./current-rows.ts";
+import { openPrecheck } from "./precheck.ts";
 import { bodyObject } from "./query.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { collate, compileSelector, type Selector } from "./selector.ts";
@@ -34,6 +35,7 @@ const OPTIONS = new Set([
 
 interface Search {
   readonly selector: Selector;
+  readonly precheck: ReturnType<typeof openPrecheck>;
   readonly conflicts: boolean;
   readonly onlyConflicted: boolean;
   readonly fields: readonly string[];
@@ -53,7 +55,7 @@ interface IdRange {
 /** Mango search: examines every live document by id; there are no indexes. */
 export function find(store: Store, request: StoreRequest): Answer {
   const body = bodyObject(request.body);
-  const search = readSearch(body);
+  const search = readSearch(store, body);
   const { low, high } = search.range;
   // Mango first compares the bounds by collation: `h:` to `h;` is empty, since `;` sorts before `:`.
   if (low !== undefined && high !== undefined && collate(low, high) > 0) {
@@ -75,6 +77,9 @@ function* searchRows(store: Store, search: Search): Generator<Piece, void> {
       continue;
     }
     examined += 1;
+    if (search.precheck(row, row.winner) === false) {
+      continue;
+    }
     const pieces = documentPieces(store, row, row.winner, {
       conflicts: search.conflicts,
     });
@@ -141,7 +146,7 @@ function* searchedRows(
   }
 }
 
-function readSearch(body: Record<string, unknown>): Search {
+function readSearch(store: Store, body: Record<string, unknown>): Search {
   for (const name of Object.keys(body)) {
     if (!OPTIONS.has(name)) {
       throw new Refusal("invalid_key", `Invalid key ${name} for this request.`);
@@ -172,6 +177,7 @@ function readSearch(body: Record<string, unknown>): Search {
     ._conflicts;
   return {
     selector: compiled,
+    precheck: openPrecheck(store, selector as Record<string, unknown>),
     conflicts: conflicts === true,
     onlyConflicted: conflicts === true && wanted?.$exists === true,
     fields: Array.isArray(fields)

@@ -1,7 +1,7 @@
 import { Failure } from "../../core/failure.ts";
 import type { CouchDocument, Database } from "./database.ts";
 import { copyVersions, shownWithText } from "./keep-both.ts";
-import { isEncryptedPath } from "./livesync.ts";
+import { isEncryptedPath, NOTE_TYPES } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 
 /** One revision of a conflicted note, as far as it can be read without the vault's passphrase. */
@@ -201,7 +201,7 @@ async function idOf(database: Database, document: string): Promise<string> {
     return named._id;
   }
   const [found] = await database.find({
-    selector: { path: document },
+    selector: { type: { $in: NOTE_TYPES }, path: document },
     fields: ["_id", "_rev"],
     limit: 1,
   });

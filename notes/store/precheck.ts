@@ -1,0 +1,58 @@
+import { compileSelector } from "./selector.ts";
+import type { DocumentRow, Store } from "./store.ts";
+
+/** Members that are known without the body of a revision. */
+const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
+  "type",
+  "_id",
+  "_rev",
+  "_deleted",
+]);
+
+/**
+ * Checks those conditions of a selector that need no body: false if one of them fails, true if they all hold and there are no
+ * others, undefined if the body decides. Most documents of a vault are chunks, and LiveSync selects by type.
+ */
+export function openPrecheck(
+  store: Store,
+  selector: Readonly<Record<string, unknown>>,
+): (row: DocumentRow, rev: string) => boolean | undefined {
+  const conditions = Object.entries(selector);
+  const checked = conditions.filter(([name, condition]) =>
+    [...compileSelector({ [name]: condition }).members].every((member) =>
+      KNOWN_MEMBERS.has(member),
+    ),
+  );
+  const { matches } = compileSelector(Object.fromEntries(checked));
+  if (checked.length === 0) {
+    return () => undefined;
+  }
+  return (row, rev) => {
+    const head = headOf(store, row, rev);
+    if (head === undefined) {
+      return undefined;
+    }
+    if (!matches(head)) {
+      return false;
+    }
+    return checked.length === conditions.length ? true : undefined;
+  };
+}
+
+/** Undefined where the type is not a string, so that only the body shows it. */
+function headOf(
+  store: Store,
+  row: DocumentRow,
+  rev: string,
+): Record<string, unknown> | undefined {
+  const about = store.read.revision.get(row.number, rev);
+  if (about === undefined || about.type === null) {
+    return undefined;
+  }
+  return {
+    _id: row.id,
+    _rev: rev,
+    type: about.type,
+    ...(about.deleted === 1 ? { _deleted: true } : {}),
+  };
+}
