@@ -48,3 +48,13 @@ test("chunks referenced outside the encryption are used, like those inside", asy
   const { unused } = await findUnused(source, cipher);
   expect(unused).toEqual(["h:3"]);
 });
+
+test("no chunk counts as unused beside an encrypted note of an unknown form", async () => {
+  const source = sourceOf(
+    [{ type: "newnote", path: "/\\:%=abc", mtime: null }],
+    ["h:1"],
+  );
+  await expect(findUnused(source, plain)).rejects.toThrow(
+    "the encrypted note note-0 (1-a) has an unknown form",
+  );
+});

@@ -4,7 +4,7 @@ import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
 import { openDatabase, sequenceNumber } from "./database.ts";
 import type { HistorySource } from "./history-source.ts";
-import { MILESTONE_ID } from "./livesync.ts";
+import { isEncryptedPath, MILESTONE_ID } from "./livesync.ts";
 import type { NoteCipher } from "./note-cipher.ts";
 import { readMilestone } from "./roster.ts";
 
@@ -69,8 +69,18 @@ export async function findUnused(
     notesSeq ??= page.notesSeq;
     start = page.next;
     for (const row of page.rows) {
-      // Both lists count: the encrypted one does not replace the plain one.
       const inside = await cipher.read(row);
+      const { path } = row;
+      if (
+        inside === undefined &&
+        typeof path === "string" &&
+        isEncryptedPath(path)
+      ) {
+        throw new Failure(
+          `the encrypted note ${row._id} (${row._rev}) has an unknown form, so its chunks are unknown: nothing can be removed.`,
+        );
+      }
+      // Both lists count: the encrypted one does not replace the plain one.
       for (const children of [row["children"], inside?.children]) {
         if (Array.isArray(children)) {
           for (const id of children as readonly string[]) {
