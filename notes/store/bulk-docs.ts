@@ -1,5 +1,6 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer } from "./answer.ts";
+import { inBodyTurn } from "./body-turn.ts";
 import { readBulkBody } from "./bulk-body.ts";
 import type { BulkEntry } from "./body-window.ts";
 import { edit, replicate } from "./change-document.ts";
@@ -24,15 +25,10 @@ export async function bulkDocs(
   store: Store,
   request: StoreRequest,
 ): Promise<Answer> {
-  // One body at a time is in memory, however many devices push.
-  const turn = lastTurn.then(async () => await takeTurn(store, request));
-  lastTurn = turn.catch(() => undefined);
-  return await turn;
+  return await inBodyTurn(request, () => writeAll(store, request));
 }
 
-let lastTurn: Promise<unknown> = Promise.resolve();
-
-async function takeTurn(store: Store, request: StoreRequest): Promise<Answer> {
+async function writeAll(store: Store, request: StoreRequest): Promise<Answer> {
   const breathe = breather();
   const body = await readBulkBody(
     request.body,

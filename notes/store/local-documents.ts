@@ -1,10 +1,11 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer } from "./answer.ts";
 import { piecesText, wrap } from "./assemble.ts";
+import { writingDocument } from "./body-turn.ts";
 import { idInUrl } from "./document-ids.ts";
-import { readDocument, type IncomingDocument } from "./incoming.ts";
+import type { IncomingDocument } from "./incoming.ts";
 import type { StoreRequest } from "./protocol.ts";
-import { bodyBytes, flag } from "./query.ts";
+import { flag } from "./query.ts";
 import { inTransaction, type Store } from "./store.ts";
 
 const missing = (): Refusal => new Refusal("not_found", "missing");
@@ -31,13 +32,14 @@ export async function putLocal(
   store: Store,
   request: StoreRequest,
 ): Promise<Answer> {
-  const document = readDocument(bodyBytes(request.body));
-  if (document.body.length > request.maxDocumentSize) {
-    throw new Refusal("document_too_large", request.id!);
-  }
-  const rev = await inTransaction(store, () =>
-    writeLocal(store, request.id!, document),
-  );
+  const rev = await writingDocument(request, async (document) => {
+    if (document.body.length > request.maxDocumentSize) {
+      throw new Refusal("document_too_large", request.id!);
+    }
+    return await inTransaction(store, () =>
+      writeLocal(store, request.id!, document),
+    );
+  });
   return json(
     201,
     { ok: true, id: request.id, rev },

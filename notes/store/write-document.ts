@@ -1,11 +1,11 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer } from "./answer.ts";
+import { writingDocument } from "./body-turn.ts";
 import { edit, replicate } from "./change-document.ts";
 import { checkId, idInUrl, newId, refuseDesign } from "./document-ids.ts";
-import { readDocument, type IncomingDocument } from "./incoming.ts";
+import type { IncomingDocument } from "./incoming.ts";
 import { writeLocal } from "./local-documents.ts";
 import type { StoreRequest } from "./protocol.ts";
-import { bodyBytes } from "./query.ts";
 import { parseRevision, revisionText, type Revision } from "./revisions.ts";
 import { inTransaction, type Store } from "./store.ts";
 import { storable } from "./users.ts";
@@ -18,8 +18,10 @@ export async function putDocument(
   const id = request.id!;
   checkId(id);
   const rev = namedRevision(request);
-  const document = readDocument(bodyBytes(request.body));
-  return await write(store, request, id, document, rev);
+  return await writingDocument(
+    request,
+    async (document) => await write(store, request, id, document, rev),
+  );
 }
 
 /** Writes one document under the id in its body, or a new one. */
@@ -27,10 +29,11 @@ export async function postDocument(
   store: Store,
   request: StoreRequest,
 ): Promise<Answer> {
-  const document = readDocument(bodyBytes(request.body));
-  const id = document.id ?? newId();
-  checkId(id);
-  return await write(store, request, id, document, undefined);
+  return await writingDocument(request, async (document) => {
+    const id = document.id ?? newId();
+    checkId(id);
+    return await write(store, request, id, document, undefined);
+  });
 }
 
 async function write(
