@@ -1,55 +1,28 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import {
+  bodyOf,
+  temporaryStore,
+  textOf,
+} from "../../test/contract/temporary-store.ts";
 import { piecesText } from "./assemble.ts";
-import { replicate } from "./change-document.ts";
 import { changes } from "./changes.ts";
-import { readDocument } from "./incoming.ts";
 import type { ChangesEnd } from "./protocol.ts";
-import { disconnect, inTransaction, openStore, type Store } from "./store.ts";
 
-let directory: string;
-let store: Store;
-
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "hearth-changes-"));
-  store = openStore(
-    {
-      name: "vault",
-      file: join(directory, "vault.sqlite"),
-      kind: "vault",
-      instanceStartTime: "1",
-      passwordIterations: 1,
-    },
-    () => undefined,
-  );
-});
-
-afterEach(() => {
-  disconnect(store);
-  rmSync(directory, { recursive: true });
-});
-
-const write = async (document: object): Promise<void> => {
-  const incoming = readDocument(Buffer.from(JSON.stringify(document)));
-  await inTransaction(store, () => replicate(store, incoming.id!, incoming));
-};
+const vault = temporaryStore();
 
 /** The ids of the changes that a selector passes, with the revisions listed. */
 function selected(
   selector: object,
   query: Readonly<Record<string, string>> = {},
 ): Record<string, readonly string[]> {
-  const answer = changes(store, {
+  const answer = changes(vault.store, {
     operation: "changes",
     query: { ...query, filter: "_selector" },
-    body: { kind: "memory", bytes: Buffer.from(JSON.stringify({ selector })) },
+    body: bodyOf({ selector }),
     feed: { lines: true, first: true },
-    maxDocumentSize: 1_000_000,
+    maxDocumentSize: 1000,
   });
-  const text = "pieces" in answer ? piecesText([...answer.pieces]) : "";
-  const rows = text
+  const rows = textOf(answer)
     .split("\n")
     .filter((line) => line !== "")
     .map(
@@ -64,14 +37,14 @@ const noChunks = { type: { $ne: "leaf" } };
 
 test("with all leaves, a selector examines each leaf and lists those that match", async () => {
   // Two devices deleted the note: one kept its content, the later one did not.
-  await write({ _id: "note", _rev: "1-a", type: "plain" });
-  await write({
+  await vault.write({ _id: "note", _rev: "1-a", type: "plain" });
+  await vault.write({
     _id: "note",
     _revisions: { start: 2, ids: ["b", "a"] },
     _deleted: true,
     type: "plain",
   });
-  await write({
+  await vault.write({
     _id: "note",
     _revisions: { start: 3, ids: ["d", "c", "a"] },
     _deleted: true,
@@ -86,8 +59,8 @@ test("with all leaves, a selector examines each leaf and lists those that match"
 });
 
 test("a selector on a member of the body examines each leaf, too", async () => {
-  await write({ _id: "note", _rev: "1-a", side: "left" });
-  await write({ _id: "note", _rev: "1-b", side: "right" });
+  await vault.write({ _id: "note", _rev: "1-a", side: "left" });
+  await vault.write({ _id: "note", _rev: "1-b", side: "right" });
   expect(selected({ side: "left" }, { style: "all_docs" })).toEqual({
     note: ["1-a"],
   });
@@ -96,9 +69,9 @@ test("a selector on a member of the body examines each leaf, too", async () => {
 });
 
 test("a selector finds conflicts of the winner", async () => {
-  await write({ _id: "calm", _rev: "1-a" });
-  await write({ _id: "torn", _rev: "1-a" });
-  await write({ _id: "torn", _rev: "1-b" });
+  await vault.write({ _id: "calm", _rev: "1-a" });
+  await vault.write({ _id: "torn", _rev: "1-a" });
+  await vault.write({ _id: "torn", _rev: "1-b" });
   expect(selected({ _conflicts: { $exists: true } })).toEqual({
     torn: ["1-b"],
   });
@@ -106,9 +79,9 @@ test("a selector finds conflicts of the winner", async () => {
 
 test("a note written while the feed is read does not leave it", async () => {
   for (let index = 0; index < 300; index += 1) {
-    await write({ _id: `note-${index}`, _rev: "1-a" });
+    await vault.write({ _id: `note-${index}`, _rev: "1-a" });
   }
-  const answer = changes(store, {
+  const answer = changes(vault.store, {
     operation: "changes",
     query: {},
     maxDocumentSize: 1000,
@@ -118,7 +91,7 @@ test("a note written while the feed is read does not leave it", async () => {
   }
   const pieces = [answer.pieces.next().value as string];
   // It is later in the feed than all pages read so far, and moves to its end.
-  await write({
+  await vault.write({
     _id: "note-299",
     _revisions: { start: 2, ids: ["b", "a"] },
   });

@@ -1,73 +1,33 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
+import { bodyOf, temporaryStore } from "../../test/contract/temporary-store.ts";
 import { allDocs } from "./all-docs.ts";
-import type { Answer } from "./answer.ts";
 import { piecesText } from "./assemble.ts";
-import { edit } from "./change-document.ts";
 import { changes } from "./changes.ts";
 import { compact } from "./compaction.ts";
 import { find } from "./find.ts";
-import { readDocument } from "./incoming.ts";
-import { parseRevision } from "./revisions.ts";
-import { disconnect, inTransaction, openStore, type Store } from "./store.ts";
 
-let directory: string;
-let store: Store;
-
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "hearth-current-"));
-  store = openStore(
-    {
-      name: "vault",
-      file: join(directory, "vault.sqlite"),
-      kind: "vault",
-      instanceStartTime: "1",
-      passwordIterations: 1,
-    },
-    () => undefined,
-  );
-});
-
-afterEach(() => {
-  disconnect(store);
-  rmSync(directory, { recursive: true });
-});
-
-const write = async (
-  id: string,
-  document: object,
-  rev?: string,
-): Promise<string> => {
-  const incoming = readDocument(Buffer.from(JSON.stringify(document)));
-  return await inTransaction(store, () =>
-    edit(
-      store,
-      id,
-      incoming,
-      rev === undefined ? undefined : parseRevision(rev),
-    ),
-  );
-};
+const vault = temporaryStore();
 
 const request = (body: object, query: Readonly<Record<string, string>> = {}) =>
   ({
     operation: "find",
     query,
-    body: { kind: "memory", bytes: Buffer.from(JSON.stringify(body)) },
+    body: bodyOf(body),
     maxDocumentSize: 1000,
   }) as const;
 
 test.for([
-  ["_find", () => find(store, request({ selector: {} }))],
-  ["_all_docs", () => allDocs(store, request({ include_docs: true }))],
-  ["_changes", () => changes(store, request({}, { include_docs: "true" }))],
+  ["_find", () => find(vault.store, request({ selector: {} }))],
+  ["_all_docs", () => allDocs(vault.store, request({ include_docs: true }))],
+  [
+    "_changes",
+    () => changes(vault.store, request({}, { include_docs: "true" })),
+  ],
   [
     "_changes with a selector",
     () =>
       changes(
-        store,
+        vault.store,
         request(
           { selector: { text: { $exists: true } } },
           { include_docs: "true", filter: "_selector" },
@@ -77,20 +37,21 @@ test.for([
 ] as const)(
   "a note changed and compacted while %s is read slowly is in the answer",
   async ([, ask]) => {
-    await write("a", { text: "first" });
-    const rev = await write("b", { text: "old" });
-    const gone = await write("c", { text: "short-lived" });
-    const answer: Answer = ask();
+    await vault.write({ _id: "a", _rev: "1-a", text: "first" });
+    await vault.write({ _id: "b", _rev: "1-a", text: "old" });
+    await vault.write({ _id: "c", _rev: "1-a", text: "short-lived" });
+    const answer = ask();
     const pieces = [];
     if ("pieces" in answer) {
       // The first note has been sent, and both rows were read with it.
       do {
         pieces.push(answer.pieces.next().value as string);
       } while (!piecesText(pieces).includes("first"));
-      await write("b", { text: "new" }, rev);
-      await write("c", { _deleted: true }, gone);
-      compact(store);
-      await vi.waitUntil(() => !store.compacting);
+      const _revisions = { start: 2, ids: ["b", "a"] };
+      await vault.write({ _id: "b", _revisions, text: "new" });
+      await vault.write({ _id: "c", _revisions, _deleted: true });
+      compact(vault.store);
+      await vi.waitUntil(() => !vault.store.compacting);
       pieces.push(...answer.pieces);
     }
     const text = piecesText(pieces);

@@ -1,35 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryStore, textOf } from "../../test/contract/temporary-store.ts";
 import type { Answer } from "./answer.ts";
 import { bulkDocs } from "./bulk-docs.ts";
 import { getLocal, putLocal } from "./local-documents.ts";
 import type { StoreRequest } from "./protocol.ts";
-import { disconnect, exclusively, openStore, type Store } from "./store.ts";
+import { exclusively, type Store } from "./store.ts";
 import { postDocument, putDocument } from "./write-document.ts";
 
-let directory: string;
-let store: Store;
-
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "hearth-large-"));
-  store = openStore(
-    {
-      name: "vault",
-      file: join(directory, "vault.sqlite"),
-      kind: "vault",
-      instanceStartTime: "1",
-      passwordIterations: 1,
-    },
-    () => undefined,
-  );
-});
-
-afterEach(() => {
-  disconnect(store);
-  rmSync(directory, { recursive: true });
-});
+const vault = temporaryStore();
 
 type Write = (store: Store, request: StoreRequest) => Promise<Answer>;
 
@@ -41,6 +21,7 @@ test.for<readonly [string, Write, (text: string) => string]>([
 ])(
   "of several large bodies, only the one being written is in memory: %s",
   async ([, write, bodyOf]) => {
+    const { store, directory } = vault;
     const send = (name: string): Promise<Answer> =>
       write(store, {
         operation: "putDocument",
@@ -67,8 +48,6 @@ test.for<readonly [string, Write, (text: string) => string]>([
       query: {},
       maxDocumentSize: 0,
     });
-    expect("body" in answer && JSON.parse(answer.body)).toMatchObject({
-      state: "second",
-    });
+    expect(JSON.parse(textOf(answer))).toMatchObject({ state: "second" });
   },
 );

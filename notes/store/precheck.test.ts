@@ -1,58 +1,37 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
+import {
+  bodyOf,
+  temporaryStore,
+  textOf,
+} from "../../test/contract/temporary-store.ts";
 import type { Answer } from "./answer.ts";
-import { piecesText } from "./assemble.ts";
-import { replicate } from "./change-document.ts";
 import { changes } from "./changes.ts";
 import { find } from "./find.ts";
-import { readDocument } from "./incoming.ts";
-import { disconnect, inTransaction, openStore, type Store } from "./store.ts";
 
-let directory: string;
-let store: Store;
+const vault = temporaryStore();
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "hearth-precheck-"));
-  store = openStore(
-    {
-      name: "vault",
-      file: join(directory, "vault.sqlite"),
-      kind: "vault",
-      instanceStartTime: "1",
-      passwordIterations: 1,
-    },
-    () => undefined,
-  );
-  for (const [id, members] of Object.entries({
+  for (const [_id, members] of Object.entries({
     "h:one": { type: "leaf", path: "a.md" },
     "h:two": { type: "leaf" },
     note: { type: "plain", path: "a.md" },
     odd: { type: 7, path: "a.md" },
     other: { type: "plain", path: "b.md" },
   })) {
-    const body = JSON.stringify({ _rev: "1-a", ...members });
-    const document = readDocument(Buffer.from(body));
-    await inTransaction(store, () => replicate(store, id, document));
+    await vault.write({ _id, _rev: "1-a", ...members });
   }
 });
 
-afterEach(() => {
-  disconnect(store);
-  rmSync(directory, { recursive: true });
-});
-
 const asks: Readonly<Record<string, (selector: object) => Answer>> = {
-  _find: (selector) => find(store, request(selector)),
-  _changes: (selector) => changes(store, request(selector)),
+  _find: (selector) => find(vault.store, request(selector)),
+  _changes: (selector) => changes(vault.store, request(selector)),
 };
 
 const request = (selector: object) =>
   ({
     operation: "find",
     query: { filter: "_selector" },
-    body: { kind: "memory", bytes: Buffer.from(JSON.stringify({ selector })) },
+    body: bodyOf({ selector }),
     maxDocumentSize: 1000,
   }) as const;
 
@@ -74,9 +53,8 @@ test.for(
 )(
   "$name with $selector finds $ids and reads $reads bodies",
   ({ name, selector, ids, reads }) => {
-    const bodies = vi.spyOn(store.read.body, "get");
-    const answer = asks[name]!(selector);
-    const text = "pieces" in answer ? piecesText([...answer.pieces]) : "";
+    const bodies = vi.spyOn(vault.store.read.body, "get");
+    const text = textOf(asks[name]!(selector));
     const found = [...text.matchAll(/"_?id":"([^"]+)"/g)].map(([, id]) => id);
     expect(found).toEqual(ids);
     expect(bodies).toHaveBeenCalledTimes(reads);
