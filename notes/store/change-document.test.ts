@@ -39,6 +39,15 @@ test("a longer history of a stored revision ends a conflict with its ancestor", 
   expect(totals.liveBytes).toBe('"text":"c"'.length);
 });
 
+test("a history beyond the limit of revisions ends a conflict with its ancestor, too", async () => {
+  vault.store.settings = { ...vault.store.settings, revsLimit: 2 };
+  await write(4, ["d", "c", "b", "a"]);
+  await write(2, ["b", "a"]);
+  expect(note()).toMatchObject({ _rev: "4-d", _conflicts: ["2-b"] });
+  await write(4, ["d", "c", "b", "a"]);
+  expect(note()).not.toHaveProperty("_conflicts");
+});
+
 test("a stored revision that arrives again changes nothing", async () => {
   await write(3, ["c", "b", "a"]);
   await write(3, ["d", "b", "a"]);

@@ -89,7 +89,7 @@ function parentOf(
   return { pos: Number(pos), hash: hash! };
 }
 
-/** Stores a path and the body of its newest revision. False when that revision already exists, with as long a history. */
+/** Stores a path and the body of its newest revision. False when that revision already exists and its history adds nothing. */
 function insert(
   store: Store,
   row: DocumentRow | undefined,
@@ -109,13 +109,14 @@ function insert(
     oldLeaves.find((leaf) => leaf.rev === rev)?.deleted ?? document.deleted,
     store.settings.revsLimit,
   );
+  const state = stateOf(tree);
   if (
     known !== undefined &&
-    historyOf(tree, rev)?.ids.length === known.ids.length
+    historyOf(tree, rev)?.ids.length === known.ids.length &&
+    state.leaves.length === oldLeaves.length
   ) {
     return false;
   }
-  const state = stateOf(tree);
   const conflicts = state.leaves.filter(
     (leaf) => !leaf.deleted && leaf.rev !== state.winner,
   ).length;
