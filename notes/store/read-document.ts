@@ -6,6 +6,7 @@ import type { StoreRequest } from "./protocol.ts";
 import { flag, jsonParameter } from "./query.ts";
 import {
   compareRevisions,
+  etagOf,
   leavesOf,
   parseRevision,
   revisionText,
@@ -38,7 +39,7 @@ export function getDocument(store: Store, request: StoreRequest): Answer {
   if (pieces === undefined) {
     throw new Refusal("not_found", "missing");
   }
-  const etag = `"${rev}"`;
+  const etag = etagOf(rev);
   // These members can change while the revision does not.
   const cacheable =
     !extras.revsInfo &&

@@ -28,9 +28,23 @@ export function parseRevision(text: unknown): Revision {
   return { pos: Number(match[1]), hash: match[2]! };
 }
 
-/** CouchDB accepts any text as a hash. Here hashes are written to responses unescaped, so a text that JSON would escape is rejected. */
+/** CouchDB accepts any text as a hash. Here hashes are written to responses and headers unescaped, so a text that JSON would escape, or DEL, is rejected. */
 export function isHash(text: string): boolean {
-  return text !== "" && JSON.stringify(text) === `"${text}"`;
+  return (
+    text !== "" &&
+    !text.includes("\x7f") &&
+    JSON.stringify(text) === `"${text}"`
+  );
+}
+
+/** The ETag of a revision: headers consist of bytes, which Node.js reads and writes as characters of Latin-1. */
+export function etagOf(rev: string): string {
+  return `"${Buffer.from(rev).toString("latin1")}"`;
+}
+
+/** The revision that an `If-Match` header names. */
+export function revisionOfEtag(etag: string): string {
+  return Buffer.from(etag.replace(/^"|"$/g, ""), "latin1").toString();
 }
 
 export const invalidRevision = (): Refusal =>

@@ -6,7 +6,13 @@ import { checkId, idInUrl, newId, refuseDesign } from "./document-ids.ts";
 import type { IncomingDocument } from "./incoming.ts";
 import { writeLocal } from "./local-documents.ts";
 import type { StoreRequest } from "./protocol.ts";
-import { parseRevision, revisionText, type Revision } from "./revisions.ts";
+import {
+  etagOf,
+  parseRevision,
+  revisionOfEtag,
+  revisionText,
+  type Revision,
+} from "./revisions.ts";
 import { inTransaction, type Store } from "./store.ts";
 import { storable } from "./users.ts";
 
@@ -75,7 +81,7 @@ async function write(
     isPut && document.deleted ? 200 : 201,
     { ok: true, id, rev },
     {
-      ...(isPut ? { etag: `"${rev}"` } : {}),
+      ...(isPut ? { etag: etagOf(rev) } : {}),
       location: `/${idInUrl(store.name)}/${idInUrl(id)}`,
     },
   );
@@ -102,11 +108,15 @@ export async function deleteDocument(
     }
     return edit(store, id, DELETED, named);
   });
-  return json(200, { ok: true, id, rev }, { etag: `"${rev}"` });
+  return json(200, { ok: true, id, rev }, { etag: etagOf(rev) });
 }
 
 function namedRevision(request: StoreRequest): Revision | undefined {
-  const named = request.query.rev ?? request.ifMatch?.replace(/^"|"$/g, "");
+  const named =
+    request.query.rev ??
+    (request.ifMatch === undefined
+      ? undefined
+      : revisionOfEtag(request.ifMatch));
   return named === undefined ? undefined : parseRevision(named);
 }
 

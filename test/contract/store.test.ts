@@ -203,7 +203,7 @@ test("a revision that would break the JSON of the feed is rejected", async () =>
     ask(`${notes.url}/revisions/_bulk_docs`, {
       json: { new_edits: false, docs: [{ _id: "note", ...doc }] },
     });
-  for (const hash of ['a"b', "a\\b", "a\nb", "a\u0000b"]) {
+  for (const hash of ['a"b', "a\\b", "a\nb", "a\u0000b", "a\u007fb"]) {
     for (const doc of [
       { _rev: `1-${hash}` },
       { _rev: "2-b", _revisions: { start: 2, ids: ["b", hash] } },
@@ -253,6 +253,31 @@ test.for([
     expect(await type("/note?open_revs=all")).toBe(ofOpenRevs);
   },
 );
+
+test("a revision of any text is the document's ETag", async () => {
+  const url = `${notes.url}/any-text`;
+  await ask(url, { method: "PUT" });
+  const written = await ask(`${url}/note?new_edits=false`, {
+    method: "PUT",
+    json: { _rev: "1-日本" },
+  });
+  expect(written.status).toBe(201);
+  const etag = written.headers.get("etag") ?? "";
+  expect(Buffer.from(etag, "latin1").toString()).toBe('"1-日本"');
+  const read = await ask(`${url}/note`);
+  expect(read.headers.get("etag")).toBe(etag);
+  expect(await read.json()).toEqual({ _id: "note", _rev: "1-日本" });
+  const again = await ask(`${url}/note`, {
+    headers: { "if-none-match": etag },
+  });
+  expect(again.status).toBe(304);
+  const edited = await ask(`${url}/note`, {
+    method: "PUT",
+    json: { a: 1 },
+    headers: { "if-match": etag },
+  });
+  expect(edited.status).toBe(201);
+});
 
 test("the administration page shows each database and compacts one, for the server's admin only", async () => {
   await ask(`${notes.url}/shown`, { method: "PUT" });
