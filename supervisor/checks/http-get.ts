@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 
@@ -19,9 +20,15 @@ export interface HttpAsk {
 
 const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024;
 
+/** The answer is larger than the caller or a string allows. */
+export class AnswerTooLarge extends Error {}
+
 /** One request on its own connection, so that a stopping server never waits for it. Rejects on network errors. */
 export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
-  const maxBody = ask.maxBody ?? DEFAULT_MAX_BODY_BYTES;
+  const maxBody = Math.min(
+    ask.maxBody ?? DEFAULT_MAX_BODY_BYTES,
+    constants.MAX_STRING_LENGTH,
+  );
   const send = url.startsWith("https:") ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
     const call = send(
@@ -47,8 +54,8 @@ export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
           size += chunk.length;
           if (size > maxBody) {
             response.destroy(
-              new Error(
-                `the answer is larger than ${maxBody / 1024 / 1024} MiB`,
+              new AnswerTooLarge(
+                `the answer is larger than ${Math.floor(maxBody / 1024 / 1024)} MiB`,
               ),
             );
           }

@@ -157,6 +157,34 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(made.vaultPassphrase).toBeNull();
   });
 
+  test("large chunks after small notes are read in small parts", async () => {
+    const database = openDatabase(testbed.couch, "vault-large");
+    await database.create();
+    // In the feed, all notes precede the chunks.
+    await writeNotes(testbed.couch, "vault-large", 120);
+    for (let index = 0; index < 20; index += 1) {
+      await database.write([
+        { _id: `h:${index}`, type: "leaf", data: "x".repeat(2_000_000) },
+      ]);
+    }
+    let longest = 0;
+    const couch: Couch = {
+      ...testbed.couch,
+      ask: async (...request) => {
+        const answer = await testbed.couch.ask(...request);
+        longest = Math.max(longest, JSON.stringify(answer).length);
+        return answer;
+      },
+    };
+    const { manifest } = await backup({ ...testbed, couch });
+    await database.drop();
+    expect(longest).toBeGreaterThan(2_000_000);
+    expect(longest).toBeLessThan(32_000_000);
+    expect(
+      manifest.vaults.find(({ name }) => name === "vault-large"),
+    ).toMatchObject({ leaves: 260, missing: [] });
+  });
+
   test("a restore never overwrites but can create another vault", async () => {
     const { path } = await backup(testbed);
     await expect(restore(testbed, path)).rejects.toThrow(

@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { writeCompressed } from "../backup/backup-files.ts";
+import { AnswerTooLarge } from "../checks/http-get.ts";
 import type { BackupFile } from "../backup/manifest.ts";
 import {
   leafOf,
@@ -24,6 +25,8 @@ const PAGE_ROWS = 500;
 /** The number of documents per request is adjusted to responses of about this size. */
 const RESPONSE_BYTES = 4_000_000;
 const MAX_PER_REQUEST = 200;
+/** A longer response is requested again in parts: notes of some bytes can precede chunks of some megabytes. */
+const MAX_RESPONSE_BYTES = 32_000_000;
 
 export interface VaultBackupOptions {
   readonly database: Database;
@@ -174,7 +177,11 @@ async function* changedLines(
     });
     for (let at = 0; at < wanted.length;) {
       const part = wanted.slice(at, at + perRequest);
-      const documents = await database.revisions(part, { signal });
+      const documents = await readPart(database, part, signal);
+      if (documents === undefined) {
+        perRequest = Math.ceil(part.length / 4);
+        continue;
+      }
       for (const { id, rev } of part) {
         if (!documents.some((each) => each._id === id && each._rev === rev)) {
           count.without(id);
@@ -195,6 +202,23 @@ async function* changedLines(
     if (page.results.length < PAGE_ROWS) {
       return;
     }
+  }
+}
+
+/** Undefined if the response is too long. A single document has any length that the store allows. */
+async function readPart(
+  database: Database,
+  part: readonly { readonly id: string; readonly rev: string }[],
+  signal: AbortSignal,
+): Promise<readonly CouchDocument[] | undefined> {
+  const maxBytes = part.length === 1 ? Infinity : MAX_RESPONSE_BYTES;
+  try {
+    return await database.revisions(part, { signal, maxBytes });
+  } catch (error) {
+    if (error instanceof AnswerTooLarge) {
+      return undefined;
+    }
+    throw error;
   }
 }
 

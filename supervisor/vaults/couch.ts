@@ -1,4 +1,4 @@
-import { askHttp } from "../checks/http-get.ts";
+import { AnswerTooLarge, askHttp } from "../checks/http-get.ts";
 import { codeOf, Failure, textOf } from "../../core/failure.ts";
 import type { CouchAnswer } from "./couch-answers.ts";
 import { isRejectedPassword, PasswordGate } from "./password-gate.ts";
@@ -11,6 +11,8 @@ export interface CouchAsk {
   readonly signal?: AbortSignal;
   /** Deadline of the complete answer; 30 s by default. */
   readonly timeoutMs?: number;
+  /** Throws AnswerTooLarge for a longer answer. */
+  readonly maxBytes?: number;
 }
 
 /** A CouchDB or the embedded notes store, with the admin's rights. */
@@ -124,7 +126,12 @@ async function send(
   method: CouchMethod,
   path: string,
   authorization: string,
-  { body, signal, timeoutMs = DEFAULT_TIMEOUT_MS }: CouchAsk = {},
+  {
+    body,
+    signal,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    maxBytes = Infinity,
+  }: CouchAsk = {},
 ): Promise<CouchAnswer> {
   const deadline = AbortSignal.timeout(timeoutMs);
   // `_compact` and its like require the type even without a body.
@@ -138,7 +145,7 @@ async function send(
         ...(isJson ? { "content-type": "application/json" } : {}),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      maxBody: Infinity,
+      maxBody: maxBytes,
       signal:
         signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
     });
@@ -146,6 +153,9 @@ async function send(
   } catch (error) {
     if (signal?.aborted === true) {
       throw signal.reason;
+    }
+    if (error instanceof AnswerTooLarge) {
+      throw error;
     }
     throw noAnswer(url, deadline.aborted ? timeoutMs : undefined, error);
   }
