@@ -164,6 +164,10 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect((await database.document(conflict?.document ?? ""))?._rev).toBe(
       kept,
     );
+    const removed = (await database.leaves(conflict?.document ?? "")).find(
+      ({ _deleted }) => _deleted === true,
+    );
+    expect(removed).toMatchObject({ type: "plain", children: [] });
   });
 
   test("both versions stay as two notes, on every device", async () => {

@@ -166,15 +166,12 @@ export async function resolveConflict(
   return { document: id, kept, removed, copies };
 }
 
-/** Devices fetch documents by their type, so a deletion keeps the members of the version, as the plugin's own do, but not its chunks. */
+/** Devices fetch documents by their type, so a deletion keeps the members of the version, as the plugin's own do, but not its content. */
 function deletionOf(leaf: CouchDocument): CouchDocument {
-  const { children, eden, ...members } = leaf;
-  return {
-    ...members,
-    ...(children === undefined ? {} : { children: [] }),
-    ...(eden === undefined ? {} : { eden: {} }),
-    _deleted: true,
-  };
+  const emptied = Object.entries({ children: [], eden: {}, data: "" }).filter(
+    ([name]) => name in leaf,
+  );
+  return { ...leaf, ...Object.fromEntries(emptied), _deleted: true };
 }
 
 async function keptOf(
