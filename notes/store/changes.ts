@@ -275,7 +275,7 @@ function selectorFilter(store: Store, request: StoreRequest): Filter {
   } catch (failure) {
     throw new Refusal("bad_request", (failure as Error).message);
   }
-  const precheck = openPrecheck(store, selector as Record<string, unknown>);
+  const precheck = openPrecheck(store, compiled);
   // As in CouchDB, only a row of the winner alone shows the selector its conflicts.
   const conflicts = request.query.style !== "all_docs";
   const bodyMatches = (row: DocumentRow, rev: string): boolean => {

@@ -177,7 +177,7 @@ function readSearch(store: Store, body: Record<string, unknown>): Search {
     ._conflicts;
   return {
     selector: compiled,
-    precheck: openPrecheck(store, selector as Record<string, unknown>),
+    precheck: openPrecheck(store, compiled),
     conflicts: conflicts === true,
     onlyConflicted: conflicts === true && wanted?.$exists === true,
     fields: Array.isArray(fields)

@@ -1,4 +1,4 @@
-import { compileSelector } from "./selector.ts";
+import type { Selector } from "./selector.ts";
 import type { DocumentRow, Store } from "./store.ts";
 
 /** Members that are known without the body of a revision. */
@@ -15,16 +15,10 @@ const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
  */
 export function openPrecheck(
   store: Store,
-  selector: Readonly<Record<string, unknown>>,
+  selector: Selector,
 ): (row: DocumentRow, rev: string) => boolean | undefined {
-  const conditions = Object.entries(selector);
-  const checked = conditions.filter(([name, condition]) =>
-    [...compileSelector({ [name]: condition }).members].every((member) =>
-      KNOWN_MEMBERS.has(member),
-    ),
-  );
-  const { matches } = compileSelector(Object.fromEntries(checked));
-  if (checked.length === 0) {
+  const known = selector.only(KNOWN_MEMBERS);
+  if (known === undefined) {
     return () => undefined;
   }
   return (row, rev) => {
@@ -32,10 +26,10 @@ export function openPrecheck(
     if (head === undefined) {
       return undefined;
     }
-    if (!matches(head)) {
+    if (!known.matches(head)) {
       return false;
     }
-    return checked.length === conditions.length ? true : undefined;
+    return known.isWhole ? true : undefined;
   };
 }
 

@@ -97,10 +97,17 @@ test("a selector may contain a bounded number of bounded patterns", () => {
   );
 });
 
-test("the members that a selector reads are known, so LiveSync's needs no document bodies", () => {
-  const { members } = compileSelector({
+test("the conditions on known members are checked alone, so LiveSync's selector needs no document bodies", () => {
+  const known = new Set(["type"]);
+  const { only } = compileSelector({
     type: { $ne: "leaf" },
-    $or: [{ "deep.er": 1 }],
+    "deep.path": 1,
+    $or: [{ type: "plain" }, { $not: { deep: 2 } }],
   });
-  expect([...members].sort()).toEqual(["deep", "type"]);
+  expect(only(known)).toMatchObject({ isWhole: false });
+  expect(only(known)?.matches({ type: "leaf" })).toBe(false);
+  expect(only(known)?.matches({ type: "plain" })).toBe(true);
+  expect(only(new Set())).toBeUndefined();
+  const whole = compileSelector({ type: { $ne: "leaf" } });
+  expect(whole.only(known)).toMatchObject({ isWhole: true });
 });

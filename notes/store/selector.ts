@@ -7,14 +7,19 @@ import { openBudget, type Budget } from "./work-budget.ts";
 /** Whether a value matches; `undefined` means a missing member. */
 type Test = (value: unknown, raw: boolean) => boolean;
 
+type Matches = (document: Readonly<Record<string, unknown>>) => boolean;
+
 export interface Selector {
-  readonly matches: (document: Readonly<Record<string, unknown>>) => boolean;
-  /** The first names of all member paths it reads. */
-  readonly members: ReadonlySet<string>;
+  readonly matches: Matches;
+  /** Only the conditions that read no other members than these; `isWhole` if they are all. Undefined if there are none. */
+  readonly only: (
+    members: ReadonlySet<string>,
+  ) => { readonly matches: Matches; readonly isWhole: boolean } | undefined;
 }
 
 /** State shared by the conditions of one selector. */
 interface Context {
+  /** The first names of all member paths that a condition reads. */
   readonly members: Set<string>;
   readonly budget: Budget;
   readonly regularExpression: (argument: string) => (text: string) => boolean;
@@ -25,19 +30,31 @@ export function compileSelector(
   selector: Readonly<Record<string, unknown>>,
 ): Selector {
   const budget = openBudget();
-  const context: Context = {
-    members: new Set<string>(),
-    budget,
-    regularExpression: openRegularExpressions(budget),
-  };
-  const test = all(selector, false, context);
-  return {
+  const regularExpression = openRegularExpressions(budget);
+  const conditions = Object.entries(selector).map(([name, condition]) => {
+    const members = new Set<string>();
+    const context = { members, budget, regularExpression };
+    return { members, test: all({ [name]: condition }, false, context) };
+  });
+  const matching = (some: typeof conditions): Matches => {
+    const test = everyOf(some.map((condition) => condition.test));
     // One document must not block the vault's other requests.
-    matches: (document) => {
+    return (document) => {
       budget.reset();
       return test(document, false) && !budget.isSpent();
+    };
+  };
+  return {
+    matches: matching(conditions),
+    only: (members) => {
+      const some = conditions.filter((condition) =>
+        [...condition.members].every((name) => members.has(name)),
+      );
+      const isWhole = some.length === conditions.length;
+      return some.length === 0 && !isWhole
+        ? undefined
+        : { matches: matching(some), isWhole };
     },
-    members: context.members,
   };
 }
 
