@@ -127,7 +127,7 @@ function deniedFinding(name: string, status: number, vault: string): Finding {
       };
 }
 
-/** Sends a body of blanks as large as the largest document: it must pass the proxy and is not stored. */
+/** Sends a body as large as the largest document, an empty list of documents and blanks: it must pass the proxy, and nothing is stored. */
 export async function bodyFinding({
   url,
   vault,
@@ -140,7 +140,7 @@ export async function bodyFinding({
   try {
     const { status } = await probe(url, {
       method: "POST",
-      path: `/${encodeURIComponent(vault)}/_revs_diff`,
+      path: `/${encodeURIComponent(vault)}/_bulk_docs`,
       headers: {
         authorization: basic(member?.user ?? "", member?.password ?? ""),
         "content-type": "application/json",
@@ -149,7 +149,7 @@ export async function bodyFinding({
       body: blanks(bodyBytes),
       signal: within(signal, LARGE_BODY_TIMEOUT_MS),
     });
-    return status === 200
+    return status === 201
       ? { name, state: "fine", text: `a body of ${size} is accepted` }
       : {
           name,
@@ -167,8 +167,9 @@ export async function bodyFinding({
 
 function* blanks(bytes: number): Generator<Buffer> {
   const piece = Buffer.alloc(65_536, " ");
-  yield Buffer.from("{");
-  for (let left = bytes - 2; left > 0; left -= piece.length) {
+  const start = Buffer.from('{"docs":[]');
+  yield start;
+  for (let left = bytes - start.length - 1; left > 0; left -= piece.length) {
     yield piece.subarray(0, Math.min(left, piece.length));
   }
   yield Buffer.from("}");
