@@ -288,7 +288,7 @@ class CheckWatch implements Watch {
       }
       return false;
     }
-    watched.note = `maintenance: ${window.why}`;
+    watched.note = window.why;
     this.#move(watched, enter(memory, "maintenance", now), window.why);
     return true;
   }

@@ -370,7 +370,7 @@ test("in maintenance there are no alarms or restarts, even on request; afterward
   await pass(30 * MINUTE);
   expect(view("gateway")).toMatchObject({
     state: "maintenance",
-    note: "maintenance: new disk",
+    note: "new disk",
     latest: { ok: false },
   });
   expect(restarted).toEqual([]);

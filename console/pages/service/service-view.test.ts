@@ -78,6 +78,12 @@ test.each([
     "rest",
   ],
   [
+    check("notes", { state: "maintenance", note: "new disk" }),
+    undefined,
+    "Notes is in maintenance: new disk.",
+    "rest",
+  ],
+  [
     check("notes", { service: "notes" }),
     service("notes", { state: "gave-up" }),
     "Notes gave up.",

@@ -51,6 +51,9 @@ function verbOf(word: string): string {
   if (/^(ended|gave)/.test(word)) {
     return "";
   }
+  if (word.startsWith("maintenance")) {
+    return "is in ";
+  }
   return /^(up|down|not ready) for /.test(word) ? "has been " : "is ";
 }
 
