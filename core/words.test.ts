@@ -16,6 +16,7 @@ test.each([
   [0.01, "$ 0.01"],
   [0.00034, "$ 0.00034"],
   [0.00001, "$ 0.00001"],
+  [1e-13, "$ 0.00"],
 ])("%d dollars are %s", (dollars, text) => {
   expect(money(dollars)).toBe(text);
 });

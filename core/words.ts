@@ -1,11 +1,14 @@
 import { inWords } from "./duration.ts";
 import { dateFormat, numberFormat } from "./formats.ts";
 
-/** "$ 41.55"; below a cent with two significant digits: "$ 0.00034". */
+/** "$ 41.55"; below a cent with two significant digits: "$ 0.00034". Less than a millionth of a millionth is "$ 0.00". */
 export function money(dollars: number): string {
   const size = Math.abs(dollars);
-  if (size === 0 || size >= 0.01) {
+  if (size >= 0.01) {
     return `$ ${grouped(dollars, 2)}`;
+  }
+  if (size < 1e-12) {
+    return `$ ${grouped(0, 2)}`;
   }
   const digits = Math.min(12, 1 - Math.floor(Math.log10(size)));
   return `$ ${dollars.toFixed(digits).replace(/0+$/, "")}`;
