@@ -19,3 +19,14 @@ test("the alias of the echo is written only if it changed: the stack also starts
     remove();
   }
 });
+
+test("the echo's key is no word of its errors, in which a provider's key is hidden", () => {
+  const { home, remove } = temporaryHome();
+  try {
+    createHome(home);
+    writeEchoConfig(home, 4001);
+    expect(readFileSync(home.echoConfig, "utf8")).toContain("api_key: sk-");
+  } finally {
+    remove();
+  }
+});

@@ -52,7 +52,7 @@ export function writeEchoConfig(home: Home, port: number | undefined): void {
             provider_params: {
               model: `openai/${ECHO_ALIAS}`,
               api_base: `http://127.0.0.1:${port}/v1`,
-              api_key: "echo",
+              api_key: "sk-echo",
               input_cost_per_token: 0.000001,
               output_cost_per_token: 0.000002,
             },
