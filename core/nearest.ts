@@ -7,6 +7,9 @@ export function nearest(
   let best: string | undefined;
   let bestDistance = allowed + 1;
   for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) > allowed) {
+      continue;
+    }
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (
       distance < bestDistance &&

@@ -1,3 +1,4 @@
+import { nearest } from "../../core/nearest.ts";
 import { howToSupply, installationOfGateway } from "../../core/installation.ts";
 import { CallError, type ErrorKind } from "../http/errors.ts";
 import type { Gateway } from "../gateway.ts";
@@ -22,7 +23,13 @@ export function authorizeModel(
   const group = findModel(gateway.catalog, caller, name);
   refuseUnlessAllowed(caller, namedModel(name, group), requested);
   if (group === null) {
-    throw unknownModel(requested);
+    throw unknownModel(
+      requested,
+      nearest(
+        name,
+        usableModels(gateway.catalog, caller).map(({ alias }) => alias),
+      ),
+    );
   }
   refuseIfUnusable(group, requested);
   return isLimitedAs(caller, name) && !isLimitedAs(caller, group.alias)
@@ -73,10 +80,12 @@ export function refuseIfUnusable(
   }
 }
 
-export function unknownModel(requested: string): CallError {
+/** `similar` is what the caller may have meant; the sentence before it is LiteLLM's. */
+export function unknownModel(requested: string, similar?: string): CallError {
+  const meant = similar === undefined ? "" : ` Did you mean ${similar}?`;
   return new CallError(
     "unknown_model",
-    `Invalid model name passed in model=${requested}. Call \`/v1/models\` to see the models that this key may use.`,
+    `Invalid model name passed in model=${requested}.${meant} Call \`/v1/models\` to see the models that this key may use.`,
     { param: "model" },
   );
 }

@@ -154,7 +154,7 @@ function sendNoRoute(
         reply,
         new CallError(
           "not_found",
-          `Route ${request.method} ${path} not found. /openapi.json lists the routes.`,
+          `Route ${request.method} ${path} not found. ${path.startsWith("/v1/v1/") ? "The client adds /v1 itself: remove it from the address that the client is given." : "/openapi.json lists the routes."}`,
         ),
       );
 }

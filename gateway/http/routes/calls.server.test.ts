@@ -532,12 +532,21 @@ const ERRORS: readonly (readonly [
   ],
   [
     "an unknown alias",
-    () => gateway.chat(MASTER_KEY, "x", { model: "nope" }),
+    () => gateway.chat(MASTER_KEY, "x", { model: "no-such-model" }),
     400,
     {
       message: expect.stringMatching(
-        /^Invalid model name passed in model=nope. Call `\/v1\/models`/,
+        /^Invalid model name passed in model=no-such-model. Call `\/v1\/models`/,
       ),
+    },
+  ],
+  [
+    "a misspelt alias",
+    () => gateway.chat(MASTER_KEY, "x", { model: "mokc" }),
+    400,
+    {
+      message:
+        "Invalid model name passed in model=mokc. Did you mean mock? Call `/v1/models` to see the models that this key may use.",
     },
   ],
   [
@@ -563,6 +572,15 @@ const ERRORS: readonly (readonly [
     () => gateway.request("GET", "/nope"),
     404,
     { type: "not_found" },
+  ],
+  [
+    "an address with /v1 for a client that adds it",
+    () => gateway.request("POST", "/v1/v1/messages", {}),
+    404,
+    {
+      message:
+        "Route POST /v1/v1/messages not found. The client adds /v1 itself: remove it from the address that the client is given.",
+    },
   ],
   [
     "a negative budget",
