@@ -76,16 +76,35 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const WRONG_TYPE = /^Invalid input: expected (\w+), received (\w+)$/;
 
-/** The text after a field's name: the schema's own message, such as `must be …`, or Zod's for a wrong type in plain words. */
+/** The text after a field's name: the schema's own message, such as `must be …`, or Zod's for a wrong type or a limit in plain words. */
 function mistake(issue: z.core.$ZodIssue | undefined): string {
   const [, expected = "", received] =
     WRONG_TYPE.exec(issue?.message ?? "") ?? [];
   const kind = KINDS[expected];
   if (kind === undefined) {
-    const message = issue?.message ?? "wrong type";
+    const message = limitInWords(issue?.message ?? "wrong type");
     return /^(must|has|is) /.test(message) ? message : `is invalid: ${message}`;
   }
   return received === "undefined"
     ? `is required and must be ${kind}`
     : `must be ${kind}`;
+}
+
+/** "Too small: expected array to have >=1 items" */
+const LIMIT =
+  /^Too (?:small|big): expected \w+ to (be|have) ([<>]=?)(\S+)( \w+)?$/;
+const BOUNDS: Readonly<Record<string, string>> = {
+  ">": "more than",
+  ">=": "at least",
+  "<": "less than",
+  "<=": "at most",
+};
+
+/** Zod's message for a limit in plain words, such as `must have at least 1 item`; others as they are. */
+function limitInWords(message: string): string {
+  return message.replace(
+    LIMIT,
+    (_, verb: string, sign: string, limit: string, unit: string = "") =>
+      `must ${verb} ${BOUNDS[sign]} ${limit}${limit === "1" ? unit.replace(/s$/, "") : unit}`,
+  );
 }

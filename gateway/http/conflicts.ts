@@ -31,7 +31,7 @@ export function conflictOf(error: unknown): CallError | null {
     if (constraint.endsWith("_pkey")) {
       return new CallError(
         "already_exists",
-        `This entry of ${table} already exists. Update it instead.`,
+        `This ${singularOf(table)} already exists. Update it instead.`,
       );
     }
     const field = fieldOf(constraint, table, "_key");
@@ -67,4 +67,9 @@ export function rejectionOf(error: unknown): CallError {
 /** Postgres names constraints `<table>_<column>_key` and `<table>_<column>_fkey`. */
 function fieldOf(constraint: string, table: string, ending: string): string {
   return constraint.slice(table.length + 1, -ending.length);
+}
+
+/** "team_members" is "team member". */
+function singularOf(table: string): string {
+  return table.replace(/s$/, "").replaceAll("_", " ");
 }

@@ -26,7 +26,12 @@ export const dollars = z
   .max(9_000_000, "must be at most 9,000,000 dollars");
 export const spent = z.number().min(0, "must be at least 0 dollars").nullish();
 export const perMinute = z
-  .int("must be a whole number of at least 0")
+  .int({
+    error: ({ code }) =>
+      code === "too_big"
+        ? "must be at most 9,007,199,254,740,991"
+        : "must be a whole number of at least 0",
+  })
   .min(0, "must be a whole number of at least 0");
 export const atOnce = perMinute.max(
   2_147_483_647,

@@ -550,6 +550,18 @@ const ERRORS: readonly (readonly [
     },
   ],
   [
+    "an empty list",
+    () => gateway.chat(MASTER_KEY, "x", { messages: [] }),
+    400,
+    { message: "`messages` must have at least 1 item." },
+  ],
+  [
+    "a number below its limit",
+    () => gateway.chat(MASTER_KEY, "x", { max_tokens: -5 }),
+    400,
+    { message: "`max_tokens` must be at least 1." },
+  ],
+  [
     "wrong types",
     () => gateway.chat(MASTER_KEY, "x", { messages: "text" }),
     400,
@@ -581,6 +593,23 @@ const ERRORS: readonly (readonly [
       message:
         "Route POST /v1/v1/messages not found. The client adds /v1 itself: remove it from the address that the client is given.",
     },
+  ],
+  [
+    "an existing user",
+    async () => {
+      const create = () =>
+        gateway.request("POST", "/user/new", { user_id: "twice" });
+      await create();
+      return create();
+    },
+    409,
+    { message: "This user already exists. Update it instead." },
+  ],
+  [
+    "a rate above all numbers",
+    () => gateway.request("POST", "/key/generate", { rpm_limit: 1e20 }),
+    400,
+    { message: "`rpm_limit` must be at most 9,007,199,254,740,991." },
   ],
   [
     "a negative budget",
