@@ -1,8 +1,7 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startProcess } from "../core/execute.ts";
-import { Failure, sentencesOf } from "../core/failure.ts";
 import {
   REPORT_FORMATS,
   type ReportKind,
@@ -10,6 +9,7 @@ import {
 import { addressArg, findStack } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, UsageError, type Verb } from "./verb.ts";
+import { writeOutput } from "./write-output.ts";
 
 const TIMEOUT_MS = 130_000;
 
@@ -92,21 +92,13 @@ async function showReport(kind: ReportKind, args: ReportOptions): Promise<0> {
   if (file === undefined) {
     process.stdout.write(text);
   } else {
-    writeTo(file, text);
+    writeOutput(file, text);
     print(file);
   }
   if (args.open === true && file !== undefined) {
     openFile(file);
   }
   return 0;
-}
-
-function writeTo(file: string, text: string): void {
-  try {
-    writeFileSync(file, text, { mode: 0o600 });
-  } catch (error) {
-    throw new Failure(sentencesOf(error, file));
-  }
 }
 
 /** Opens the file with the desktop's program for it. */

@@ -1,9 +1,8 @@
-import { writeFileSync } from "node:fs";
 import { asTyped } from "../supervisor/home/home.ts";
-import { Failure, sentencesOf } from "../core/failure.ts";
 import type { SetupAnswer } from "../supervisor/vaults/provisioning.ts";
 import { alignColumns, paint, print, printJson, widthOf } from "./terminal.ts";
 import { jsonArg, UsageError } from "./verb.ts";
+import { writeOutput } from "./write-output.ts";
 
 /** Options of every command that shows a Setup URI. */
 export const setupArgs = {
@@ -109,9 +108,5 @@ async function writeQr(uri: string, path: string): Promise<void> {
       `--qr must be a file name ending in .png or .svg, not "${path}".`,
     );
   }
-  try {
-    writeFileSync(path, content, { mode: 0o600 });
-  } catch (error) {
-    throw new Failure(sentencesOf(error, path));
-  }
+  writeOutput(path, content);
 }
