@@ -30,7 +30,7 @@ test("a consistent ledger passes, with the role that reads only the report views
   expect(await check()).toMatchObject({
     status: "done",
     summary: expect.stringMatching(
-      /^\d+ totals and 1 days agree with their rows\.$/,
+      /^\d+ totals and 1 day agree with their rows\.$/,
     ),
   });
 });

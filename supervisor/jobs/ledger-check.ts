@@ -63,7 +63,7 @@ export async function checkLedger(
   if (differences.length === 0) {
     return {
       status: "done",
-      summary: `${compared[0]?.totals ?? 0} totals and ${compared[0]?.days ?? 0} days agree with their rows.`,
+      summary: summaryOf(compared[0]),
       details: { ...compared[0] },
     };
   }
@@ -78,4 +78,11 @@ export async function checkLedger(
   throw new Failure(
     `${differences.length === MAX_DIFFERENCES ? `${MAX_DIFFERENCES} or more` : differences.length} sums of the ledger differ from their rows: ${named}${more > 0 ? `; and ${more} more` : ""}. Compare with GET /spend/check of the gateway, keep the journals, and restore if a disk failed.`,
   );
+}
+
+function summaryOf({
+  totals = "0",
+  days = "0",
+}: { readonly totals?: string; readonly days?: string } = {}): string {
+  return `${totals} ${totals === "1" ? "total" : "totals"} and ${days} ${days === "1" ? "day" : "days"} agree with their rows.`;
 }
