@@ -1,6 +1,7 @@
 import type { HistoryRow } from "../supervisor/checks/incident-history.ts";
 import { lastedInWords } from "../supervisor/checks/incident-words.ts";
 import { stateWord } from "../core/words.ts";
+import { inZone } from "./local-time.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import {
   alignColumns,
@@ -71,7 +72,7 @@ export const history = defineVerb({
 
 function rowOf(entry: HistoryRow): readonly Cell[] {
   return [
-    { text: timeOf(entry.at), tone: "soft" },
+    { text: inZone(entry.at), tone: "soft" },
     { text: entry.kind, tone: "soft" },
     { text: entry.name, tone: "strong" },
     {
@@ -110,12 +111,4 @@ function toneOf(entry: HistoryRow): Tone {
   return ["pending", "restart", "heal", "failed"].includes(to)
     ? "warn"
     : "plain";
-}
-
-/** "2026-11-21 10:02:07" in this machine's time zone. */
-function timeOf(at: number): string {
-  const date = new Date(at);
-  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()];
-  const two = (part: number) => String(part).padStart(2, "0");
-  return `${day.map(two).join("-")} ${date.toTimeString().slice(0, 8)}`;
 }

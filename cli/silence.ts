@@ -1,4 +1,5 @@
 import type { Silence } from "../supervisor/alerts/silence.ts";
+import { inZone } from "./local-time.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
@@ -46,7 +47,7 @@ export const silence = defineVerb({
     print(
       json
         ? JSON.stringify(created, null, 2)
-        : `${created.pattern} silenced until ${clockOf(created.until)}. End it early with \`hearth silence --end ${created.id}\`.`,
+        : `${created.pattern} silenced until ${inZone(created.until)}. End it early with \`hearth silence --end ${created.id}\`.`,
     );
     return 0;
   },
@@ -86,12 +87,4 @@ async function endOne(
       : `Silence ended: ${ended.map(({ pattern }) => pattern).join(", ")}.`,
   );
   return 0;
-}
-
-function clockOf(at: number): string {
-  return new Date(at).toLocaleString("en-GB", {
-    weekday: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-  });
 }
