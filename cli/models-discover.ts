@@ -44,7 +44,11 @@ export const discover = defineVerb({
     if (json) {
       printJson({ runners, ...written, file, reloaded });
     } else {
-      print(describe(runners, written, file, reloaded));
+      print(
+        runners.length === 0
+          ? nothingFound(urls)
+          : describe(runners, written, file, reloaded),
+      );
     }
     return runners.length > 0 ? 0 : 1;
   },
@@ -52,15 +56,26 @@ export const discover = defineVerb({
 
 type Reloaded = "yes" | "not running" | "failed" | "not needed";
 
+/** With what was tried, addresses of --url first. */
+export function nothingFound(urls: readonly string[]): string {
+  const tried = [
+    ...urls,
+    "Ollama on port 11434",
+    "LM Studio 1234",
+    "llama.cpp 8080",
+    "vLLM 8000",
+    "LOCAL_RUNNER_A_URL",
+    "LOCAL_RUNNER_B_URL",
+  ];
+  return `No local runner found (tried ${tried.join(", ")}): start one, or set its address with --url.`;
+}
+
 function describe(
   runners: readonly FoundRunner[],
   { added, known }: Written,
   file: string,
   reloaded: Reloaded,
 ): string {
-  if (runners.length === 0) {
-    return "No local runner found (tried Ollama on port 11434, LM Studio 1234, llama.cpp 8080, vLLM 8000, LOCAL_RUNNER_A_URL, LOCAL_RUNNER_B_URL): start one, or set its address with --url.";
-  }
   const addedNames = new Set(
     added.map(
       (entry) => `${entry.provider_params.api_base} ${entry.model_name}`,
