@@ -203,7 +203,7 @@ test("a person signs in with a code on any machine; commands act with that perso
   const { code, out, error } = await logIn("anna");
   expect([code, out]).toEqual([
     0,
-    `Logged in at ${address} as anna@example.org (home), with the role admin.\n`,
+    `Signed in at ${address} as anna@example.org (home), with the role admin.\n`,
   ]);
   expect(error).toMatch(
     /Sign in at Our account .* check that it shows the code [A-Z-]+:/,
@@ -328,7 +328,7 @@ test("logging out ends the session and the tokens, here, at the console and at t
   const { code, out, error } = await hearth(["logout"]);
   expect([code, out, error]).toEqual([
     0,
-    `Logged out of ${address} (anna@example.org (home)).\n`,
+    `Signed out of ${address} (anna@example.org (home)).\n`,
     "",
   ]);
   expect(storedLogin().logins).toEqual([]);
@@ -342,7 +342,7 @@ test("logging out ends the session and the tokens, here, at the console and at t
     }),
   });
   expect(await refreshed.json()).toMatchObject({ error: "invalid_grant" });
-  expect((await hearth(["logout"])).out).toBe("Not logged in.\n");
+  expect((await hearth(["logout"])).out).toBe("Not signed in.\n");
   expect((await hearth(["whoami", "--url", address])).error).toMatch(
     /requires the operator password.*hearth login/,
   );

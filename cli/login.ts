@@ -57,7 +57,7 @@ export const login = defineVerb({
     if (json) {
       printJson({ address, name, role });
     } else {
-      print(`Logged in at ${address} as ${name}, with the role ${role}.`);
+      print(`Signed in at ${address} as ${name}, with the role ${role}.`);
     }
     return 0;
   },

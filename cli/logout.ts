@@ -19,7 +19,7 @@ export const logout = defineVerb({
       if (json) {
         printJson({ address: null });
       } else {
-        print("Not logged in.");
+        print("Not signed in.");
       }
       return 0;
     }
@@ -29,7 +29,7 @@ export const logout = defineVerb({
     if (json) {
       printJson({ address: login.address, problems });
     } else {
-      print(`Logged out of ${login.address} (${login.session.name}).`);
+      print(`Signed out of ${login.address} (${login.session.name}).`);
       complain(problems);
     }
     return 0;

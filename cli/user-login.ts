@@ -77,7 +77,7 @@ export class UserLogins {
     try {
       const current = this.find(expired.address);
       if (current === undefined) {
-        throw new Failure("you are logged out: run `hearth login`.");
+        throw new Failure("this session has ended: run `hearth login`.");
       }
       if (current.session.token !== expired.session.token) {
         return current;
