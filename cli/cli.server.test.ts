@@ -279,7 +279,7 @@ test("a link signs a browser in; sign-out, operator password and metrics token w
     );
     expect(
       (await hearth("users", "invite", "--expires", "60d")).error,
-    ).toContain("expires_in: must be at most 30d");
+    ).toContain("--expires must be at most 30d");
 
     const later = await signIn(await line("open"));
     const password = await line("operator", "password");

@@ -164,8 +164,12 @@ test.each([
   [
     ["keys", "new", "--budget", "-1"],
     1,
-    "`max_budget` must be at least 0 dollars",
+    "--budget must be at least 0 dollars.",
   ],
+  [["keys", "new", "--per", "1x", "--budget", "1"], 1, "--per must be a whole"],
+  [["keys", "new", "--models", "mock,"], 1, "--models must not be empty."],
+  [["keys", "new", "--alias", "as-json"], 1, "--alias already exists"],
+  [["keys", "show", ""], 1, "key must not be empty."],
   [["keys", "block", "unknown"], 1, 'key with alias "unknown" not found'],
   [["keys", "block", "sk-a-secret"], 2, "must not be a command-line argument"],
   [["keys", "block"], 2, "key is required"],

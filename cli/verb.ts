@@ -7,6 +7,7 @@ import {
 } from "citty";
 import { unknownName } from "../core/config/problem.ts";
 import { stripVTControlCharacters } from "node:util";
+import { namingOption } from "./name-option.ts";
 import { print, widthOf } from "./terminal.ts";
 
 /** 0: success, everything is healthy; 1: something is down or failed; 2: usage error. */
@@ -76,8 +77,12 @@ export async function runVerb(
     return 0;
   }
   checkWords(verb, words);
-  const { result } = await runCommand(verb.command, { rawArgs: [...words] });
-  return result === 1 || result === 2 ? result : 0;
+  try {
+    const { result } = await runCommand(verb.command, { rawArgs: [...words] });
+    return result === 1 || result === 2 ? result : 0;
+  } catch (error) {
+    throw namingOption(error, verb.args);
+  }
 }
 
 async function runGroup(
