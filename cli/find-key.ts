@@ -8,18 +8,25 @@ export const keyArg = {
   key: {
     type: "positional",
     required: true,
-    description: "Alias or hash of the key",
+    description: "Alias or hash of the key, or sk-...ABCD as listed",
   },
 } as const;
 
-/** The key with this alias or hash. Throws a Failure that suggests a similar alias. */
+/** What lists show of a key: its first and last characters. */
+const MASKED = /^sk-\.\.\.(\S{4})$/;
+
+/** The key with this alias, hash or masked name. Throws a Failure that suggests a similar alias. */
 export async function findKey(
   gateway: AdminApi,
   named: string,
 ): Promise<UsedKeyRow> {
+  const [, ending] = MASKED.exec(named) ?? [];
+  if (ending !== undefined) {
+    return findMasked(gateway, named, ending);
+  }
   if (named.startsWith("sk-")) {
     throw new UsageError(
-      "a key must not be a command-line argument, which other users can read: use its alias or hash (`hearth keys list --json` shows both).",
+      "a key must not be a command-line argument, which other users can read: use its alias, its hash or its short form (`hearth keys list` shows it).",
     );
   }
   const isHash = /^[0-9a-f]{64}$/.test(named);
@@ -35,6 +42,26 @@ export async function findKey(
   throw new Failure(
     `key with ${isHash ? "hash" : "alias"} "${named}" not found${similar === undefined ? "" : ` (did you mean "${similar}"?)`}. Run \`hearth keys list\` for all keys.`,
   );
+}
+
+/** The only key that is shown as `named`; several may end alike. */
+async function findMasked(
+  gateway: AdminApi,
+  named: string,
+  ending: string,
+): Promise<UsedKeyRow> {
+  const found = (await keysWith(gateway, { search: ending })).filter(
+    ({ key_name: name }) => name === named,
+  );
+  const [only] = found;
+  if (only === undefined || found.length > 1) {
+    throw new Failure(
+      only === undefined
+        ? `key "${named}" not found. Run \`hearth keys list\` for all keys.`
+        : `${found.length} keys are shown as ${named}: use the hash of one, ${found.map(({ token }) => token).join(" or ")}.`,
+    );
+  }
+  return only;
 }
 
 /** The names of the newest hundred keys. */

@@ -77,6 +77,13 @@ test("a key is created, listed, blocked and unblocked", async () => {
     .toBe(200);
 });
 
+test("a key without an alias is named as lists show it", async () => {
+  const created = await hearth(["keys", "new", "--expires", "1d"]);
+  const [key = ""] = created.out.split("\n");
+  const masked = `sk-...${key.slice(-4)}`;
+  expect((await hearth(["keys", "show", masked])).out).toContain(masked);
+});
+
 test("a key is changed, shown, rotated and deleted", async () => {
   const created = await hearth(
     "keys new --alias ben-phone --user ben --budget 5 --rpm 60".split(" "),
@@ -170,6 +177,7 @@ test.each([
   [["keys", "new", "--models", "mock,"], 1, "--models must not be empty."],
   [["keys", "new", "--alias", "as-json"], 1, "--alias already exists"],
   [["keys", "show", ""], 1, "key must not be empty."],
+  [["keys", "show", "sk-...zzzz"], 1, 'key "sk-...zzzz" not found.'],
   [["keys", "block", "unknown"], 1, 'key with alias "unknown" not found'],
   [["keys", "block", "sk-a-secret"], 2, "must not be a command-line argument"],
   [["keys", "block"], 2, "key is required"],
