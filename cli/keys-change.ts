@@ -4,7 +4,12 @@ import { askForName, yesArg } from "./ask-for-name.ts";
 import { findKey, keyArg } from "./find-key.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { describeSecret } from "./keys-new.ts";
-import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
+import {
+  lifetimeIn,
+  limitArgs,
+  limitsIn,
+  needChange,
+} from "./limit-options.ts";
 import { ownersIn } from "./owner-options.ts";
 import { sendChange } from "./send-change.ts";
 import { print, printJson } from "./terminal.ts";
@@ -26,7 +31,7 @@ export const update = defineVerb({
     ...limitArgs,
     expires: {
       type: "string",
-      description: "Expires after this time from now",
+      description: "Expires after this time from now, or never",
       valueHint: "30d",
     },
     ...jsonArg,
@@ -38,7 +43,7 @@ export const update = defineVerb({
       key_alias: args.alias,
       ...(await ownersIn(gateway, args)),
       ...limitsIn(args),
-      duration: args.expires,
+      duration: lifetimeIn(args.expires),
     };
     needChange(changes, update.example);
     const { token } = await findKey(gateway, args.key);

@@ -9,7 +9,7 @@ import {
 } from "../supervisor/gateway/first-call.ts";
 import { newKeyRow } from "../supervisor/gateway/rows.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { limitArgs, limitsIn } from "./limit-options.ts";
+import { lifetimeIn, limitArgs, limitsIn } from "./limit-options.ts";
 import { ownersIn } from "./owner-options.ts";
 import { print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
@@ -60,7 +60,7 @@ export const create = defineVerb({
         key_alias: args.alias,
         ...(await ownersIn(gateway, args)),
         ...limitsIn(args),
-        duration: args.expires,
+        duration: lifetimeIn(args.expires),
         metadata: endUserHeaderIn(args["end-user-header"]),
       }),
     );

@@ -82,6 +82,17 @@ test("a key without an alias is named as lists show it", async () => {
   const [key = ""] = created.out.split("\n");
   const masked = `sk-...${key.slice(-4)}`;
   expect((await hearth(["keys", "show", masked])).out).toContain(masked);
+  const updated = await hearth([
+    "keys",
+    "update",
+    masked,
+    "--expires",
+    "never",
+  ]);
+  expect(updated.out).toContain(`Key "${masked}" updated.`);
+  expect((await hearth(["keys", "show", masked])).out).not.toContain(
+    "active until",
+  );
 });
 
 test("a key is changed, shown, rotated and deleted", async () => {

@@ -69,6 +69,11 @@ export function countOf(option: string, text: string): number {
   return count;
 }
 
+/** A duration as the gateway names it; "never" removes an expiry. */
+export function lifetimeIn(text: string | undefined): string | undefined {
+  return text === "never" ? "-1" : text;
+}
+
 /** "none" removes a limit. */
 function orNone(text: string | undefined): string | null | undefined {
   return text === "none" ? null : text;
