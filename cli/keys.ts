@@ -7,7 +7,7 @@ import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { block, remove, rotate, unblock, update } from "./keys-change.ts";
 import { create } from "./keys-new.ts";
 import { show } from "./keys-show.ts";
-import { ownersIn } from "./owner-options.ts";
+import { knownUserId, ownersIn } from "./owner-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import type { Cell } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
@@ -32,7 +32,12 @@ const list = defineVerb({
   },
   run: async ({ user, team, url, ...shown }) => {
     const gateway = findGateway(url);
-    const filter = await ownersIn(gateway, { user, team });
+    const filter = {
+      ...(await ownersIn(gateway, { team })),
+      ...(user === undefined
+        ? {}
+        : { user_id: await knownUserId(gateway, user) }),
+    };
     return printRows(shown, {
       name: "keys",
       empty:

@@ -1,13 +1,6 @@
 import { z } from "zod";
 import { grouped } from "../core/words.ts";
-import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
-import {
-  findUserId,
-  listUserNames,
-  teamName,
-  unknownOwner,
-  userName,
-} from "../supervisor/gateway/owners.ts";
+import { teamName, userName } from "../supervisor/gateway/owners.ts";
 import {
   userInfo,
   userPage,
@@ -19,6 +12,7 @@ import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
 import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
+import { knownUserId } from "./owner-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
 import { paint, print, printJson, type Cell } from "./terminal.ts";
@@ -225,15 +219,6 @@ const remove = defineVerb({
     );
   },
 });
-
-/** Throws a Refusal that suggests a similar name. */
-async function knownUserId(gateway: AdminApi, name: string): Promise<string> {
-  const id = await findUserId(gateway, name);
-  if (id === undefined) {
-    throw unknownOwner("user", name, await listUserNames(gateway));
-  }
-  return id;
-}
 
 export const users: Verb = {
   name: "users",
