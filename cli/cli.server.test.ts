@@ -83,6 +83,14 @@ test("help and read-only commands create nothing", async () => {
   expect(existsSync(place.home.root)).toBe(false);
 });
 
+test("an off-site target that cannot be written is not set", async () => {
+  const setup = await hearth("offsite", "setup", "/dev/null/backups");
+  expect(setup).toMatchObject({ code: 1, out: "" });
+  expect((await hearth("offsite", "key")).error).toContain(
+    "no off-site target is configured",
+  );
+});
+
 test("status fails while nothing is running", async () => {
   expect(await hearthAlone("status")).toEqual({
     code: 1,

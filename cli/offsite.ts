@@ -4,6 +4,7 @@ import { writeDurably } from "../core/durable-file.ts";
 import { locateHome, createHome } from "../supervisor/home/home.ts";
 import { makeIdentity } from "../supervisor/offsite/age.ts";
 import {
+  checkTarget,
   findOffsite,
   needOffsite,
   openOffsite,
@@ -47,8 +48,9 @@ const setup = defineVerb({
         ? (known ?? (await makeIdentity()))
         : await readIdentity(keyFile);
     const settings = { target, identity };
-    storeOffsite(home, settings);
+    checkTarget(target);
     await tryToWrite(await openOffsite(home, process.env, settings, "setup"));
+    storeOffsite(home, settings);
     if (json) {
       printJson({ target, identity });
       return 0;

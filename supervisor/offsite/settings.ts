@@ -34,15 +34,20 @@ export function findOffsite(
     : { target, identity };
 }
 
-export function storeOffsite(
-  home: Home,
-  { target, identity }: OffsiteSettings,
-): void {
+/** Throws a Failure for what is no target of rclone. */
+export function checkTarget(target: string): void {
   if (!/^[\w.+@ -]*:|^\//.test(target)) {
     throw new Failure(
       `"${target}" is not a valid target: it must be REMOTE:PATH, with a remote of \`rclone listremotes\`, or an absolute path on another disk.`,
     );
   }
+}
+
+export function storeOffsite(
+  home: Home,
+  { target, identity }: OffsiteSettings,
+): void {
+  checkTarget(target);
   // The first start creates all secrets; with existing data, missing secrets are an error.
   if (readSecretsFile(home) === undefined) {
     readOrCreateSecrets(home);
