@@ -40,6 +40,12 @@ test("users and teams are created, named, changed and deleted", async () => {
   expect((await hearth("teams", "add", "kitchen", "anna berg")).out).toContain(
     'is now a member of team "kitchen"',
   );
+  expect((await hearth("teams", "add", "kitchen", "cleo")).out).toContain(
+    'User "cleo" created and added to team "kitchen".',
+  );
+  expect((await hearth("teams", "new", "kitchen")).error).toContain(
+    'team "kitchen" already exists',
+  );
   await hearth(
     "keys",
     "new",

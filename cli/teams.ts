@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { Failure } from "../core/failure.ts";
 import { grouped } from "../core/words.ts";
 import {
   findTeamId,
   findUserId,
+  isTeamNamed,
   teamName,
 } from "../supervisor/gateway/owners.ts";
 import {
@@ -90,8 +92,15 @@ const create = defineVerb({
     ...gatewayArg,
   },
   run: async (args) => {
+    const gateway = findGateway(args.url);
+    // The gateway allows it, but every command that names the team would then require its id.
+    if (await isTeamNamed(gateway, args.team)) {
+      throw new Failure(
+        `team "${args.team}" already exists: choose another name, or run \`hearth teams update ${args.team}\` to change it.`,
+      );
+    }
     const created = z.looseObject({ team_id: z.string() }).parse(
-      await findGateway(args.url).ask("POST", "/team/new", {
+      await gateway.ask("POST", "/team/new", {
         team_alias: args.team,
         ...detailsIn(args),
       }),
@@ -217,7 +226,7 @@ const remove = defineVerb({
 
 const add = defineVerb({
   name: "teams add",
-  description: "Add a user to a team.",
+  description: "Add a user to a team; created if they do not exist.",
   example: "hearth teams add kitchen anna --budget 5",
   args: {
     ...memberArgs,
@@ -231,19 +240,23 @@ const add = defineVerb({
   },
   run: async (args) => {
     const gateway = findGateway(args.url);
+    const teamId = await findTeamId(gateway, args.team);
+    const known = await findUserId(gateway, args.user);
     return sendChange(
       gateway,
       args,
       "/team/member_add",
       {
-        team_id: await findTeamId(gateway, args.team),
+        team_id: teamId,
         member: {
-          user_id: (await findUserId(gateway, args.user)) ?? args.user,
+          user_id: known ?? args.user,
           role: args.admin === true ? "admin" : "user",
         },
         max_budget_in_team: limitsIn(args)["max_budget"],
       },
-      `"${args.user}" is now a member of team "${args.team}".`,
+      known === undefined
+        ? `User "${args.user}" created and added to team "${args.team}".`
+        : `"${args.user}" is now a member of team "${args.team}".`,
     );
   },
 });

@@ -97,6 +97,15 @@ export async function findUserId(
   );
 }
 
+/** Whether a team has this name: several may, as with LiteLLM. */
+export async function isTeamNamed(
+  api: AdminApi,
+  name: string,
+): Promise<boolean> {
+  const teams = await teamsLike(api, name);
+  return teams.some(({ team_alias }) => isSame(team_alias, name));
+}
+
 /** The id of the team with this id or name. Throws a Refusal that names a similar one and the command that creates it. */
 export async function findTeamId(api: AdminApi, name: string): Promise<string> {
   const teams = await teamsLike(api, name);
