@@ -1,3 +1,4 @@
+import { nearest } from "../core/nearest.ts";
 import {
   publicAddress,
   type AdminApi,
@@ -11,7 +12,7 @@ import { newKeyRow } from "../supervisor/gateway/rows.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { lifetimeIn, limitArgs, limitsIn } from "./limit-options.ts";
 import { ownersIn } from "./owner-options.ts";
-import { print, printJson } from "./terminal.ts";
+import { complain, print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const create = defineVerb({
@@ -69,9 +70,30 @@ export const create = defineVerb({
     } else {
       print((await describeSecret(gateway, created.key)).join("\n"));
     }
+    complain(await misspeltModels(gateway, created.models));
     return 0;
   },
 });
+
+/** A key may name a model that does not exist yet, but probably not one that is similar to a known one. */
+async function misspeltModels(
+  gateway: AdminApi,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  if (names.length === 0) {
+    return [];
+  }
+  const models = await listModels(gateway).catch(() => []);
+  const known = new Set(models.map(({ id }) => id));
+  return names.flatMap((name) => {
+    const similar = known.has(name) ? undefined : nearest(name, known);
+    return similar === undefined
+      ? []
+      : [
+          `no model is named "${name}" (did you mean "${similar}"?): \`hearth keys update\` changes the models of a key.`,
+        ];
+  });
+}
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 

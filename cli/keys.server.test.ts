@@ -136,6 +136,14 @@ test("a key is changed, shown, rotated and deleted", async () => {
     .toBe(401);
 });
 
+test("a misspelt model of a new key is named with what was meant", async () => {
+  const created = await hearth(["keys", "new", "--models", "mokc,later-model"]);
+  expect(created.code).toBe(0);
+  expect(created.error).toBe(
+    'hearth: no model is named "mokc" (did you mean "mock"?): `hearth keys update` changes the models of a key.\n',
+  );
+});
+
 test("the suggested call uses an available model", async () => {
   const { out } = await hearth(["keys", "new", "--models", "waiting,mock"]);
   expect(out).toContain('"model":"mock"');
