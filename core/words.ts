@@ -19,6 +19,11 @@ export function grouped(value: number, digits: number = 0): string {
   return numberFormat(digits).format(value);
 }
 
+/** With its first letter in upper case. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** "34 %", "0.4 %", "99.94 %"; anything less than 100 % is not rounded up to it. */
 export function percent(share: number): string {
   const value = share * 100;

@@ -1,3 +1,4 @@
+import { capital } from "../core/words.ts";
 import type { CheckView } from "./checks/watched.ts";
 import type { ServiceView } from "./runtimes/runtime.ts";
 import { countOf, type Attention, type Status } from "./status.ts";
@@ -88,10 +89,6 @@ function calmVerdict(checks: readonly JudgedCheck[]): string {
 function numberWord(count: number): string {
   const words = ["no", "one", "two", "three", "four", "five", "six"];
   return words[count] ?? String(count);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function listed(names: readonly string[]): string {

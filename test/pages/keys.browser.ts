@@ -233,14 +233,14 @@ test("the gateway's rejections are shown at their fields, and typed values are k
   expect(await main(page)).toContain("Must be a number, for example 5 or 0.5.");
   await field("Budget (USD)").fill("-5");
   await send();
-  expect(await main(page)).toContain("must be at least 0 dollars");
+  expect(await main(page)).toContain("Must be at least 0 dollars");
   expect(await field("Name").inputValue()).toBe("taken");
   const budget = field("Budget (USD)");
   expect(await budget.getAttribute("aria-invalid")).toBe("true");
   await budget.fill("");
   await send();
   expect(await page.locator("#f-key_alias-mistake").innerText()).toContain(
-    "already exists",
+    "Already exists",
   );
   await field("Name").fill("no-team");
   await field("Team").fill("unknown");

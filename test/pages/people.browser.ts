@@ -46,7 +46,7 @@ test("a user is created, spends across keys, is edited and deleted", async () =>
   await page.getByLabel("Budget (USD)").fill("2");
   await page.getByRole("button", { name: "Create user" }).click();
   expect(await page.locator("#f-user_email-mistake").innerText()).toContain(
-    "must be an e-mail address",
+    "Must be an e-mail address",
   );
   await page.getByLabel("Email address").fill("anna@example.org");
   await page.getByRole("button", { name: "Create user" }).click();
@@ -105,7 +105,7 @@ test("a team pays for its members, each with a budget", async () => {
   await page.getByLabel("Budget in the team").fill("-1");
   await page.getByRole("button", { name: "Save changes" }).click();
   expect(await page.locator("#f-max_budget-mistake").innerText()).toContain(
-    "must be at least 0 dollars",
+    "Must be at least 0 dollars",
   );
   expect(await findViolations(page)).toEqual([]);
   await page.getByLabel("Budget in the team").fill("0.5");

@@ -11,6 +11,7 @@ import {
 import { readForm, type Fields } from "../../http/forms.ts";
 import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
+import { withoutField } from "../nouns/noun-fields.ts";
 import { viewFound } from "./discovery-view.ts";
 import { MODEL_ADDRESS, MODELS_AWAY, MODELS_PATH } from "./model-address.ts";
 import {
@@ -96,10 +97,15 @@ async function addModel(
     if (!(error instanceof Refusal) || error.status >= 500) {
       throw error;
     }
-    const field = fieldNamed(error.param) ?? "form";
-    return showForm(request, reply, (request.body ?? {}) as Fields, {
-      [field]: error.message,
-    });
+    const field = fieldNamed(error.param);
+    return showForm(
+      request,
+      reply,
+      (request.body ?? {}) as Fields,
+      field === null
+        ? { form: error.message }
+        : { [field]: withoutField(error.message) },
+    );
   }
   const { model_name: alias, model } = form.value;
   return redirectWithMessage(

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { capital } from "../../../core/words.ts";
 import type { Fields } from "../../http/forms.ts";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import type { Field } from "../field.ts";
@@ -173,7 +174,14 @@ export function mistakeOf(
   }
   const param = error.param?.split(/[.[]/)[0] ?? "";
   const known = fields.some(({ name }) => name === param);
-  return { [known ? param : "form"]: error.message };
+  return known
+    ? { [param]: withoutField(error.message) }
+    : { form: error.message };
+}
+
+/** "`max_budget` must be …" as it is shown at the field: "Must be …". */
+export function withoutField(message: string): string {
+  return capital(message.replace(/^`[^`]+` /, ""));
 }
 
 /** The fields as a form shows them, with values and mistakes; the choice of models is shown separately. */

@@ -65,6 +65,13 @@ test("a rejection is shown at its field or above the form; other errors are reth
   expect(rejected("metadata")).toEqual({ form: "No." });
   expect(rejected(null)).toEqual({ form: "No." });
   expect(() => rejected("max_budget", 503)).toThrow("No.");
+  const low = "`max_budget` must be at least 0 dollars.";
+  expect(mistakeOf(new Refusal(low, 400, "max_budget"), LIMIT_FIELDS)).toEqual({
+    max_budget: "Must be at least 0 dollars.",
+  });
+  expect(mistakeOf(new Refusal(low, 400, "max_budget"), [])).toEqual({
+    form: low,
+  });
   expect(() => mistakeOf(new Failure("away"), [])).toThrow("away");
 });
 

@@ -28,7 +28,7 @@ import {
   viewSpend,
   type SpendFacts,
 } from "./spend-view.ts";
-import { dayIn } from "../../../core/words.ts";
+import { capital, dayIn } from "../../../core/words.ts";
 
 export interface SpendPageOptions {
   readonly env: Environment;
@@ -250,8 +250,4 @@ function isPayer(by: SpendChoice["by"]): by is "key" | "user" | "team" {
 
 async function nothing<T>(value: T): Promise<Kept<T>> {
   return { value, at: Infinity, trouble: null };
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
