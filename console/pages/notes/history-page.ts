@@ -63,7 +63,7 @@ async function showHistory(
   const query = queryOf(request.query, now());
   const source = await acts.history(vault);
   const view = viewHistory({
-    ...(await readHistory(source, vault, query, now())),
+    ...(await readHistory(source, vault, query, { now: now(), timeZone })),
     vault,
     query,
     timeZone,

@@ -1,4 +1,5 @@
 import { Failure } from "../../../core/failure.ts";
+import { momentWithSeconds } from "../../../core/words.ts";
 import type {
   HistorySource,
   HistorySummary,
@@ -48,11 +49,16 @@ export async function readHistory(
   source: HistorySource,
   vault: string,
   { at, path }: HistoryQuery,
-  now: number,
+  { now, timeZone }: { readonly now: number; readonly timeZone: string },
 ): Promise<HistoryFacts> {
   const summary = await source.summary();
   if (at === undefined && path === undefined) {
     return { summary, shown: { kind: "nothing" } };
+  }
+  if (at !== undefined && at < summary.from) {
+    throw new Failure(
+      `The history of vault ${vault} starts on ${momentWithSeconds(summary.from, timeZone)}. Choose a later time.`,
+    );
   }
   const cipher = sealedCipher(vault, summary);
   try {
