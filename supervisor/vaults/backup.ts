@@ -172,5 +172,5 @@ export function describeBackup({
   manifest,
 }: CreatedBackup): string {
   const leaves = manifest.vaults.reduce((sum, vault) => sum + vault.leaves, 0);
-  return `${manifest.vaults.length} ${manifest.vaults.length === 1 ? "vault" : "vaults"} with ${leaves} revisions in ${sizeWords(bytes)}: ${name}`;
+  return `${manifest.vaults.length} ${manifest.vaults.length === 1 ? "vault" : "vaults"} with ${leaves} ${leaves === 1 ? "revision" : "revisions"} in ${sizeWords(bytes)}: ${name}`;
 }

@@ -4,6 +4,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { backupName, writeManifest } from "../../backup/manifest.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
+import { sizeWords } from "../../../core/size.ts";
+import { sizeOf } from "../../backup/backup-files.ts";
 
 const HOUR = 3_600_000;
 let place: ReturnType<typeof temporaryHome>;
@@ -47,7 +49,13 @@ test("a recent backup is ok, an old one a warning", async () => {
   back(2, 10_000);
   const result = await probe();
   expect(result.ok).toBe(true);
-  expect(result.text).toMatch(/2 h old, 10 KiB$/);
+  expect(result.text).toMatch(/2 h old, 10 kB$/);
+});
+
+test("its size is the one that lists of backups show", async () => {
+  const path = back(2, 10_400);
+  expect(sizeWords(sizeOf(path))).toBe("11 kB");
+  expect((await probe()).text).toMatch(/2 h old, 11 kB$/);
 });
 
 test("a backup taken while the clock was ahead is not a recent one", async () => {
@@ -56,11 +64,11 @@ test("a backup taken while the clock was ahead is not a recent one", async () =>
     ok: false,
     level: "warning",
     text: expect.stringMatching(
-      /^no backup is younger than 1 d 2 h; \S+Z, 36\d d .*ahead of the clock, 10 KiB$/,
+      /^no backup is younger than 1 d 2 h; \S+Z, 36\d d .*ahead of the clock, 10 kB$/,
     ) as string,
   });
   back(2, 10_000);
-  expect((await probe()).text).toMatch(/Z, 2 h old, 10 KiB$/);
+  expect((await probe()).text).toMatch(/Z, 2 h old, 10 kB$/);
 });
 
 test("a backup of less than half the size is a warning", async () => {

@@ -4,6 +4,7 @@ import { z } from "zod";
 import {
   compareAges,
   listBackups,
+  MANIFEST_NAME,
   momentOf,
   rankBackups,
   readManifest,
@@ -11,6 +12,7 @@ import {
 import { duration, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
 import { codeOf, textOf } from "../../../core/failure.ts";
+import { sizeWords } from "../../../core/size.ts";
 import { isWithin } from "../../moments.ts";
 import { everyCheck } from "./every-check.ts";
 import {
@@ -71,9 +73,9 @@ export async function probeBackup(
         `the newest backup is not larger than ${expect.bytes_above} bytes`,
       previous !== undefined &&
         newest.bytes * 2 < previous.bytes &&
-        `the newest backup is less than half as large as the previous one (${size(previous.bytes)})`,
+        `the newest backup is less than half as large as the previous one (${sizeWords(previous.bytes)})`,
     ],
-    `${newest.name}, ${inWords(Math.abs(age))} ${age < 0 ? "ahead of the clock" : "old"}, ${size(newest.bytes)}`,
+    `${newest.name}, ${inWords(Math.abs(age))} ${age < 0 ? "ahead of the clock" : "old"}, ${sizeWords(newest.bytes)}`,
     { age_ms: age, bytes: newest.bytes },
   );
 }
@@ -81,7 +83,7 @@ export async function probeBackup(
 /** A backup is incomplete if the sizes of its files differ from its manifest. */
 async function copyOf(directory: string, name: string): Promise<Copy> {
   const { files } = readManifest(join(directory, name));
-  let bytes = 0;
+  let { size: bytes } = await stat(join(directory, name, MANIFEST_NAME));
   for (const file of files) {
     const there = await stat(join(directory, name, file.name));
     if (there.size !== file.bytes) {
@@ -123,10 +125,4 @@ function none(watchedForMs: number, youngerThan: number): ProbeResult {
   return watchedForMs < youngerThan
     ? { ok: true, text: "no backup yet; the first is not due" }
     : warning(`no backup in ${inWords(watchedForMs)}`);
-}
-
-function size(bytes: number): string {
-  return bytes < 1024 * 1024
-    ? `${Math.ceil(bytes / 1024)} KiB`
-    : `${Math.round(bytes / 1024 / 1024)} MiB`;
 }
