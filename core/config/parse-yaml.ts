@@ -8,6 +8,7 @@ import {
   type Document,
   type Node,
   type YAMLMap,
+  type YAMLParseError,
 } from "yaml";
 import type { ConfigProblem } from "./problem.ts";
 import {
@@ -41,7 +42,7 @@ export function parseYaml(
     file,
     line: lineAt(error.pos[0]),
     path: "",
-    message: syntaxMessage(error.code, text, error.pos[0]),
+    message: syntaxMessage(error, text),
   }));
   const empty = emptyMapping(file);
   if (problems.length > 0 || document.contents === null) {
@@ -171,7 +172,10 @@ function plainScalar(value: unknown): Scalar["value"] {
   }
 }
 
-function syntaxMessage(code: string, text: string, offset: number): string {
+function syntaxMessage(
+  { code, message, pos: [offset] }: YAMLParseError,
+  text: string,
+): string {
   switch (code) {
     case "DUPLICATE_KEY": {
       const key = /^[\w.-]{1,60}/.exec(text.slice(offset));
@@ -179,8 +183,13 @@ function syntaxMessage(code: string, text: string, offset: number): string {
     }
     case "TAB_AS_INDENT":
       return "tab used for indentation; YAML allows only spaces";
-    case "BAD_INDENT":
-      return "the indentation differs from the other lines of this block";
+    case "BAD_INDENT": {
+      // Of a list or mapping in brackets: "… must be sufficiently indented and end with a ]".
+      const [, closing] = /end with a (\S)/.exec(message) ?? [];
+      return closing === undefined
+        ? "the indentation differs from the other lines of this block"
+        : `missing "${closing}"; every line before it must be indented`;
+    }
     case "MISSING_CHAR":
       return "missing closing quote, bracket, brace or colon";
     case "BLOCK_AS_IMPLICIT_KEY":

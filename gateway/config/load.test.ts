@@ -273,6 +273,10 @@ test.each([
     "config/gateway.yaml:2: tab used for indentation; YAML allows only spaces",
   ],
   [
+    "model_list: [\n",
+    'config/gateway.yaml:2: missing "]"; every line before it must be indented',
+  ],
+  [
     'general_settings:\n  master_key: "sk-secret\n',
     "config/gateway.yaml:3: missing closing quote, bracket, brace or colon",
   ],
