@@ -47,6 +47,10 @@ export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The path may be in the home, or one that the command line names. */
+const ANOTHER_PATH =
+  "choose another path (HEARTH_HOME sets the directory of Hearth's data)";
+
 /** Sentences for any error: those of a Failure, or a description of a system error about `path`. */
 export function sentencesOf(error: unknown, path?: string): readonly string[] {
   if (error instanceof Failure) {
@@ -70,7 +74,7 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
     case "EPERM":
     case "EROFS":
       return [
-        `${where ?? "a file"} is not writable by this user: change its owner or permissions, or choose another directory with HEARTH_HOME.`,
+        `${where ?? "a file"} is not accessible to this user: change its owner or permissions, or ${ANOTHER_PATH}.`,
       ];
     case "ENOTDIR":
     case "ENOENT":
@@ -78,7 +82,7 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
       return [
         where === undefined
           ? textOf(error)
-          : `cannot create or read ${where} (${textOf(error)}): fix this, or choose another directory with HEARTH_HOME.`,
+          : `cannot create or read ${where} (${textOf(error)}): fix this, or ${ANOTHER_PATH}.`,
       ];
     default:
       return [textOf(error)];
