@@ -41,7 +41,7 @@ export const space = defineVerb({
     )) as VaultGrowth;
     // Printed before requests that fail on a CouchDB, which provides only this.
     if (json !== true) {
-      print(`Vault ${vault}: ${growthWords(growth)}`);
+      print(`Vault ${vault}. ${growthWords(growth)}`);
     }
     const { source, cipher } = await openPast(
       stack,
