@@ -42,6 +42,11 @@ beforeEach(() => {
     name: "sweep-all",
     description: "Sweeps.",
     schedule,
+    check: ({ broom }) => {
+      if (broom === "none") {
+        throw new Failure("no broom is configured: set BROOM.");
+      }
+    },
     run: async ({ signal, progress, options }) => {
       progress("sweeping", 0.25);
       if (options["wait"] === true) {
@@ -103,6 +108,17 @@ test("a job runs with options, by either spelling of its name, and can be follow
   expect(JSON.parse(text)).toMatchObject({
     jobs: [{ name: "sweep-all", running: null, last: { status: "done" } }],
   });
+});
+
+test("a request that no run can fulfil is answered with the reason, without a run", async () => {
+  const rejected = await ask("POST", "/api/jobs/sweep-all/run", {
+    options: { broom: "none" },
+  });
+  expect(rejected.status).toBe(400);
+  expect(rejected.text).toContain("no broom is configured: set BROOM.");
+  expect((await ask("GET", "/api/jobs/sweep-all/runs")).text).toBe(
+    '{"runs":[]}',
+  );
 });
 
 test("a running job shows its progress, does not start twice, and can be stopped", async () => {

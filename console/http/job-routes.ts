@@ -4,6 +4,7 @@ import { Failure } from "../../core/failure.ts";
 import {
   AlreadyRuns,
   NoSuchJob,
+  UnfulfillableRequest,
   type JobRunner,
 } from "../../supervisor/jobs/runner.ts";
 import { sendError } from "./send-error.ts";
@@ -73,6 +74,9 @@ function answering(reply: FastifyReply, act: () => unknown): FastifyReply {
 export function statusOfJobFailure(error: Failure): number {
   if (error instanceof NoSuchJob) {
     return 404;
+  }
+  if (error instanceof UnfulfillableRequest) {
+    return 400;
   }
   return error instanceof AlreadyRuns ? 409 : 502;
 }

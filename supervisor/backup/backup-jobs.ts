@@ -74,6 +74,8 @@ export function backupJobs(context: Context): readonly Job[] {
       description: "Verifies the checksums of a backup.",
       schedule: { cron: null, timeoutMs: backup.timeout, retries: 0 },
       options: [whichBackup(places.directory)],
+      check: (options) =>
+        void requestedBackup(places.directory, options, Date.now()),
       run: (job) => verify(places.directory, job),
     },
     restoreJob(context, places),
@@ -153,15 +155,22 @@ async function verify(
   directory: string,
   { signal, progress, options, now }: JobContext,
 ): Promise<JobOutcome> {
-  const requested = options["backup"];
-  const name = chooseBackup(
-    "postgres",
-    directory,
-    typeof requested === "string" ? requested : undefined,
-    now(),
-  );
+  const name = requestedBackup(directory, options, now());
   await verifyFiles(join(directory, name), signal, progress);
   return { status: "done", summary: `${name} is intact.` };
+}
+
+function requestedBackup(
+  directory: string,
+  { backup }: JobContext["options"],
+  now: number,
+): string {
+  return chooseBackup(
+    "postgres",
+    directory,
+    typeof backup === "string" ? backup : undefined,
+    now,
+  );
 }
 
 export function databaseUrl(env: Environment): string {

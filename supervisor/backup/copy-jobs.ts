@@ -39,6 +39,7 @@ export function copyJobs(context: Context): readonly Job[] {
         ...scheduleOf(settings),
         cron: peer === undefined ? null : settings.cron,
       },
+      check: () => void needPeer(peer),
       run: (job) => sendNewest(context, needPeer(peer), job),
     },
     {
@@ -61,6 +62,7 @@ export function copyJobs(context: Context): readonly Job[] {
           note: "Defaults to the newest.",
         },
       ],
+      check: () => void needPeer(peer),
       run: (job) => fetchAsked(context, needPeer(peer), job),
     },
   ];

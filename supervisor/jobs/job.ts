@@ -9,6 +9,8 @@ export interface Job {
   readonly purpose?: "restore";
   /** Options of a run on demand in the console; passed as `context.options`. */
   readonly options?: readonly JobOption[];
+  /** Throws a Failure for a request that no run can fulfil: none is started then, so none fails and raises an alarm. */
+  readonly check?: (options: Readonly<Record<string, unknown>>) => void;
   /**
    * Does the work once. Throws a Failure with the next step; the runner retries up to `retries` times. Leaves nothing
    * incomplete when `context.signal` aborts.

@@ -170,6 +170,30 @@ test("the alarm about a scheduled run ends when the job is no longer scheduled, 
   expect([...alarms.keys()]).toEqual(["job:sweep"]);
 });
 
+test("a request that no run can fulfil starts none, and raises no alarm", async () => {
+  const work = handWork();
+  const runner = runnerWith(work.run);
+  runner.add({
+    name: "verify",
+    description: "Verifies.",
+    schedule: { cron: null, timeoutMs: HOUR, retries: 0 },
+    check: ({ backup }) => {
+      if (backup === "nosuch") {
+        throw new Failure('backup "nosuch" not found.');
+      }
+    },
+    run: work.run,
+  });
+  expect(() => runner.run("verify", { backup: "nosuch" })).toThrow(
+    'backup "nosuch" not found.',
+  );
+  expect(runner.runsOf("verify", 5)).toEqual([]);
+  expect(alarms.size).toBe(0);
+  expect(runner.run("verify", { backup: "a" }).status).toBe("running");
+  work.end();
+  await clock.pass(start + MINUTE);
+});
+
 test("two runs of a job never overlap: a request is rejected, and a due time is skipped", async () => {
   const work = handWork();
   const runner = runnerWith(work.run, { timeoutMs: 100 * HOUR });

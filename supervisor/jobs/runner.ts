@@ -60,6 +60,8 @@ interface Running {
 
 export class NoSuchJob extends Failure {}
 export class AlreadyRuns extends Failure {}
+/** No run can fulfil the request. */
+export class UnfulfillableRequest extends Failure {}
 
 /** Missed runs start this long after the supervisor, one job after the other. */
 const CATCH_UP_AFTER_MS = 60_000;
@@ -160,7 +162,7 @@ export class JobRunner {
     return this.#entryOf(name).job.options ?? [];
   }
 
-  /** Starts a run on demand. Throws AlreadyRuns if the job is running. */
+  /** Starts a run on demand. Throws AlreadyRuns if the job is running, UnfulfillableRequest if its check fails. */
   run(
     name: string,
     jobOptions: Readonly<Record<string, unknown>> = {},
@@ -176,6 +178,7 @@ export class JobRunner {
         `${name} has been running for ${inWords(since)}: wait for it, or run \`hearth jobs stop ${name}\`.`,
       );
     }
+    checkRequest(entry.job, jobOptions);
     const run = this.#start(entry, null, false, jobOptions);
     return { ...run, progress: entry.running?.progress ?? null };
   }
@@ -353,6 +356,19 @@ export class JobRunner {
       ...run,
       progress: running?.run.id === run.id ? running.progress : null,
     };
+  }
+}
+
+function checkRequest(
+  { check }: Job,
+  jobOptions: Readonly<Record<string, unknown>>,
+): void {
+  try {
+    check?.(jobOptions);
+  } catch (error) {
+    throw error instanceof Failure
+      ? new UnfulfillableRequest(error.sentences, error)
+      : error;
   }
 }
 

@@ -112,13 +112,23 @@ const restoreOptions = z.strictObject({
   as: z.string().optional(),
 });
 
+/** The backup that a request for a restore names. Throws a Failure. */
+export function chosenBackup(
+  { backups }: NotesJobParts,
+  options: JobContext["options"],
+  now: number,
+): string {
+  const { backup } = optionsOf(restoreOptions, options);
+  return chooseBackup("notes", backups, backup, now);
+}
+
 /** Restores a backup on request. */
 export async function restore(
   parts: NotesJobParts,
   context: JobContext,
 ): Promise<JobOutcome> {
-  const { backup, vault, as } = optionsOf(restoreOptions, context.options);
-  const name = chooseBackup("notes", parts.backups, backup, context.now());
+  const { vault, as } = optionsOf(restoreOptions, context.options);
+  const name = chosenBackup(parts, context.options, context.now());
   const restored = await restoreNotes({
     couch: parts.couch,
     backup: join(parts.backups, name),

@@ -3,7 +3,7 @@ import { Failure } from "../../core/failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import { whichBackup } from "../backup/which-backup.ts";
 import type { Job, JobContext, JobOption, JobOutcome } from "../jobs/job.ts";
-import { backup, drill, restore } from "./backup-jobs.ts";
+import { backup, chosenBackup, drill, restore } from "./backup-jobs.ts";
 import { compact } from "./compaction-job.ts";
 import { forceWords } from "./compaction-words.ts";
 import { openDatabase } from "./database.ts";
@@ -92,6 +92,7 @@ function jobsOnDemand(parts: NotesJobParts): readonly Job[] {
           note: "Leaves an existing vault untouched: a restore never overwrites.",
         },
       ],
+      check: (options) => void chosenBackup(parts, options, Date.now()),
       run: (context) => restore(parts, context),
     },
     {
