@@ -2,8 +2,8 @@ import { createServer, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listen } from "../../test/servers/ports.ts";
 
-/** How a stream of the first deployment ends: by an error event, a reset connection, or in order but too early. */
-export type Fault = "error" | "reset" | "end";
+/** How a stream of the first deployment ends: by an error event, a reset connection, or in order but too early, also within an event. */
+export type Fault = "error" | "reset" | "end" | "half";
 
 /** What was sent before that. */
 export type Sent = "opening" | "content";
@@ -199,6 +199,9 @@ async function fail(
       break;
     case "end":
       response.end();
+      break;
+    case "half":
+      response.end(`data: ${JSON.stringify(content("half")).slice(0, -9)}`);
       break;
   }
 }

@@ -17,7 +17,7 @@ import {
 
 /** The first deployment of an alias is the cheaper one, and is tried first. */
 const FAMILIES = ["openai", "anthropic", "gemini", "ollama"] as const;
-const FAULTS: readonly Fault[] = ["error", "reset", "end"];
+const FAULTS: readonly Fault[] = ["error", "reset", "end", "half"];
 
 interface ClientDialect {
   readonly name: string;

@@ -6,6 +6,7 @@ import { CallError, loggedMessage } from "../http/errors.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
 import { SseParser } from "../../core/sse.ts";
+import { lastEvents } from "../providers/stream-start.ts";
 import { readRest, stopReading } from "../providers/streamed-answer.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
@@ -203,7 +204,7 @@ async function passOn(
       }
     }
     const rest = [
-      ...parser.end().flatMap((event) => stream.push(event)),
+      ...lastEvents(parser).flatMap((event) => stream.push(event)),
       ...stream.end(),
     ];
     const passed = (await check?.push(rest, true)) ?? rest;

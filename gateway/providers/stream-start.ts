@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import type { Usage } from "../pricing/prices.ts";
 import { SseParser, type SseEvent } from "../../core/sse.ts";
 import { errorInEvent, type AnsweredError } from "./answered-error.ts";
+import { parseJson } from "./json.ts";
 import { isContent, openingUsage } from "./stream-content.ts";
 
 /** The client that waits for a stream. */
@@ -63,7 +64,7 @@ export async function startOfStream(
         return { kind: "started", chunks };
       }
       const found = opening.take(
-        piece.done ? parser.end() : parser.push(piece.value),
+        piece.done ? lastEvents(parser) : parser.push(piece.value),
       );
       if (found !== null && found !== "content") {
         return { kind: "error", error: found };
@@ -80,6 +81,13 @@ export async function startOfStream(
   } finally {
     client?.off("close", onClose);
   }
+}
+
+/** What the end of a stream completes: an event that lacks only its blank line, not one that broke off in the middle. */
+export function lastEvents(parser: SseParser): readonly SseEvent[] {
+  return parser
+    .end()
+    .filter(({ data }) => data === "[DONE]" || parseJson(data) !== undefined);
 }
 
 /** What of a stream comes before its first content. */
