@@ -1,4 +1,5 @@
 import {
+  beforeCommit,
   query,
   transaction,
   type Client,
@@ -136,7 +137,7 @@ export async function create(
     return null;
   }
   await audit(client, name, "created", of.noun, nameOf(of, row), null, row);
-  await seedIfWindowsMayChange(admin, client, of, row, fields);
+  seedIfWindowsMayChange(admin, client, of, row, fields);
   return row;
 }
 
@@ -169,7 +170,7 @@ export async function change(
     before,
     after ?? null,
   );
-  await seedIfWindowsMayChange(admin, client, of, after ?? before, changes);
+  seedIfWindowsMayChange(admin, client, of, after ?? before, changes);
   return after ?? before;
 }
 
@@ -215,20 +216,22 @@ function withoutNulls(fields: Row): Row {
 /** Fields that decide which window a payer's spend is counted in. */
 const WINDOW_FIELDS = ["budget_duration", "budget_id", "model_max_budget"];
 
-async function seedIfWindowsMayChange(
+function seedIfWindowsMayChange(
   admin: Writer,
   client: Client,
   of: Kind,
   row: Row,
   fields: Row,
-): Promise<void> {
+): void {
   if (!WINDOW_FIELDS.some((field) => fields[field] !== undefined)) {
     return;
   }
-  // Locked before the payers of a tier are read: a payer that joins meanwhile seeds its own windows.
-  await lockLedger(client);
-  const entities = await budgetedEntities(client, of, row);
-  await seedCurrentWindows(client, entities, admin.windowing, admin.now);
+  beforeCommit(client, async () => {
+    // Locked before the payers of a tier are read: a payer that joins meanwhile seeds its own windows.
+    await lockLedger(client);
+    const entities = await budgetedEntities(client, of, row);
+    await seedCurrentWindows(client, entities, admin.windowing, admin.now);
+  });
 }
 
 /** Of a tier all payers that refer to it; of a key also the budgets of its models. */

@@ -327,6 +327,21 @@ export async function longQuery<Row extends pg.QueryResultRow>(
   }
 }
 
+/** What the transactions of connections do last. */
+const lastSteps = new WeakMap<object, (() => Promise<void>)[]>();
+
+/**
+ * Runs `step` at the end of the transaction of a connection, before it is committed. A lock that all wait for belongs there: one
+ * that holds it and then waits for a row would wait for those who wait for it.
+ */
+export function beforeCommit(client: Client, step: () => Promise<void>): void {
+  const steps = lastSteps.get(client);
+  if (steps === undefined) {
+    throw new Error("the connection is not in a transaction");
+  }
+  steps.push(step);
+}
+
 /** Runs `work` in one transaction, rolled back when it throws. */
 export async function transaction<T>(
   pool: Pool,
@@ -340,9 +355,14 @@ export async function transaction<T>(
     throw new DatabaseUnavailable(error);
   }
   let broken = false;
+  const steps: (() => Promise<void>)[] = [];
+  lastSteps.set(client, steps);
   try {
     await client.query(states.get(pool)?.begin ?? "BEGIN");
     const result = await work(client);
+    for (const step of steps) {
+      await step();
+    }
     await client.query("COMMIT");
     return result;
   } catch (error) {
@@ -354,6 +374,7 @@ export async function transaction<T>(
       ? new DatabaseUnavailable(error)
       : error;
   } finally {
+    lastSteps.delete(client);
     client.release(broken);
   }
 }

@@ -1,0 +1,62 @@
+import pg from "pg";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  expect,
+  test,
+} from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { superuserUrl } from "../../test/servers/database.ts";
+import { LEDGER_LOCK } from "../database/totals.ts";
+
+let fixture: AdminFixture;
+/** A transaction of someone else. */
+let other: pg.Client;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+});
+beforeEach(async () => {
+  other = new pg.Client(superuserUrl(fixture.databaseUrl));
+  await other.connect();
+});
+afterEach(() => other.end());
+afterAll(() => fixture?.stop());
+
+const lockUser = (userId: string) =>
+  other.query("SELECT FROM users WHERE user_id = $1 FOR UPDATE", [userId]);
+
+/** Resolves when a statement of the gateway waits for a lock. */
+async function untilOneWaits(): Promise<void> {
+  const waiting = async () =>
+    (
+      await other.query(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'hearth-gateway' AND wait_event_type = 'Lock'",
+      )
+    ).rowCount;
+  await expect.poll(waiting).toBeGreaterThan(0);
+}
+
+test("a change that waits for a row does not hold up the ledger", async () => {
+  await fixture.post("/user/new", { user_id: "busy", auto_create_key: false });
+  await other.query("BEGIN");
+  await lockUser("busy");
+  const created = fixture.post("/team/new", {
+    team_id: "of-busy",
+    max_budget: 1,
+    budget_duration: "1d",
+    members_with_roles: [{ role: "user", user_id: "busy" }],
+  });
+  await untilOneWaits();
+  const free = await other.query<{ locked: boolean }>(
+    `SELECT pg_try_advisory_xact_lock(${LEDGER_LOCK}) AS locked`,
+  );
+  await other.query("COMMIT");
+  await created;
+  expect(free.rows).toEqual([{ locked: true }]);
+});
