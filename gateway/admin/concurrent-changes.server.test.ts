@@ -60,3 +60,19 @@ test("a change that waits for a row does not hold up the ledger", async () => {
   await created;
   expect(free.rows).toEqual([{ locked: true }]);
 });
+
+test("a change that deadlocked with another one is made once that is over", async () => {
+  for (const user_id of ["first", "second"]) {
+    await fixture.post("/user/new", { user_id, auto_create_key: false });
+  }
+  await other.query("BEGIN");
+  await lockUser("second");
+  const deleted = fixture.post("/user/delete", {
+    user_ids: ["first", "second"],
+  });
+  await untilOneWaits();
+  // Postgres ends the one that has waited longer.
+  await lockUser("first");
+  await other.query("COMMIT");
+  expect(await deleted).toBe(2);
+});

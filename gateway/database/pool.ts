@@ -342,8 +342,33 @@ export function beforeCommit(client: Client, step: () => Promise<void>): void {
   steps.push(step);
 }
 
-/** Runs `work` in one transaction, rolled back when it throws. */
+/** Two transactions waited for each other; Postgres has rolled this one back. */
+const DEADLOCK = "40P01";
+const MAX_ATTEMPTS = 4;
+
+/**
+ * Runs `work` in one transaction, rolled back when it throws; again after a deadlock, of which the other transaction can end then. So
+ * `work` changes nothing outside of its transaction that it may not change again.
+ */
 export async function transaction<T>(
+  pool: Pool,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await transactionOnce(pool, work);
+    } catch (error) {
+      const isDeadlock =
+        error instanceof pg.DatabaseError && error.code === DEADLOCK;
+      if (!isDeadlock || attempt === MAX_ATTEMPTS) {
+        throw isDeadlock ? new DatabaseUnavailable(error) : error;
+      }
+    }
+  }
+}
+
+/** As {@link transaction}, without another attempt. */
+export async function transactionOnce<T>(
   pool: Pool,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { migrate } from "../database/migrate.ts";
 import { ensurePartitions } from "../database/partitions.ts";
-import { transaction, type Pool } from "../database/pool.ts";
+import { transactionOnce, type Pool } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
 import { bringPayers } from "./bring.ts";
 import { bringModels, type ModelKeeping } from "./bring-models.ts";
@@ -46,7 +46,8 @@ export async function importLitellm(
     }
     await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
     let sums = { payers: 0, dollars: 0 };
-    await transaction(pool, async (client) => {
+    // Its notes count each payer once.
+    await transactionOnce(pool, async (client) => {
       sums = await bringPayers(client, source, notes, windowing, now);
       await bringModels({ client, source, notes }, options.keeping);
       if (dryRun) {
