@@ -11,6 +11,8 @@ import { listen } from "../../test/servers/ports.ts";
 
 /** The provider's next answers, each with status 200, or an address with a redirect to it; the last one is repeated. */
 let answers: string[] = [];
+/** It breaks off. */
+const CUT = '{"id":';
 let calls = 0;
 const provider = createServer((question, response: ServerResponse) => {
   calls++;
@@ -18,6 +20,10 @@ const provider = createServer((question, response: ServerResponse) => {
   const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? "";
   if (answer.startsWith("https://")) {
     return void response.writeHead(307, { location: answer }).end();
+  }
+  if (answer === CUT) {
+    response.writeHead(200, { "content-length": CUT.length + 1 });
+    return void response.write(answer, () => response.destroy());
   }
   response.setHeader(
     "content-type",
@@ -211,3 +217,10 @@ test.each([false, true])(
     expect(calls).toBe(2);
   },
 );
+
+test("an answer that breaks off is described as that", async () => {
+  answers = [CUT];
+  const failed = await gateway.chat(key, "cut");
+  expect(failed.status).toBe(502);
+  expect(failed.json["error"]?.["message"]).toContain("broke off its answer");
+});

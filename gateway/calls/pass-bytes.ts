@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { Gateway } from "../gateway.ts";
-import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
+import { brokenOff, type UpstreamFailure } from "../providers/failure.ts";
 import { stopReading } from "../providers/streamed-answer.ts";
 import { pricesOutput } from "../pricing/prices.ts";
 import { audioTokensOut, inputUsage, usageOf } from "../tokens/usage.ts";
@@ -109,7 +109,7 @@ async function passOn(
   } catch (error) {
     failure = client.destroyed
       ? null
-      : unreachable(error, upstream.deployment.apiBase);
+      : brokenOff(error, upstream.deployment.apiBase);
   } finally {
     client.off("close", stop);
     stopReading(upstream.body);

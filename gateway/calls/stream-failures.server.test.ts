@@ -159,6 +159,9 @@ test.each(CASES)(
     expect(answer.text).toContain("first ");
     expect(answer.text).not.toContain("second ");
     expect(provider.called).toHaveLength(1);
+    if (fault === "reset") {
+      expect(answer.text).toContain("the provider broke off its answer");
+    }
     const events = eventsIn(answer);
     const last = events.at(-1) ?? {};
     if (dialect.errorTypes === null) {

@@ -3,7 +3,7 @@ import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { StreamCheck } from "../guardrails/stream-check.ts";
 import { CallError, loggedMessage } from "../http/errors.ts";
-import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
+import { brokenOff, type UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
 import { SseParser } from "../../core/sse.ts";
 import { lastEvents } from "../providers/stream-start.ts";
@@ -153,7 +153,7 @@ function sendEnd(
     client.end(textOf(kept?.push(pieces) ?? pieces));
   };
   if (end.kind === "cut") {
-    fail(brokenOff(gateway, call, end.failure));
+    fail(brokenOffError(gateway, call, end.failure));
   } else if (end.kind === "blocked") {
     recordRejection(gateway, reply.request, end.error, call.kind.route);
     fail(end.error);
@@ -222,7 +222,7 @@ async function passOn(
       ? { kind: "client_gone" }
       : {
           kind: "cut",
-          failure: unreachable(error, upstream.deployment.apiBase),
+          failure: brokenOff(error, upstream.deployment.apiBase),
         };
   } finally {
     audience.unwatch();
@@ -259,7 +259,7 @@ function textOf(pieces: readonly StreamPiece[]): string {
   return pieces.map(ssePieceText).join("");
 }
 
-function brokenOff(
+function brokenOffError(
   gateway: Pick<Gateway, "catalog" | "config">,
   { caller, group }: Call,
   { status, message }: UpstreamFailure,

@@ -33,17 +33,40 @@ const TIMEOUTS = new Set([
 
 /** A connection error as a failure that names the address. */
 export function unreachable(error: unknown, address: string): UpstreamFailure {
-  const { code, message } = error as { code?: string; message?: string };
-  if (code !== undefined && TIMEOUTS.has(code)) {
-    return new UpstreamFailure(
-      408,
-      `${address} did not answer in time: try again, or set a longer timeout`,
-    );
-  }
-  return new UpstreamFailure(
-    502,
-    `${address} cannot be reached (${code ?? message ?? "connection failed"}): check that it is running and that its address is correct`,
+  return (
+    lateAnswer(error, address) ??
+    new UpstreamFailure(
+      502,
+      `${address} cannot be reached (${causeOf(error)}): check that it is running and that its address is correct`,
+    )
   );
+}
+
+/** The same once its answer had begun. */
+export function brokenOff(error: unknown, address: string): UpstreamFailure {
+  return (
+    lateAnswer(error, address) ??
+    new UpstreamFailure(
+      502,
+      `${address} broke off its answer (${causeOf(error)}): try again, and if that repeats, see its log or that of a proxy before it`,
+    )
+  );
+}
+
+/** null: the error is not that of a time limit. */
+function lateAnswer(error: unknown, address: string): UpstreamFailure | null {
+  const { code } = error as { code?: string };
+  return code !== undefined && TIMEOUTS.has(code)
+    ? new UpstreamFailure(
+        408,
+        `${address} did not answer in time: try again, or set a longer timeout`,
+      )
+    : null;
+}
+
+function causeOf(error: unknown): string {
+  const { code, message } = error as { code?: string; message?: string };
+  return code ?? message ?? "connection failed";
 }
 
 /** Whether another attempt may help: timeouts, connection errors, rate limits and server errors. */

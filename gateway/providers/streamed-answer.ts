@@ -9,7 +9,12 @@ import {
   isTimeout,
   MAX_ERROR_BYTES,
 } from "./error-answer.ts";
-import { callEnded, UpstreamFailure, unreachable } from "./failure.ts";
+import {
+  brokenOff,
+  callEnded,
+  UpstreamFailure,
+  unreachable,
+} from "./failure.ts";
 import { unlessAborted } from "./outgoing-agent.ts";
 import {
   headersFor,
@@ -170,7 +175,7 @@ function failureOf(
   const { apiBase } = call.deployment;
   const failure =
     start.kind === "broken"
-      ? unreachable(start.cause, apiBase)
+      ? brokenOff(start.cause, apiBase)
       : new UpstreamFailure(
           502,
           `${apiBase} ended its stream without an answer: try again`,
@@ -212,7 +217,7 @@ async function readFirstChunk(
     call.onHeaders?.(headers);
     return { contentType, body, chunks };
   } catch (error) {
-    const failure = unreachable(error, call.deployment.apiBase);
+    const failure = brokenOff(error, call.deployment.apiBase);
     failure.mayBeCharged = true;
     throw failure;
   }

@@ -8,7 +8,12 @@ import {
   isTimeout,
   MAX_ERROR_BYTES,
 } from "./error-answer.ts";
-import { callEnded, unreachable, UpstreamFailure } from "./failure.ts";
+import {
+  brokenOff,
+  callEnded,
+  unreachable,
+  UpstreamFailure,
+} from "./failure.ts";
 import {
   headersFor,
   idleMsOf,
@@ -146,7 +151,8 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
   ): void {
     this.#stopListening();
     const { deployment, signal } = this.#call;
-    const failure = unreachable(error, deployment.apiBase);
+    const describe = this.#status === 0 ? unreachable : brokenOff;
+    const failure = describe(error, deployment.apiBase);
     failure.mayBeCharged =
       this.#isSuccess() || (this.#sent && isTimeout(failure, signal));
     this.#reject(failure);
