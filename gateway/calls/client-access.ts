@@ -1,3 +1,4 @@
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 import type { ClientParam } from "../config/types.ts";
 import { secret } from "../config/secret.ts";
 import { CallError } from "../http/errors.ts";
@@ -25,7 +26,10 @@ export function readClientAccess(body: CallBody): ClientAccess | null {
       { param: "api_base" },
     );
   }
-  return { apiKey, apiBase: apiBase?.replace(/\/+$/, "") ?? null };
+  return {
+    apiKey,
+    apiBase: apiBase === null ? null : withoutTrailingSlashes(apiBase),
+  };
 }
 
 /**

@@ -7,6 +7,7 @@ import {
 } from "../../core/config/reading.ts";
 import { firstUnset } from "../../core/config/references.ts";
 import { locate } from "../../core/config/tree.ts";
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 import {
   guardrailEntry,
   moderationGuardrail,
@@ -216,7 +217,7 @@ function readServiceCheck(reading: Reading, path: Path): Read | null {
     );
     return null;
   }
-  const trimmed = base.replace(/\/+$/, "");
+  const trimmed = withoutTrailingSlashes(base);
   const headers = Object.entries(common.headers ?? {}).map(
     ([name, value]) => [name.toLowerCase(), secret(String(value))] as const,
   );

@@ -1,3 +1,4 @@
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 import type { ProviderFamily } from "./types.ts";
 
 /** A provider named before the slash of `provider_params.model`. */
@@ -142,7 +143,7 @@ export function normalizeApiBase(
   family: ProviderFamily,
   written: string,
 ): string {
-  const base = written.replace(/\/+$/, "");
+  const base = withoutTrailingSlashes(written);
   switch (family) {
     case "anthropic":
       return base.replace(/\/v1(\/messages)?$/, "");

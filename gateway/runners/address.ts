@@ -1,3 +1,4 @@
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 
 const roots = new WeakMap<PricedDeployment, string>();
@@ -8,7 +9,7 @@ export function rootOf(deployment: PricedDeployment): string {
   if (known !== undefined) {
     return known;
   }
-  const root = deployment.apiBase.replace(/\/+$/, "").replace(/\/v1$/, "");
+  const root = withoutTrailingSlashes(deployment.apiBase).replace(/\/v1$/, "");
   roots.set(deployment, root);
   return root;
 }
