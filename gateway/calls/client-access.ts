@@ -3,6 +3,7 @@ import type { ClientParam } from "../config/types.ts";
 import { secret } from "../config/secret.ts";
 import { CallError } from "../http/errors.ts";
 import { textOf } from "../providers/json.ts";
+import { matchesAddress } from "../routing/caller-pattern.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import type { CallBody } from "./body.ts";
 
@@ -82,14 +83,13 @@ function permits(
   );
 }
 
-/** The whole address must match: one that only begins like a permitted address may lead anywhere. */
 function permitsAddress(
   { name, pattern }: ClientParam,
   apiBase: string,
 ): boolean {
   return (
     name === "api_base" &&
-    (pattern === null || new RegExp(`^(?:${pattern})$`).test(apiBase))
+    (pattern === null || matchesAddress(pattern, apiBase))
   );
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
 import { parseDuration } from "./duration.ts";
-import { faultOfPattern } from "../routing/header-pattern.ts";
+import { faultOfPattern } from "../routing/caller-pattern.ts";
 import { mistakeInCron } from "../../core/schedule.ts";
 import type { ClientParam, Fallbacks, Preload } from "./types.ts";
 
@@ -242,7 +242,7 @@ export const fallbacks = () =>
 
 /** What callers may send instead of a deployment's own: names, or `api_base: PATTERN`. */
 export const clientParams = () =>
-  field("a list such as [api_key, api_base: PATTERN]", (raw) => {
+  field("a list such as [api_key, api_base: PATTERN of RE2]", (raw) => {
     const params = Array.isArray(raw) ? raw.map(clientParam) : [];
     return Array.isArray(raw) && params.every((param) => param !== null)
       ? params
@@ -254,15 +254,9 @@ function clientParam(raw: unknown): ClientParam | null {
     return { name: raw === "api_key" ? raw : "api_base", pattern: null };
   }
   const pattern = isRecord(raw) ? raw["api_base"] : undefined;
-  if (typeof pattern !== "string") {
-    return null;
-  }
-  try {
-    RegExp(pattern);
-    return { name: "api_base", pattern };
-  } catch {
-    return null;
-  }
+  return typeof pattern === "string" && isPattern(pattern)
+    ? { name: "api_base", pattern }
+    : null;
 }
 
 /** `{name: alias}` or `{name: {model: alias, hidden: true}}`. */

@@ -168,7 +168,7 @@ export interface Preload {
 /** A parameter that callers may send; an address only if it matches the whole pattern. */
 export interface ClientParam {
   readonly name: string;
-  /** A regular expression. */
+  /** Of RE2. */
   readonly pattern: string | null;
 }
 

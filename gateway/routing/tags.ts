@@ -1,6 +1,6 @@
 import type { RouterConfig } from "../config/types.ts";
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
-import { matchesHeader } from "./header-pattern.ts";
+import { matchesHeader } from "./caller-pattern.ts";
 
 /** The tag of deployments for calls that no other deployment is meant for. */
 const DEFAULT_TAG = "default";

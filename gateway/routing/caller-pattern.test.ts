@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { faultOfPattern, matchesHeader } from "./header-pattern.ts";
+import {
+  faultOfPattern,
+  matchesAddress,
+  matchesHeader,
+} from "./caller-pattern.ts";
 
 test("a pattern may match anywhere in the header", () => {
   const header = "User-Agent: claude-code/1.2.3 (external, cli)";
@@ -26,4 +30,16 @@ test("a pattern that takes JavaScript's engine hours is answered, from the start
   expect(matchesHeader("end$", `User-Agent: ${"a".repeat(9_000)}end`)).toBe(
     false,
   );
+});
+
+test("a pattern matches an address as a whole", () => {
+  const pattern = "https://a\\.example|https://b\\.example/.*";
+  expect(matchesAddress(pattern, "https://a.example")).toBe(true);
+  expect(matchesAddress(pattern, "https://b.example/v1")).toBe(true);
+  expect(matchesAddress(pattern, "https://a.example.evil")).toBe(false);
+  expect(matchesAddress(pattern, "https://evil/?https://b.example/")).toBe(
+    false,
+  );
+  const long = `https://b.example/${"a".repeat(1_000_000)}`;
+  expect(matchesAddress(pattern, long)).toBe(false);
 });

@@ -3,7 +3,8 @@ import { RE2JS } from "re2js";
 
 /** Instructions of a compiled pattern; the time of a match grows with them and with the text. */
 const MAX_PROGRAM_SIZE = 500;
-const MAX_TEXT_LENGTH = 256;
+const MAX_HEADER_LENGTH = 256;
+const MAX_ADDRESS_LENGTH = 2_048;
 const MAX_PATTERN_LENGTH = 500;
 
 const compiled = new LRUCache<string, RE2JS>({ max: 1_000 });
@@ -27,10 +28,23 @@ export function faultOfPattern(pattern: string): string | null {
 
 /** Whether a valid pattern occurs in a header, written `User-Agent: VALUE`; of a long header the start is read. */
 export function matchesHeader(pattern: string, header: string): boolean {
+  const start = header.slice(0, MAX_HEADER_LENGTH);
+  return expressionOf(pattern).matcher(start).find();
+}
+
+/** Whether a valid pattern matches a whole address: one that only begins like a permitted address may lead anywhere. */
+export function matchesAddress(pattern: string, address: string): boolean {
+  return (
+    address.length <= MAX_ADDRESS_LENGTH &&
+    expressionOf(pattern).matches(address)
+  );
+}
+
+function expressionOf(pattern: string): RE2JS {
   const known = compiled.get(pattern);
   const expression = known ?? RE2JS.compile(pattern);
   if (known === undefined) {
     compiled.set(pattern, expression);
   }
-  return expression.matcher(header.slice(0, MAX_TEXT_LENGTH)).find();
+  return expression;
 }
