@@ -38,3 +38,10 @@ test.each([
 ])("leaves %j as it is", (text) => {
   expect(hideAddresses(catalog, text)).toBe(text);
 });
+
+test("a text with a word for which any number of characters of a scheme takes minutes is read", () => {
+  const word = `${"a".repeat(400_000)}_`;
+  expect(hideAddresses(catalog, `${word} http://10.0.0.5`)).toBe(
+    `${word} the provider`,
+  );
+});

@@ -18,9 +18,12 @@ function isAdministrator(caller: Caller): boolean {
   return caller.kind === "master" || roleOf(caller).startsWith("proxy_admin");
 }
 
-/** URLs, IPv6 addresses in brackets and bare, and names with or without a port. */
+/**
+ * URLs, IPv6 addresses in brackets and bare, and names with or without a port. Schemes have at most 32 characters: with any number
+ * of them, a long word, which callers can make providers repeat, would take quadratic time.
+ */
 const CANDIDATES =
-  /[a-z][a-z0-9+.-]*:\/\/[^\s"'<>()\\`,;]*[^\s"'<>()\\`,;:.]|\[[0-9a-f:.]+\](?::\d+)?|(?<![\w:.-])(?:[0-9a-f]*:){2,7}[0-9a-f.]*(?!:?\w)|(?<![\w:.-])(?:[a-z0-9-]+\.)*[a-z0-9-]+(?::\d{2,5})?(?!:?\w)/gi;
+  /[a-z][a-z0-9+.-]{0,31}:\/\/[^\s"'<>()\\`,;]*[^\s"'<>()\\`,;:.]|\[[0-9a-f:.]+\](?::\d+)?|(?<![\w:.-])(?:[0-9a-f]*:){2,7}[0-9a-f.]*(?!:?\w)|(?<![\w:.-])(?:[a-z0-9-]+\.)*[a-z0-9-]+(?::\d{2,5})?(?!:?\w)/gi;
 
 /** A text without the addresses of deployments, IP addresses and names of private networks; public links stay. */
 export function hideAddresses(catalog: Catalog, text: string): string {
