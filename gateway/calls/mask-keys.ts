@@ -2,23 +2,30 @@ import { secretsChecking } from "../guardrails/secrets.ts";
 
 /** Keys of this gateway and of most providers; the detectors know many others, but not these. */
 const SK_KEY = /\bsk-[\w-]{12,}/g;
-/** JSON Web Tokens, with which callers may authenticate instead. */
-const TOKEN = /\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*/g;
+/**
+ * What follows the first part of a JSON Web Token, with which callers may authenticate instead. The first part is looked for back
+ * from the dot after it: forwards, a text of beginnings of tokens would take quadratic time.
+ */
+const REST_OF_TOKEN = /(?<=\b(eyJ[\w-]{5,}))\.[\w-]{5,}\.[\w-]*/g;
 const MASK = "[REDACTED]";
 
 let checking: ReturnType<typeof secretsChecking> | undefined;
 
 /** A text in which API keys, tokens and private keys are replaced by `[REDACTED]`. */
 export async function maskKeys(text: string): Promise<string> {
-  const short = text.replaceAll(SK_KEY, MASK).replaceAll(TOKEN, MASK);
+  const short = text.replaceAll(SK_KEY, MASK);
+  const tokens = [...short.matchAll(REST_OF_TOKEN)].map(
+    ({ 0: rest, 1: first = "", index }) => ({
+      start: index - first.length,
+      end: index + rest.length,
+    }),
+  );
   checking ??= secretsChecking("mask");
-  if (checking.kind === "remote") {
-    return short;
-  }
-  const found = await checking.find(short, 0);
+  const others =
+    checking.kind === "remote" ? [] : await checking.find(short, 0);
   let masked = "";
   let end = 0;
-  for (const { start, end: until } of found.toSorted(
+  for (const { start, end: until } of [...tokens, ...others].toSorted(
     (one, other) => one.start - other.start,
   )) {
     if (start >= end) {
