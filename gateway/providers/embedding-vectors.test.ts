@@ -71,3 +71,8 @@ test.each([
 test("bytes that are not JSON give null", () => {
   expect(readEmbeddings(Buffer.from("oh no"))).toBeNull();
 });
+
+test("vectors without an end are no JSON, however many there are", () => {
+  const text = '{"embedding":['.repeat(300_000);
+  expect(readEmbeddings(Buffer.from(text))).toBeNull();
+});

@@ -8,8 +8,8 @@ export interface EmbeddingsAnswer {
   readonly vectors: readonly string[] | null;
 }
 
-/** A list of numbers, or base64; neither can contain its own end. */
-const VECTOR = /"embedding"\s*:\s*(\[[^\]]*\]|"[^"\\]*")/g;
+/** A list of numbers, or base64; neither can contain its own start or end. */
+const VECTOR = /"embedding"\s*:\s*(\[[^[\]]*\]|"[^"\\]*")/g;
 
 /** null for bytes that are not JSON. */
 export function readEmbeddings(bytes: Buffer): EmbeddingsAnswer | null {
