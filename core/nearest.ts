@@ -4,17 +4,18 @@ export function nearest(
   known: Iterable<string>,
 ): string | undefined {
   const allowed = Math.max(2, Math.floor(name.length / 3));
+  const written = name.toLowerCase();
   let best: string | undefined;
   let bestDistance = allowed + 1;
   for (const candidate of known) {
-    if (Math.abs(candidate.length - name.length) > allowed) {
+    const other = candidate.toLowerCase();
+    const limit = Math.min(bestDistance, name.length, candidate.length);
+    // No distance is smaller than this: a name of megabytes is not compared.
+    if (Math.abs(written.length - other.length) >= limit) {
       continue;
     }
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (
-      distance < bestDistance &&
-      distance < Math.min(name.length, candidate.length)
-    ) {
+    const distance = editDistance(written, other);
+    if (distance < limit) {
       best = candidate;
       bestDistance = distance;
     }
