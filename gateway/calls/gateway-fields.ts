@@ -1,5 +1,5 @@
 import { CallError } from "../http/errors.ts";
-import { isRecord, recordOf } from "../providers/json.ts";
+import { isRecord, listOf, recordOf } from "../providers/json.ts";
 import type { CallBody } from "./body.ts";
 
 /**
@@ -198,11 +198,11 @@ function isEmpty(value: unknown): boolean {
 
 /** The body without fields for the gateway, and without those of `additional_drop_params`; the same object if there are none. */
 export function providerBody(body: CallBody): CallBody {
-  const dropped = body["additional_drop_params"];
+  const dropped = new Set(listOf(body["additional_drop_params"]));
   const isSent = (name: string) =>
     !isGatewayField(name) &&
     reasonAgainst(name) === undefined &&
-    !(Array.isArray(dropped) && dropped.includes(name) && name !== "model");
+    !(dropped.has(name) && name !== "model");
   const names = Object.keys(body);
   return names.every(isSent)
     ? body
