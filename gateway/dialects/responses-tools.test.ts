@@ -84,6 +84,29 @@ test("two functions that would get the same name are rejected", () => {
   expect(() => ask({ tools: [tool("a"), tool("a")] })).not.toThrow();
 });
 
+test("as many functions as fit into a body are read, and a namespace that a choice names again permits no more", () => {
+  const tools = [
+    { type: "namespace", name: "a", tools: [tool("one"), tool("two")] },
+    ...Array.from({ length: 300_000 }, (_, at) => tool(`f${at}`)),
+  ];
+  const named = { type: "namespace", name: "a" };
+  const choice = {
+    type: "allowed_tools",
+    mode: "auto",
+    tools: Array.from({ length: 300_000 }, () => named),
+  };
+  const { body } = ask({ tools, tool_choice: choice });
+  expect(body["tools"]).toHaveLength(300_002);
+  expect(body["tool_choice"]).toMatchObject({
+    allowed_tools: {
+      tools: [
+        { function: { name: "a__one" } },
+        { function: { name: "a__two" } },
+      ],
+    },
+  });
+});
+
 /** An answer that calls this function, whole and as a stream. */
 function answersOf(name: string, tools: readonly object[]) {
   const call = {

@@ -133,7 +133,8 @@ function functionOf(
 
 function rejectSameNames(tools: readonly JsonRecord[]): void {
   const names = tools.map(({ function: one }) => textOf(recordOf(one)["name"]));
-  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  const seen = new Set<string>();
+  const twice = names.find((name) => seen.size === seen.add(name).size);
   if (twice !== undefined) {
     throw new CallError(
       "invalid_request",
@@ -158,9 +159,7 @@ export function chatChoiceOf(body: CallBody, lack: Lack): unknown {
         type: "allowed_tools",
         allowed_tools: {
           mode: choice["mode"],
-          tools: recordsOf(choice["tools"]).flatMap((tool) =>
-            permittedOf(tool, body).map(namedFunction),
-          ),
+          tools: permittedBy(choice, body).map(namedFunction),
         },
       };
     }
@@ -169,16 +168,24 @@ export function chatChoiceOf(body: CallBody, lack: Lack): unknown {
   return null;
 }
 
-/** A namespace permits all of its functions. */
-function permittedOf(
-  tool: JsonRecord,
+/** A namespace permits all of its functions, and named again no more. */
+function permittedBy(
+  choice: JsonRecord,
   body: CallBody,
 ): readonly CalledFunction[] {
-  return isNamespace(tool)
-    ? [...calledFunctions(body).values()].filter(
-        ({ namespace }) => namespace === tool["name"],
-      )
-    : [calledIn(tool)];
+  const functions = Map.groupBy(
+    calledFunctions(body).values(),
+    ({ namespace = "" }) => namespace,
+  );
+  return recordsOf(choice["tools"]).flatMap((tool) => {
+    if (!isNamespace(tool)) {
+      return [calledIn(tool)];
+    }
+    const name = textOf(tool["name"]);
+    const permitted = functions.get(name) ?? [];
+    functions.delete(name);
+    return permitted;
+  });
 }
 
 function namedFunction(called: CalledFunction): JsonRecord {
