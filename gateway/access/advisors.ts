@@ -1,7 +1,7 @@
 import type { Gateway } from "../gateway.ts";
-import { recordsOf } from "../providers/json.ts";
+import { recordsOf, type JsonRecord } from "../providers/json.ts";
 import type { Caller } from "./callers.ts";
-import { authorizeProviderModel } from "./models.ts";
+import { authorizeProviderModels } from "./models.ts";
 
 /**
  * Anthropic's advisor tool asks another model with the key of the deployment that is called. Throws 403 naming one that the caller
@@ -12,13 +12,13 @@ export function authorizeAdvisors(
   caller: Caller,
   body: Readonly<Record<string, unknown>>,
 ): void {
-  for (const { type, model } of recordsOf(body["tools"])) {
-    if (
-      typeof type === "string" &&
-      type.startsWith("advisor_") &&
-      typeof model === "string"
-    ) {
-      authorizeProviderModel(gateway, caller, model);
-    }
+  const advisors = recordsOf(body["tools"]).flatMap(modelOfAdvisor);
+  if (advisors.length > 0) {
+    authorizeProviderModels(gateway, caller, advisors);
   }
+}
+
+function modelOfAdvisor({ type, model }: JsonRecord): readonly string[] {
+  const isAdvisor = typeof type === "string" && type.startsWith("advisor_");
+  return isAdvisor && typeof model === "string" ? [model] : [];
 }

@@ -38,19 +38,23 @@ export function authorizeModel(
 }
 
 /**
- * Throws 403 unless the caller may use a provider's model, which a call names besides its own: by its own name, or that of an alias
- * with a deployment of it.
+ * Throws 403 unless the caller may use the provider's models that a call names besides its own: by their own names, or those of
+ * aliases with a deployment of them.
  */
-export function authorizeProviderModel(
+export function authorizeProviderModels(
   { catalog }: Pick<Gateway, "catalog">,
   caller: Caller,
-  model: string,
+  models: readonly string[],
 ): void {
-  const mayUseAlias = usableModels(catalog, caller).some(({ deployments }) =>
-    deployments.some((deployment) => deployment.model === model),
+  const ofAliases = new Set(
+    usableModels(catalog, caller).flatMap(({ deployments }) =>
+      deployments.map(({ model }) => model),
+    ),
   );
-  if (!mayUseAlias) {
-    refuseUnlessAllowed(caller, namedModel(model, null), model);
+  for (const model of models) {
+    if (!ofAliases.has(model)) {
+      refuseUnlessAllowed(caller, namedModel(model, null), model);
+    }
   }
 }
 

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import type { Catalog } from "../routing/catalog.ts";
+import { authorizeAdvisors } from "./advisors.ts";
+import type { KeyCaller } from "./callers.ts";
+
+const caller = {
+  kind: "key",
+  models: ["small"],
+  team: null,
+  organization: null,
+  user: null,
+} as unknown as KeyCaller;
+
+/** Counts how often all models are looked through. */
+function catalogOf(models: Readonly<Record<string, string>>) {
+  let asked = 0;
+  const groups = Object.entries(models).map(([alias, model]) => ({
+    alias,
+    accessGroups: [],
+    teamId: null,
+    deployments: [{ model }],
+  }));
+  const groupsFor = () => {
+    asked += 1;
+    return groups;
+  };
+  const catalog = { groupsFor } as unknown as Catalog;
+  return { catalog, asked: () => asked };
+}
+
+const advisor = (model: string) => ({ type: "advisor_20260301", model });
+
+test("an advisor must be a model that the caller may use by some name", () => {
+  const gateway = catalogOf({ small: "claude-a", large: "claude-b" });
+  const ask = (model: string) =>
+    authorizeAdvisors(gateway, caller, { tools: [advisor(model)] });
+  expect(() => ask("claude-a")).not.toThrow();
+  expect(() => ask("claude-b")).toThrow("not allowed to access model claude-b");
+});
+
+test("the models of a caller are looked up once for all tools of a body", () => {
+  const gateway = catalogOf({ small: "claude-a" });
+  const tools = Array.from({ length: 1_000 }, () => advisor("claude-a"));
+  authorizeAdvisors(gateway, caller, { tools });
+  expect(gateway.asked()).toBe(1);
+});
