@@ -289,6 +289,11 @@ test("strict mode rejects a call that may not fit, and never overshoots", async 
     const key = await strict.createKey({ max_budget: 3 * ONE_CALL });
     const unbounded = await strict.chat(key, "unbounded");
     expect(unbounded.json["error"]?.["message"]).toMatch(/max_tokens/);
+    // Servers differ in which of the two they follow.
+    const twice = { max_completion_tokens: 4, max_tokens: 100_000 };
+    expect(
+      (await strict.chat(key, "twice", twice)).json["error"]?.["type"],
+    ).toBe("budget_exceeded");
     expect((await strict.chat(key, "small", { max_tokens: 4 })).status).toBe(
       200,
     );

@@ -56,10 +56,17 @@ const CHAT: CallKind = {
   schema: chatBody,
   countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
   estimateOutput: (gateway, body, group) =>
-    (numberOf(body, "max_completion_tokens") ??
-      numberOf(body, "max_tokens") ??
-      expectedOutput(gateway, group)) * (numberOf(body, "n") ?? 1),
+    (limitOf(body) ?? expectedOutput(gateway, group)) *
+    (numberOf(body, "n") ?? 1),
 };
+
+/** The larger one of both names: which of them counts differs between servers. null: neither is set. */
+function limitOf(body: CallBody): number | null {
+  const limits = ["max_completion_tokens", "max_tokens"]
+    .map((field) => numberOf(body, field))
+    .filter((limit) => limit !== null);
+  return limits.length === 0 ? null : Math.max(...limits);
+}
 
 /** The steps of a call, in order; the same for every kind of call. */
 export async function carryOut(
