@@ -77,9 +77,15 @@ function withoutSecret(text: string, deployment: PricedDeployment): string {
     : text.replaceAll(key, "[secret]");
 }
 
+/** In seconds, or until a date. */
 function retryAfterMs(header: string | string[] | undefined): number | null {
-  const seconds = Number(Array.isArray(header) ? header[0] : header);
-  return Number.isFinite(seconds) && seconds >= 0 && header !== undefined
+  const written = Array.isArray(header) ? header[0] : header;
+  if (written === undefined) {
+    return null;
+  }
+  const seconds = Number(written);
+  const ms = Number.isFinite(seconds)
     ? seconds * 1_000
-    : null;
+    : Math.max(0, Date.parse(written) - Date.now());
+  return ms >= 0 ? ms : null;
 }
