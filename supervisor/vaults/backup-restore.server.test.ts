@@ -185,6 +185,35 @@ describe.each(serversUnderTest())("on $name", (under) => {
     ).toMatchObject({ leaves: 260, missing: [] });
   });
 
+  test("a backup restores without the versions that the store did not return", async () => {
+    const damaged = "conflicted.md";
+    const couch: Couch = {
+      ...testbed.couch,
+      ask: async (...request) => {
+        const answer = await testbed.couch.ask(...request);
+        if (!request[1].includes("_bulk_get")) {
+          return answer;
+        }
+        const { results } = answer as { results: { id: string }[] };
+        return {
+          results: results.map((each) =>
+            each.id === damaged ? { ...each, docs: [{ error: {} }] } : each,
+          ),
+        };
+      },
+    };
+    // Without an earlier backup that has them.
+    const backups = join(testbed.backups, "..", "damaged");
+    const { path, manifest } = await backup({ ...testbed, couch, backups });
+    expect(manifest.vaults).toMatchObject([
+      { name: VAULT, documents: 604, leaves: 603, missing: [damaged] },
+    ]);
+    await restore(testbed, path, { vault: VAULT, as: "vault-damaged" });
+    const restored = openDatabase(testbed.couch, "vault-damaged");
+    expect(await allLeaves(restored)).toHaveLength(603);
+    await testbed.provisioning.remove("vault-damaged");
+  });
+
   test("a restore never overwrites but can create another vault", async () => {
     const { path } = await backup(testbed);
     await expect(restore(testbed, path)).rejects.toThrow(

@@ -263,7 +263,10 @@ function countLeaves() {
       leaves.set(id, revisions);
       missing.delete(id);
     },
-    without: (id: string) => missing.add(id),
+    without: (id: string) => {
+      leaves.set(id, (leaves.get(id) ?? 1) - 1);
+      missing.add(id);
+    },
     result: () => ({
       documents: leaves.size,
       leaves: [...leaves.values()].reduce((sum, count) => sum + count, 0),
