@@ -41,7 +41,10 @@ function sourceOf(rows: readonly ReturnType<typeof note>[]): HistorySource {
   return {
     notesAt: async (at: number) => ({ at, rows: [...rows], next: null }),
     chunks: async (ids: readonly string[]) =>
-      ids.map((id) => ({ _id: id, _rev: "1-a", data: CHUNKS.get(id) ?? "" })),
+      ids.flatMap((_id) => {
+        const data = CHUNKS.get(_id);
+        return data === undefined ? [] : [{ _id, _rev: "1-a", data }];
+      }),
   } as unknown as HistorySource;
 }
 
@@ -90,6 +93,21 @@ test("names that the file system rejects are reported, and no path leaves the fo
     "a/b.md",
   ]);
   expect(readdirSync(directory)).toEqual(["new"]);
+});
+
+test("a note of which a part is missing is reported, and all others are written", async () => {
+  const source = sourceOf([
+    note("a.md"),
+    note("half.md", { children: ["h:a", "h:missing"] }),
+    note("z.md"),
+  ]);
+  const exported = await exportVault(source, cipher, directory, 7);
+  expect(exported).toEqual({
+    at: 7,
+    files: 2,
+    left: [{ path: "half.md", why: "part of it is missing on the server" }],
+  });
+  expect(readdirSync(directory).toSorted()).toEqual(["a.md", "z.md"]);
 });
 
 test("a folder that is not empty is rejected and left unchanged", async () => {

@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import type { HistorySource } from "./history-source.ts";
-import type { NoteCipher } from "./note-cipher.ts";
-import { contentOf, readVaultAt } from "./vault-past.ts";
+import type { NoteCipher, NoteDocument } from "./note-cipher.ts";
+import { contentOf, MissingChunk, readVaultAt } from "./vault-past.ts";
 import {
   filePathOf,
   makeFolderOf,
@@ -15,7 +15,7 @@ import {
 export interface Exported {
   readonly at: number;
   readonly files: number;
-  /** Files that the file system could not store, and why. */
+  /** Files that are incomplete on the server or that the file system could not store, and why. */
   readonly left: readonly LeftOut[];
 }
 
@@ -30,18 +30,25 @@ export async function exportVault(
   claim(directory);
   const left: LeftOut[] = [];
   let files = 0;
+  const write = async (
+    note: NoteDocument,
+    target: string,
+  ): Promise<string | undefined> => {
+    try {
+      return place(target, await contentOf(source, cipher, note), note.mtime);
+    } catch (error) {
+      if (error instanceof MissingChunk) {
+        return "part of it is missing on the server";
+      }
+      throw error;
+    }
+  };
   for (const { note } of past.notes.values()) {
     const path = filePathOf(note.path);
     if (note.deleted || path === undefined) {
       continue;
     }
-    const why =
-      whyOutside(path) ??
-      place(
-        join(directory, path),
-        await contentOf(source, cipher, note),
-        note.mtime,
-      );
+    const why = whyOutside(path) ?? (await write(note, join(directory, path)));
     if (why === undefined) {
       files += 1;
     } else {
