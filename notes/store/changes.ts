@@ -133,7 +133,7 @@ function* rowsBetween(
   // CouchDB ignores `since` for a descending feed.
   let at = descending ? pass.committed + 1 : pass.since;
   for (;;) {
-    // A document that is written meanwhile moves to the end of the feed: an answer without it would not have it at all.
+    // A document that is written meanwhile moves to the end of the feed, and would otherwise be missing from the answer.
     pass.committed = committedSequence(store);
     // Between two pages a write may have reopened the file, which ends statements prepared before.
     const page = store.read
@@ -193,7 +193,7 @@ function pendingAfter(
     return countAfter(0) - rows;
   }
   if (pass.filter?.pendingCountsAll === true) {
-    // A document written meanwhile can be two rows.
+    // A document that is written meanwhile can have two rows.
     return Math.max(0, countAfter(pass.since) - rows);
   }
   return countAfter(last);
