@@ -264,6 +264,23 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await testbed.provisioning.remove(target);
   });
 
+  test("a device cannot mark its vault as a leftover of a restore", async () => {
+    const target = "vault-marked";
+    const made = await testbed.provisioning.add({
+      vault: target,
+      choices: vaultChoices.parse({}),
+    });
+    const user = { name: made.user, password: made.password };
+    const url = `${testbed.server.url}/${target}`;
+    const json = { hearth_restoring: true, backup: "x" };
+    for (const path of ["_local/hearth_restoring", "_security"]) {
+      await ask(`${url}/${path}`, { method: "PUT", json, user });
+    }
+    expect(await dropUnfinished(testbed.couch, new Set())).toEqual([]);
+    expect((await ask(url, { user })).status).toBe(200);
+    await testbed.provisioning.remove(target);
+  });
+
   test("a vault that is being restored is not a leftover", async () => {
     const { path } = await backup(testbed);
     const dropped: string[] = [];

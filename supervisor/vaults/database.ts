@@ -47,6 +47,9 @@ export type ChangesAsk = CouchAsk & {
   readonly longpollMs?: number;
 };
 
+/** Beside the access rules, which no member can write. */
+const RESTORING = "hearth_restoring";
+
 /** Deadline for answers with documents. */
 const LONG_ANSWER_MS = 300_000;
 
@@ -92,8 +95,22 @@ export class Database {
     );
   }
 
-  async secure(rules: Security): Promise<void> {
-    await this.#couch.ask("PUT", `${this.#base}/_security`, { body: rules });
+  /** Sets the access rules, with or without the mark of a restore that has not completed the database. */
+  async secure(
+    rules: Security,
+    { restoring = false }: { readonly restoring?: boolean } = {},
+  ): Promise<void> {
+    await this.#couch.ask("PUT", `${this.#base}/_security`, {
+      body: { ...rules, ...(restoring ? { [RESTORING]: true } : {}) },
+    });
+  }
+
+  /** Whether it has the mark of an incomplete restore. False if it does not exist. */
+  async isRestoring(): Promise<boolean> {
+    const rules = await this.#couch.find(`${this.#base}/_security`);
+    return (
+      (rules as { [RESTORING]?: unknown } | undefined)?.[RESTORING] === true
+    );
   }
 
   async document(id: string): Promise<CouchDocument | undefined> {

@@ -55,8 +55,6 @@ export interface RestoredVault {
   readonly leaves: number;
 }
 
-/** Marks a database as incomplete for the whole duration of its restore; replication ignores the document. */
-const MARK_ID = "_local/hearth_restoring";
 const BATCH_BYTES = 4_000_000;
 const BATCH_DOCUMENTS = 200;
 
@@ -162,7 +160,7 @@ export async function restoreVault(
   const database = openDatabase(couch, target);
   await closeEmpty(couch, database);
   try {
-    await database.put(MARK_ID, { backup });
+    await database.secure(closedRules, { restoring: true });
     const head = await readHead(backup, entry);
     let done = 0;
     for await (const batch of batches(readLeaves(backup, entry))) {
@@ -178,7 +176,6 @@ export async function restoreVault(
     }
     await requireSameCounts(database, entry, signal);
     await database.secure(isScratch(target) ? closedRules : head.security);
-    await removeMark(couch, target);
     return head;
   } catch (error) {
     await database.drop();
@@ -268,17 +265,6 @@ export async function countAll(
   }
 }
 
-async function removeMark(couch: Couch, vault: string): Promise<void> {
-  const database = openDatabase(couch, vault);
-  const mark = await database.document(MARK_ID);
-  if (mark !== undefined) {
-    await couch.ask(
-      "DELETE",
-      `/${encodeURIComponent(vault)}/${MARK_ID}?rev=${mark._rev}`,
-    );
-  }
-}
-
 /** Registers the restored vault: accepts its seed, and records its user as the member. */
 async function register(
   { couch, state, escrow, now }: RestoreOptions,
@@ -318,7 +304,7 @@ export async function dropUnfinished(
   const dropped: string[] = [];
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);
-    if (busy.has(name) || (await database.document(MARK_ID)) === undefined) {
+    if (busy.has(name) || !(await database.isRestoring())) {
       continue;
     }
     await database.drop();

@@ -211,9 +211,9 @@ test("backup, restore under another name, conflicts, devices", async () => {
 test("an incompletely restored vault is dropped at the next start and reported", async () => {
   const half = `${server.url}/half`;
   await ask(half, { method: "PUT" });
-  await ask(`${half}/_local/hearth_restoring`, {
+  await ask(`${half}/_security`, {
     method: "PUT",
-    json: { backup: "x" },
+    json: { hearth_restoring: true },
   });
   await watcher.stop();
   watcher = await start();

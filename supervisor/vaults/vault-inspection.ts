@@ -199,7 +199,10 @@ async function inspectRules(
   if (due === undefined) {
     return [];
   }
-  if (sameRules(await database.security(), due)) {
+  if (
+    sameRules(await database.security(), due) ||
+    (await database.isRestoring())
+  ) {
     return [];
   }
   await database.secure(due);
