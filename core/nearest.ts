@@ -23,6 +23,21 @@ export function nearest(
   return best;
 }
 
+/** `check "gatway" not found (did you mean "gateway"?).`; without a similar name, with the known ones. */
+export function notFound(
+  noun: string,
+  name: string,
+  known: readonly string[],
+): string {
+  const similar = nearest(name, known);
+  if (similar !== undefined) {
+    return `${noun} "${name}" not found (did you mean "${similar}"?).`;
+  }
+  return known.length === 0
+    ? `${noun} "${name}" not found.`
+    : `${noun} "${name}" not found; available: ${known.join(", ")}.`;
+}
+
 /** Optimal string alignment: insertions, deletions, substitutions and swapped neighbours count one each. */
 function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = [];

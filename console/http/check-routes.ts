@@ -12,7 +12,8 @@ import type { CheckView } from "../../supervisor/checks/watched.ts";
 import { duration, name } from "../../supervisor/config/fields.ts";
 import { byAuthor, withAuthor } from "../../supervisor/history/author.ts";
 import type { History } from "../../supervisor/history/history.ts";
-import { notFound, sendError } from "./send-error.ts";
+import { notFound } from "../../core/nearest.ts";
+import { sendError } from "./send-error.ts";
 
 const MAX_MAINTENANCE_MS = 30 * 86_400_000;
 const DAY_MS = 86_400_000;

@@ -144,13 +144,13 @@ test.each([
     "GET",
     "/api/jobs/swep/runs",
     404,
-    'job "swep" not found; the jobs are sweep-all.',
+    'job "swep" not found; available: sweep-all.',
   ],
   [
     "POST",
     "/api/jobs/swep/run",
     404,
-    'job "swep" not found; the jobs are sweep-all.',
+    'job "swep" not found; available: sweep-all.',
   ],
   ["GET", "/api/job-runs/99", 404, "run 99 not found."],
   [

@@ -8,14 +8,3 @@ export function sendError(
 ): FastifyReply {
   return reply.code(status).send({ error: { message, code: String(status) } });
 }
-
-/** "check "gatway" not found; available: gateway, postgres." */
-export function notFound(
-  what: string,
-  name: string,
-  known: readonly string[],
-): string {
-  return known.length === 0
-    ? `${what} "${name}" not found.`
-    : `${what} "${name}" not found; available: ${known.join(", ")}.`;
-}

@@ -259,7 +259,7 @@ test.each<[InjectOptions, number, string]>([
   [
     { url: "/api/logs/gatway" },
     404,
-    'service "gatway" not found; available: gateway.',
+    'service "gatway" not found (did you mean "gateway"?).',
   ],
   [{ url: "/api/logs/gateway?lines=x" }, 400, "lines must be from 1 to 5000."],
   [

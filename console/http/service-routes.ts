@@ -7,7 +7,8 @@ import { byAuthor } from "../../supervisor/history/author.ts";
 import type { History } from "../../supervisor/history/history.ts";
 import type { Runtime } from "../../supervisor/runtimes/runtime.ts";
 import type { Status } from "../../supervisor/status.ts";
-import { notFound, sendError } from "./send-error.ts";
+import { notFound } from "../../core/nearest.ts";
+import { sendError } from "./send-error.ts";
 
 export interface ServiceParts {
   readonly status: () => Status;

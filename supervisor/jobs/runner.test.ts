@@ -311,7 +311,7 @@ test("a changed schedule starts without catching up", async () => {
 test("an unknown job is rejected with the names of all jobs", () => {
   const runner = runnerWith(async () => ({ status: "done", summary: "" }));
   expect(() => runner.run("swep")).toThrow(
-    'job "swep" not found; the jobs are sweep.',
+    'job "swep" not found (did you mean "sweep"?).',
   );
 });
 

@@ -1,6 +1,7 @@
 import type { Alarms, ReplacedAlarms } from "../alerts/alarm.ts";
 import { inWords } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
+import { notFound } from "../../core/nearest.ts";
 import {
   performRun,
   StoppedByPerson,
@@ -342,9 +343,7 @@ export class JobRunner {
     if (entry !== undefined) {
       return entry;
     }
-    throw new NoSuchJob(
-      `job "${name}" not found; the jobs are ${[...this.#entries.keys()].join(", ")}.`,
-    );
+    throw new NoSuchJob(notFound("job", name, [...this.#entries.keys()]));
   }
 
   #viewOf(run: JobRun | undefined): RunView | null {

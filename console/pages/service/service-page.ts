@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Check } from "../../../supervisor/checks/config.ts";
 import { sentencesOf } from "../../../core/failure.ts";
 import { moment } from "../../../core/words.ts";
-import { notFound } from "../../http/send-error.ts";
+import { notFound } from "../../../core/nearest.ts";
 import {
   redirectWithMessage,
   showFailure,
