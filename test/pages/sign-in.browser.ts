@@ -41,7 +41,7 @@ beforeAll(async () => {
     env: { GATEWAY_URL: fixture.url, PROXY_MASTER_KEY: MASTER_KEY },
     past: withAlarm(
       {
-        fingerprint: "job:nightly",
+        fingerprint: "nightly",
         level: "down",
         subject: "job nightly",
         text: "nightly failed",

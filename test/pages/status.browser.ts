@@ -87,7 +87,7 @@ async function fillMonth(fixture: AdminFixture): Promise<void> {
 
 const failedDrill = withAlarm(
   {
-    fingerprint: "job:restore-drill",
+    fingerprint: "restore-drill",
     level: "warning",
     subject: "restore-drill",
     text: "the copy on the other host ends after 61 of 204 MB",
