@@ -46,7 +46,7 @@ export function backupJobs(context: Context): readonly Job[] {
   return [
     {
       name: "postgres-backup",
-      description: "Copies every table of Postgres, as of one moment.",
+      description: "Copy every table of Postgres, as of one moment.",
       schedule: { ...scheduleOf(backup), cron: own ? backup.cron : null },
       options: [
         {
@@ -59,7 +59,7 @@ export function backupJobs(context: Context): readonly Job[] {
     },
     {
       name: "restore-drill",
-      description: "Restores the newest backup into a scratch database.",
+      description: "Restore the newest backup into a scratch database.",
       schedule: { ...scheduleOf(drill), cron: own ? drill.cron : null },
       run: (job) =>
         drillRestore(
@@ -71,7 +71,7 @@ export function backupJobs(context: Context): readonly Job[] {
     },
     {
       name: "backup-verify",
-      description: "Verifies the checksums of a backup.",
+      description: "Verify the checksums of a backup.",
       schedule: { cron: null, timeoutMs: backup.timeout, retries: 0 },
       options: [whichBackup(places.directory)],
       check: (options) =>
@@ -86,7 +86,7 @@ function restoreJob(context: Context, places: BackupPlaces): Job {
   const { env } = context;
   return {
     name: "restore",
-    description: "Restores a backup into an empty database.",
+    description: "Restore a backup into an empty database.",
     purpose: "restore",
     schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
     options: [

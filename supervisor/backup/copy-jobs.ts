@@ -34,7 +34,7 @@ export function copyJobs(context: Context): readonly Job[] {
   return [
     {
       name: "backup-copy",
-      description: "Sends the newest backups, encrypted, to the other host.",
+      description: "Send the newest backups, encrypted, to the other host.",
       schedule: {
         ...scheduleOf(settings),
         cron: peer === undefined ? null : settings.cron,
@@ -44,7 +44,7 @@ export function copyJobs(context: Context): readonly Job[] {
     },
     {
       name: "backup-fetch",
-      description: "Fetches a copy from the other host.",
+      description: "Fetch a copy from the other host.",
       purpose: "restore",
       schedule: { cron: null, timeoutMs: settings.timeout, retries: 0 },
       options: [

@@ -22,7 +22,7 @@ export function ledgerCheckJob({ env, config }: Context): Job {
   const url = readVariable("SUPERVISOR_DATABASE_URL", env);
   return {
     name: "ledger-check",
-    description: "Adds up the ledger and compares every sum with its rows.",
+    description: "Add up the ledger and compare every sum with its rows.",
     schedule: {
       ...scheduleOf(settings),
       cron: url === undefined ? null : settings.cron,

@@ -22,7 +22,7 @@ export function retentionJob({
   const runs = openJobHistory(history.db, onNotice);
   return {
     name: "retention",
-    description: "Deletes old check results, runs and reports.",
+    description: "Delete old check results, runs and reports.",
     schedule: scheduleOf(settings),
     run: async ({ now }) => {
       const at = now();

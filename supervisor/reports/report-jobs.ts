@@ -38,13 +38,13 @@ export function reportJobs(
   return [
     {
       name: "spend-report",
-      description: "Writes the spend report.",
+      description: "Write the spend report.",
       schedule: { ...scheduleOf(spend), cron: own ? spend.cron : null },
       run: write("spend", spend),
     },
     {
       name: "health-report",
-      description: "Writes the health report.",
+      description: "Write the health report.",
       schedule: scheduleOf(health),
       run: write("health", health),
     },

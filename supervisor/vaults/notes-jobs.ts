@@ -24,7 +24,7 @@ function scheduledJobs(parts: NotesJobParts): readonly Job[] {
     {
       name: "compaction",
       description:
-        "Free the space of superseded revisions; no leaf is ever removed.",
+        "Free the space of superseded revisions; current and conflicting versions stay.",
       schedule: scheduleOf(jobs.compaction),
       options: [
         whichVault(parts, "all"),
@@ -39,7 +39,7 @@ function scheduledJobs(parts: NotesJobParts): readonly Job[] {
     {
       name: "notes-backup",
       description:
-        "Copy every leaf of every vault with its history, seeds, rules, users and settings.",
+        "Copy every vault: all versions of its notes, seeds, rules, users and settings.",
       schedule: scheduleOf(jobs.notes_backup),
       run: (context) => backup(parts, context),
     },
