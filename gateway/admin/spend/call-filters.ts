@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { MASTER_USER } from "../../access/callers.ts";
+import { hideAddresses } from "../../calls/hide-addresses.ts";
 import type { Admin } from "../admin-route.ts";
 import { name, queryNumber } from "../kinds/values.ts";
 import { contains } from "../paging.ts";
 import { keepReachable } from "../reachable-rows.ts";
 import { tokenNamed, teamNamed, userNamed } from "./call-names.ts";
-import type { Driver, Restrict } from "./call-search.ts";
+import type { Driver, FitsError, Restrict } from "./call-search.ts";
 import { hashesOf } from "./former-keys.ts";
 import { keepRange, queryMoment } from "./log-range.ts";
 
@@ -48,6 +49,7 @@ export type CallFilters = z.output<z.ZodObject<typeof callFilters>>;
 export interface Restrictions {
   readonly drivers: readonly Driver[];
   readonly filters: readonly Restrict[];
+  readonly fitsError: FitsError | null;
   readonly range: Restrict;
 }
 
@@ -78,6 +80,7 @@ export async function restrictionsOf(
   return {
     drivers,
     filters: [...(reach === null ? [] : [reach.filter]), ...filtersOf(input)],
+    fitsError: shownErrorWith(admin, input.error),
     range: (to) => keepRange(to, input, admin.windowing.timeZone),
   };
 }
@@ -110,6 +113,19 @@ function filtersOf(input: CallFilters): readonly Restrict[] {
         ]),
     ...(status === "success" ? [equal("l.status = ?", status)] : []),
   ];
+}
+
+/** Addresses in errors are hidden from those who do not see all, and must not be found out by searches. */
+function shownErrorWith(
+  { gateway, reachesAll }: Admin,
+  part: string | undefined,
+): FitsError | null {
+  return reachesAll || part === undefined
+    ? null
+    : (message) =>
+        hideAddresses(gateway.catalog, message)
+          .toLowerCase()
+          .includes(part.toLowerCase());
 }
 
 function equal(condition: string, value: unknown): Restrict {
@@ -177,7 +193,12 @@ export async function ownRestrictions(admin: Admin): Promise<Restrictions> {
           to.and("l.user_id = ?", MASTER_USER);
           to.and("l.api_key IS NULL");
         });
-  return { drivers: [driver], filters: [], range: () => undefined };
+  return {
+    drivers: [driver],
+    filters: [],
+    fitsError: null,
+    range: () => undefined,
+  };
 }
 
 /** All rows of a key, under any of its hashes. */

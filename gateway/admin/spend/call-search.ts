@@ -11,6 +11,8 @@ import { conditions, type Conditions } from "../paging.ts";
 /** Adds conditions on `spend_log l` to a statement. */
 export type Restrict = (to: Conditions) => void;
 
+export type FitsError = (message: string) => boolean;
+
 /** Rows that an index finds in the order of their time: the union of `branches`. */
 export interface Driver {
   readonly branches: readonly Restrict[];
@@ -25,6 +27,8 @@ export interface CallSearch {
   readonly filters: readonly Restrict[];
   /** Bounds of `l.started_at`. */
   readonly range: Restrict;
+  /** Of the rows that fit otherwise, what the text of the error must be; null: anything. */
+  readonly fitsError?: FitsError | null;
   /** Towards older calls, or newer ones. */
   readonly order: "asc" | "desc";
   /** Exclusive; null: from the end. */
@@ -67,7 +71,7 @@ export async function searchCalls(
       chunk,
       wanted: search.size - calls.length,
     });
-    calls.push(...rows.filter(({ fits }) => fits === true).map(positionOf));
+    calls.push(...rows.filter(fitting(search)).map(positionOf));
     if (calls.length > search.size) {
       const page = calls.slice(0, search.size);
       return { calls: page, next: page.at(-1) ?? null };
@@ -81,6 +85,11 @@ export async function searchCalls(
       return { calls, next: from };
     }
   }
+}
+
+function fitting({ fitsError }: CallSearch): (row: ChunkRow) => boolean {
+  return ({ fits, error }) =>
+    fits === true && (fitsError == null || fitsError(error ?? ""));
 }
 
 interface Plan {
@@ -166,10 +175,12 @@ interface ChunkRow extends Row {
   readonly request_id: string;
   /** null where a condition compares with a missing value. */
   readonly fits: boolean | null;
+  /** Only for `fitsError`. */
+  readonly error: string | null;
   readonly is_last: boolean;
 }
 
-/** Of the next rows those that fit, one more than wanted, and the last one if the chunk is full. */
+/** Of the next rows those that fit, one more than wanted or for `fitsError` all, and the last one if the chunk is full. */
 function readChunk(
   { pool }: Pick<Admin, "pool">,
   search: CallSearch,
@@ -182,6 +193,10 @@ function readChunk(
   for (const restrict of filters) {
     restrict(checked);
   }
+  const [error, limit] =
+    search.fitsError == null
+      ? ["NULL", wanted + 2]
+      : ["l.metadata #>> '{error_information,error_message}'", chunk];
   const order = `ORDER BY l.started_at ${search.order}, l.request_id ${search.order}`;
   const ofBranch = (branch: Restrict) =>
     `SELECT * FROM spend_log l ${whereOf(search, branch, from, values)} ${order} LIMIT ${chunk}`;
@@ -193,9 +208,9 @@ function readChunk(
       : `SELECT DISTINCT ON (l.started_at, l.request_id) * FROM (${branches.map((branch) => `(${ofBranch(branch)})`).join(" UNION ALL ")}) l ${order} LIMIT ${chunk}`;
   return query<ChunkRow>(
     pool,
-    `SELECT to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at, request_id, fits, place = ${chunk} AS is_last
-       FROM (SELECT l.started_at, l.request_id, ${checked.all()} AS fits, row_number() OVER (${order}) AS place FROM (${rows}) l) l
-       WHERE fits OR place = ${chunk} ${order} LIMIT ${wanted + 2}`,
+    `SELECT to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at, request_id, fits, error, place = ${chunk} AS is_last
+       FROM (SELECT l.started_at, l.request_id, ${error} AS error, ${checked.all()} AS fits, row_number() OVER (${order}) AS place FROM (${rows}) l) l
+       WHERE fits OR place = ${chunk} ${order} LIMIT ${limit}`,
     values,
   );
 }

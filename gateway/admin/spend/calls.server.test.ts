@@ -348,3 +348,41 @@ test("prompts of a key are stored where it says so, without keys; each view is a
     message: expect.stringContaining("store_prompts"),
   });
 });
+
+test("an address that is hidden in an error cannot be found out by a search", async () => {
+  const hers = { api_key: hashKey(anna), user_id: "anna" };
+  const failed = (second: number, message: string) => ({
+    ...hers,
+    ...at(second),
+    request_id: crypto.randomUUID(),
+    status: "failure" as const,
+    spend: 0,
+    metadata: {
+      error_information: { error_code: "502", error_message: message },
+    },
+  });
+  await fixture.spend(
+    failed(40, "dial 10.0.0.5:8000: refused"),
+    failed(41, "dial 10.0.0.5:8000: refused"),
+    failed(42, "refused by a filter"),
+  );
+  const search = (error: string, key?: string) =>
+    fixture.get(
+      `/spend/calls?${DAY}&page_size=1&error=${encodeURIComponent(error)}`,
+      key,
+    );
+  const nothing = await search("nothing has this", anna);
+  expect(await search("10.0.0", anna)).toEqual(nothing);
+  expect((await search("10.0.0"))["data"]).toHaveLength(1);
+  const shown = await search("REFUSED", anna);
+  expect(shown["data"]).toHaveLength(1);
+  expect(shown["older"]).not.toBeNull();
+  expect(
+    await fixture.rejected(
+      "GET",
+      `/spend/logs/v2?${DAY}&error_message=10.0.0`,
+      undefined,
+      anna,
+    ),
+  ).toMatchObject({ status: 403, error: { param: "error_message" } });
+});

@@ -113,6 +113,7 @@ const pages = adminRoute(
   },
   async (admin, input) => {
     rejectUnfit(input);
+    denyErrorSearch(admin, input);
     const filter = conditions();
     await keepReachableSpend(admin, filter, "l.");
     await restrictToNamed(admin, filter, input);
@@ -162,6 +163,17 @@ function rejectUnfit(input: PagesQuery): void {
     throw unfit(
       "cursor",
       "must not be combined with `page`, or with a `sort_by` other than startTime",
+    );
+  }
+}
+
+/** A search in the stored text would tell the addresses that are hidden from those who do not see all. */
+function denyErrorSearch({ reachesAll }: Admin, input: PagesQuery): void {
+  if (!reachesAll && input.error_message !== undefined) {
+    throw new CallError(
+      "permission_denied",
+      "Only those who see all calls may search by `error_message`: GET /spend/calls searches errors as they are shown (`error`).",
+      { param: "error_message" },
     );
   }
 }
