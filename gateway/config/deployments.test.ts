@@ -525,3 +525,15 @@ router_settings: {fallbacks: [{constructor: [valueOf]}], model_group_alias: {val
     'c.yaml:4: model_list[1].provider_params.model: unknown provider "toString"; for an OpenAI-compatible server, set api_base',
   ]);
 });
+
+test("names in a text are separated by commas, also in one whose spaces take minutes to search", () => {
+  const tagsOf = (tags: string) => {
+    const read = deploymentFromRow(
+      { model_name: "m", provider_params: { model: "ollama/m", tags } },
+      {},
+    );
+    return read.ok ? read.deployment.tags : null;
+  };
+  expect(tagsOf(" paid , free ")).toEqual(["paid", "free"]);
+  expect(tagsOf(`paid${" ".repeat(500_000)}x`)).toHaveLength(1);
+});

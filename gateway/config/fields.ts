@@ -160,7 +160,8 @@ export const durationOrNever = () =>
 
 export const texts = () =>
   field("a list of names", (raw) => {
-    const list = typeof raw === "string" ? raw.split(/\s*,\s*/) : raw;
+    const list =
+      typeof raw === "string" ? raw.split(",").map((one) => one.trim()) : raw;
     return Array.isArray(list) && list.every((one) => typeof one === "string")
       ? (list as readonly string[])
       : undefined;
