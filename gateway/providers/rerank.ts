@@ -68,9 +68,7 @@ export function rerankRequest(
 ): JsonRecord {
   const { documents, rank_fields: rankFields, ...others } = body;
   const lacks = unsupportedByRerank(body, deployment);
-  const texts = listOf(documents).map((document) =>
-    textOfDocument(document, rankFields),
-  );
+  const texts = textsOfDocuments(documents, rankFields);
   const {
     top_n: topN,
     return_documents: _addedHere,
@@ -95,16 +93,26 @@ export function rerankRequest(
 }
 
 /** A document that is an object is ranked by its `rank_fields`, by default by its `text`, else by all of its fields. */
-export function textOfDocument(document: unknown, rankFields: unknown): string {
+export function textsOfDocuments(
+  documents: unknown,
+  rankFields: unknown,
+): readonly string[] {
+  const named = new Set(listOf(rankFields));
+  return listOf(documents).map((document) => textOfDocument(document, named));
+}
+
+function textOfDocument(
+  document: unknown,
+  named: ReadonlySet<unknown>,
+): string {
   if (!isRecord(document)) {
     return textOf(document);
   }
-  const named = listOf(rankFields).map(String);
-  if (named.length === 0 && typeof document["text"] === "string") {
+  if (named.size === 0 && typeof document["text"] === "string") {
     return document["text"];
   }
   return Object.entries(document)
-    .filter(([name]) => named.length === 0 || named.includes(name))
+    .filter(([name]) => named.size === 0 || named.has(name))
     .map(
       ([name, value]) =>
         `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { out } from "../../admin/kinds/out.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
-import { textOfDocument } from "../../providers/rerank.ts";
+import { textsOfDocuments } from "../../providers/rerank.ts";
 import { listOf } from "../../providers/json.ts";
 import { callRoute } from "./chat.ts";
 
@@ -35,7 +35,7 @@ const RERANK: CallKind = {
   }),
   countInput: (gateway, { query, documents, rank_fields: fields }, model) =>
     gateway.tokens.countEmbeddingInput(
-      [query, ...listOf(documents).map((one) => textOfDocument(one, fields))],
+      [query, ...textsOfDocuments(documents, fields)],
       model,
     ),
   estimateOutput: () => 0,

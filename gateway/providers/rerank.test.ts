@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { textsOfDocuments } from "./rerank.ts";
+
+test("a document is its text, its named fields, else all of its fields", () => {
+  const documents = ["a", { text: "b", title: "c" }, { title: "d", year: 5 }];
+  expect(textsOfDocuments(documents, undefined)).toEqual([
+    "a",
+    "b",
+    "title: d\nyear: 5",
+  ]);
+  expect(textsOfDocuments(documents, ["title"])).toEqual([
+    "a",
+    "title: c",
+    "title: d",
+  ]);
+});
+
+test("as many documents as fit into a body, and as many fields to rank by, are read", () => {
+  const documents = Array.from({ length: 200_000 }, () => ({ title: "a" }));
+  const fields = documents.map((_, at) => `field_${at}`);
+  expect(textsOfDocuments(documents, fields)).toHaveLength(200_000);
+});
