@@ -19,6 +19,7 @@ beforeAll(async () => {
       "team-admin": { teams: [{ team_id: "own-team", user_role: "admin" }] },
       "org-admin": {},
       victim: { max_budget: 0.00001 },
+      drawn: { max_budget: 0.00001 },
       colleague: { organizations: ["own-org"] },
       recruit: { organizations: ["own-org"], teams: ["own-team"] },
     },
@@ -156,4 +157,28 @@ test("a non-member cannot accept a membership", async () => {
   );
   const other = { team_id: "strange-team", user_id: "default_user_id" };
   expect(await status("org-admin", ACCEPT, other)).toBe(403);
+});
+
+test("an org_admin cannot make a user of others pay by adding it to its organization", async () => {
+  const user_id = "drawn";
+  await fixture.post(
+    "/organization/member_add",
+    { organization_id: "own-org", member: { user_id } },
+    keyOf("org-admin"),
+  );
+  await add(user_id, keyOf("org-admin"));
+  expect(await isAccepted(user_id)).toBe(false);
+  const member = { team_id: "own-team", user_id };
+  expect(await status("org-admin", ACCEPT, member)).toBe(403);
+  const ofOrganization = { organization_id: "own-org", user_id };
+  expect(await status("org-admin", "/key/generate", ofOrganization)).toBe(403);
+  const { key } = await fixture.post(
+    "/key/generate",
+    { organization_id: "own-org" },
+    keyOf("org-admin"),
+  );
+  const moved = { key, user_id };
+  expect(await status("org-admin", "/key/update", moved)).toBe(403);
+  expect(await status(user_id, "/key/generate", ofOrganization)).toBe(200);
+  expect(await status(user_id, ACCEPT, { team_id: "own-team" })).toBe(200);
 });

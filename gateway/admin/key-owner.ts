@@ -15,6 +15,7 @@ import { TEAM } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
 import { changesMetadata } from "./metadata.ts";
 import { create, findOne } from "./payers.ts";
+import { usersWithinReach } from "./user-access.ts";
 
 /** A key as errors name it, and its owners: its user, its team and that team's organization, else its own organization. */
 interface KeyFacts {
@@ -277,12 +278,30 @@ async function denyHolder(admin: Admin, owner: Owner): Promise<void> {
       { param: "user_id" },
     );
   }
+  await denyOthersBudget(admin, owner);
   const { user_role: given, administers } = user;
   const role = roleWith(roleNamed(given), administers);
   if (outranks(role, actor.role)) {
     throw new CallError(
       "permission_denied",
       `User ${userId} has more rights than this key: only the role ${role} may create keys for it.`,
+      { param: "user_id" },
+    );
+  }
+}
+
+/** Throws 403 for a key outside teams, which always spends its user's own budget, of a user who has more than this organization. */
+async function denyOthersBudget(
+  { actor, pool }: Admin,
+  { userId, teamId }: Owner,
+): Promise<void> {
+  if (
+    teamId === null &&
+    !(await usersWithinReach(actor, pool, [userId])).has(String(userId))
+  ) {
+    throw new CallError(
+      "permission_denied",
+      `User ${userId} has keys, teams or organizations that this key does not administer, and the new key would spend the user's own budget: only a proxy_admin or the user itself may create it. A key of a team spends that budget only with the user's consent.`,
       { param: "user_id" },
     );
   }

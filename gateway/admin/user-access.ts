@@ -1,4 +1,4 @@
-import { administeredTeams } from "../access/actor.ts";
+import { administeredTeams, type Actor } from "../access/actor.ts";
 import { MASTER_USER } from "../access/callers.ts";
 import { outOfReach } from "../access/reach.ts";
 import type { Role } from "../access/roles.ts";
@@ -92,7 +92,7 @@ export async function denyUser(admin: Admin, user: Row): Promise<void> {
   const isReached =
     admin.rule.kind === "management"
       ? userId !== admin.actor.userId &&
-        (await usersWithinReach(admin, [user])).has(userId)
+        (await usersWithinReach(admin.actor, admin.pool, [userId])).has(userId)
       : userId === admin.actor.userId ||
         (await administersGroupOf(admin, userId));
   if (!isReached) {
@@ -111,7 +111,11 @@ export async function visibleUsers(
   if (admin.reachesAll) {
     return users;
   }
-  const whole = await usersWithinReach(admin, users);
+  const whole = await usersWithinReach(
+    admin.actor,
+    admin.pool,
+    users.map((user) => user["user_id"]),
+  );
   const oneself = admin.actor.within === null ? admin.actor.userId : null;
   return users.map((user) => {
     const { user_id, user_email, user_alias } = user;
@@ -125,24 +129,20 @@ export async function visibleUsers(
  * The users whose keys, teams and memberships all belong to organizations that the caller administers. The user of the
  * master key never counts.
  */
-async function usersWithinReach(
-  { actor, pool }: Admin,
-  users: readonly Row[],
+export async function usersWithinReach(
+  actor: Pick<Actor, "organizations" | "organizationTeams">,
+  from: Pool | Client,
+  ids: readonly unknown[],
 ): Promise<ReadonlySet<string>> {
   const inside = await query<{ readonly user_id: string }>(
-    pool,
+    from,
     `SELECT user_id FROM users u WHERE user_id = ANY($1) AND user_id <> $2 AND user_role LIKE 'internal_user%'
         AND EXISTS (SELECT FROM organization_members m WHERE m.user_id = u.user_id)
         AND NOT EXISTS (SELECT FROM organization_members m WHERE m.user_id = u.user_id AND organization_id <> ALL($3))
         AND NOT EXISTS (SELECT FROM team_members m WHERE m.user_id = u.user_id AND team_id <> ALL($4))
         AND NOT EXISTS (SELECT FROM keys k WHERE k.user_id = u.user_id
           AND NOT coalesce(team_id = ANY($4), organization_id = ANY($3), false))`,
-    [
-      users.map((user) => user["user_id"]),
-      MASTER_USER,
-      [...actor.organizations],
-      [...actor.organizationTeams],
-    ],
+    [ids, MASTER_USER, [...actor.organizations], [...actor.organizationTeams]],
   );
   return new Set(inside.map((row) => row.user_id));
 }
