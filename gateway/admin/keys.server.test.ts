@@ -426,3 +426,12 @@ test("all sums agree at the end", async () => {
     differences: [],
   });
 });
+
+test("what a key holder sets has at most 4 MB: it stays in the database and in memory", async () => {
+  const own = await fixture.createKey({ user_id: "hoarder" });
+  const sized = (bytes: number) => ({ metadata: { a: "x".repeat(bytes) } });
+  const generate = (body: object) =>
+    fixture.request("POST", "/key/generate", body, own);
+  expect((await generate(sized(1_000_000))).status).toBe(200);
+  expect((await generate(sized(5_000_000))).status).toBe(413);
+});

@@ -10,6 +10,9 @@ import { addDocumentRoutes } from "./openapi/routes.ts";
 import { OPEN_ROUTES, ROUTES } from "./route-table.ts";
 import type { Route } from "./route.ts";
 
+/** Of a request that changes keys, users or other rows. What it sets stays in the database, the audit log and the memory of all gateways. */
+const MAX_MANAGEMENT_BYTES = 4 * 1024 * 1024;
+
 /** Every route of the gateway, in one place. */
 export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
   for (const { paths, handler } of OPEN_ROUTES) {
@@ -27,7 +30,8 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
 function add(server: FastifyInstance, gateway: Gateway, route: Route): void {
   const { name, method, paths, handler, errorBody } = route;
   const { fromTheStart, ownKeys, takesFiles } = route;
-  const isCall = ruleOf(name).kind === "llm_api";
+  const { kind } = ruleOf(name);
+  const isCall = kind === "llm_api";
 
   /** Uses the headers only: no byte of the body of a rejected request is read. */
   async function admit(request: FastifyRequest): Promise<void> {
@@ -59,6 +63,7 @@ function add(server: FastifyInstance, gateway: Gateway, route: Route): void {
         ...(isCall ? { completeError } : {}),
         ...(takesFiles ? { takesFiles } : {}),
       },
+      ...(kind === "management" ? { bodyLimit: MAX_MANAGEMENT_BYTES } : {}),
       onRequest: admit,
       handler: (request, reply) => handler(gateway, request, reply),
     });
