@@ -262,3 +262,31 @@ test.each([
     });
   },
 );
+
+test("a member that is removed from an organization has no key left that the organization pays for", async () => {
+  const user_id = "leaver";
+  const created = await fixture.post("/user/new", {
+    user_id,
+    organizations: ["own-org"],
+    team_id: "own-team",
+  });
+  const personal = await fixture.createKey({ user_id });
+  const { key } = await fixture.post(
+    "/key/generate",
+    { organization_id: "own-org" },
+    personal,
+  );
+  const statusOf = async (of: unknown) =>
+    (await fixture.chat(String(of), "hello")).status;
+  expect(await statusOf(key)).toBe(200);
+  await fixture.request(
+    "DELETE",
+    "/organization/member_delete",
+    { organization_id: "own-org", user_id },
+    keyOf("org-admin"),
+  );
+  expect(await statusOf(key)).toBe(401);
+  expect(await statusOf(personal)).toBe(200);
+  // Its membership in the team stays.
+  expect(await statusOf(created["key"])).toBe(200);
+});

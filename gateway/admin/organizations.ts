@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { query, transaction } from "../database/pool.ts";
+import { query, transaction, type Client } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { budgetState, isUsedUp } from "./budgets-in-force.ts";
 import { rejectWhileUsed } from "./in-use.ts";
+import { KEY } from "./kinds/key.ts";
 import {
   deletedOrganizationRow,
   grownOrganization,
@@ -290,19 +291,36 @@ const memberUpdate = adminRoute(
 const memberDelete = adminRoute(
   "DELETE /organization/member_delete",
   {
-    summary: "Remove a member.",
+    summary:
+      "Remove a member and that user's keys of the organization outside of its teams.",
     input: z.object({ ...userReference, organization_id: name }),
     answer: organizationMemberRow,
   },
   async (admin, { organization_id: id, ...reference }) => {
     await reachable(admin, id);
     const member = await membership(admin, id, reference);
-    const [deleted] = await transaction(admin.pool, (client) =>
-      remove(admin, client, ORGANIZATION_MEMBER, member),
-    );
+    const [deleted] = await transaction(admin.pool, async (client) => {
+      for (const { token } of await keysOutsideTeams(client, member)) {
+        await remove(admin, client, KEY, { token });
+      }
+      return remove(admin, client, ORGANIZATION_MEMBER, member);
+    });
     return withUserRole(deleted ?? {});
   },
 );
+
+/** The keys of a member that the organization pays for, without those in teams, which have members of their own, and those of an issuer's tokens. */
+function keysOutsideTeams(
+  client: Client,
+  { organization_id: id, user_id: userId }: Row,
+): Promise<readonly Row[]> {
+  return query<Row>(
+    client,
+    `SELECT token FROM keys WHERE organization_id = $1 AND user_id = $2 AND team_id IS NULL AND jwt_issuer IS NULL
+       ORDER BY token FOR UPDATE`,
+    [id, userId],
+  );
+}
 
 function withUserRole(member: Row): Row {
   return { ...member, user_role: member["role"] };
