@@ -269,5 +269,6 @@ function readServer(
         : general.max_request_bodies_mb * MEGABYTE,
     socketsPerKey: general.max_websockets_per_key ?? 100,
     trustedProxies: general.trusted_proxies ?? [],
+    corsOrigins: general.cors_origins ?? ["*"],
   };
 }

@@ -33,6 +33,7 @@ const BOUND_AT_START = [
   "server.bodyLimitBytes",
   "server.bodiesLimitBytes",
   "server.trustedProxies",
+  "server.corsOrigins",
   // Sums by day and window would change their meaning under way (live-config.ts).
   "general.timezone",
   "general.budgetDuration",

@@ -277,6 +277,7 @@ export const generalSettings = z.object({
   max_request_bodies_mb: whole(1, 100_000),
   max_websockets_per_key: whole(1, 100_000),
   trusted_proxies: texts(),
+  cors_origins: texts(),
   metrics_key: text(),
   enable_jwt_auth: flag(),
   litellm_jwtauth: z.unknown().optional(),

@@ -358,6 +358,8 @@ export interface ServerConfig {
   readonly socketsPerKey: number;
   /** Addresses or CIDR ranges whose `x-forwarded-*` headers are trusted. */
   readonly trustedProxies: readonly string[];
+  /** Of pages that may use routes for callers; `*` for all. */
+  readonly corsOrigins: readonly string[];
 }
 
 /** Where spans are sent by OTLP over HTTP. */

@@ -1,10 +1,11 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { authenticate } from "../access/authenticate.ts";
 import { ruleOf } from "../access/policy.ts";
 import { completeCallError } from "../calls/call-error.ts";
 import { recordRejection } from "../calls/record-refusal.ts";
 import type { Gateway } from "../gateway.ts";
 import { addPageRoutes } from "../pages/routes.ts";
+import { CrossOrigin } from "./cross-origin.ts";
 import { databaseUnavailable, type CallError } from "./errors.ts";
 import { addDocumentRoutes } from "./openapi/routes.ts";
 import { OPEN_ROUTES, ROUTES } from "./route-table.ts";
@@ -22,19 +23,44 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
   }
   addDocumentRoutes(server, gateway);
   addPageRoutes(server, gateway);
+  const crossOrigin = new CrossOrigin(gateway.config.server.corsOrigins);
   for (const route of ROUTES) {
-    add(server, gateway, route);
+    add(server, gateway, route, crossOrigin);
+  }
+  const asked = ROUTES.filter(isForCallers).flatMap(({ method, paths }) =>
+    paths.map((url) => ({ url, method })),
+  );
+  for (const [url, routes] of Map.groupBy(asked, ({ url }) => url)) {
+    const methods = routes.map(({ method }) => method);
+    crossOrigin.addPreflight(server, url, methods);
   }
 }
 
-function add(server: FastifyInstance, gateway: Gateway, route: Route): void {
+/** Whether a key that is only for calls may use it. */
+function isForCallers({ name }: Route): boolean {
+  const { kind } = ruleOf(name);
+  return kind === "llm_api" || kind === "any";
+}
+
+function add(
+  server: FastifyInstance,
+  gateway: Gateway,
+  route: Route,
+  crossOrigin: CrossOrigin,
+): void {
   const { name, method, paths, handler, errorBody } = route;
   const { fromTheStart, ownKeys, takesFiles } = route;
   const { kind } = ruleOf(name);
   const isCall = kind === "llm_api";
 
   /** Uses the headers only: no byte of the body of a rejected request is read. */
-  async function admit(request: FastifyRequest): Promise<void> {
+  async function admit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
+    if (isForCallers(route)) {
+      crossOrigin.allow(request, reply);
+    }
     if (!fromTheStart && !gateway.database.ready()) {
       throw databaseUnavailable();
     }
