@@ -50,7 +50,7 @@ const EDIT: CallKind = {
       },
     ),
   countInput: (gateway, body, model) =>
-    gateway.tokens.countText(String(body["prompt"]), model),
+    gateway.tokens.estimateText(String(body["prompt"]), model),
 };
 
 const VARIATION: CallKind = {

@@ -40,7 +40,7 @@ const IMAGE: CallKind = {
     ...METADATA_FIELDS,
   }),
   countInput: (gateway, body, model) =>
-    gateway.tokens.countText(String(body["prompt"]), model),
+    gateway.tokens.estimateText(String(body["prompt"]), model),
   estimateOutput: imageTokens(countImages),
   countImages,
 };

@@ -31,7 +31,7 @@ const SPEECH: CallKind = {
     ...METADATA_FIELDS,
   }),
   countInput: (gateway, { input, instructions }, model) =>
-    gateway.tokens.countText(`${input}${instructions ?? ""}`, model),
+    gateway.tokens.estimateText(`${input}${instructions ?? ""}`, model),
   estimateOutput: (_gateway, body) =>
     audioTokensOut(
       (charactersOf(body) * SECONDS_PER_CHARACTER) /

@@ -64,6 +64,13 @@ test("a prompt and Google's contents are counted too", async () => {
   expect(await total({ contents })).toBe(await total(PROMPT));
 });
 
+test("a long prompt is counted from samples, as messages are: in full it would take up to a minute", async () => {
+  const prompt = "one two three four ".repeat(3_000);
+  const messages = [{ role: "user", content: prompt }];
+  // A message has four tokens of its own, and the start of an answer three.
+  expect(await total({ prompt })).toBe((await total({ messages })) - 7);
+});
+
 test("a model that is not configured is counted by its name; one that the key may not use is denied", async () => {
   const { json } = await count({ model: "gpt-4o", prompt: "one two three" });
   expect(json).toMatchObject({ total_tokens: 3, model_used: "gpt-4o" });

@@ -96,7 +96,7 @@ function countOf(
     return tokens.countChat({ messages: chat, tools, system }, model);
   }
   if (prompt != null) {
-    return tokens.countText(prompt, model);
+    return tokens.estimateText(prompt, model);
   }
   throw new CallError(
     "invalid_request",

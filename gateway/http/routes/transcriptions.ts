@@ -31,7 +31,7 @@ const OF_AUDIO = {
   },
   countInput: (gateway, body, model) =>
     audioTokensIn(lengthOf(body)) +
-    gateway.tokens.countText(String(body["prompt"] ?? ""), model),
+    gateway.tokens.estimateText(String(body["prompt"] ?? ""), model),
   estimateOutput: (_gateway, body) =>
     Math.ceil(lengthOf(body) * TOKENS_PER_SECOND),
   measure: (body) => ({
