@@ -15,7 +15,7 @@ export const NO_MODELS = "no-default-models";
  * Throws 403 naming what is allowed, 400 for a name that nothing answers to, 503 for one that waits for a variable.
  */
 export function authorizeModel(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "catalog">,
   caller: Caller,
   requested: string,
 ): ModelGroup {
@@ -59,7 +59,7 @@ export function authorizeProviderModels(
 }
 
 /** Whether the key has limits of its own for a model of that name. */
-function isLimitedAs(caller: Caller, name: string): boolean {
+export function isLimitedAs(caller: Caller, name: string): boolean {
   return caller.kind === "key" && caller.modelLimits.has(name);
 }
 

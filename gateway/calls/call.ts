@@ -180,8 +180,7 @@ export async function startCall(
   const fallbacks = authorizeFallbacks(
     gateway,
     caller,
-    kind,
-    received,
+    { group, kind, body: received },
     options.fallbacks,
     size,
   );

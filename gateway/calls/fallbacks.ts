@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { authorizeAdvisors } from "../access/advisors.ts";
 import type { Caller } from "../access/callers.ts";
-import { authorizeModel } from "../access/models.ts";
+import { authorizeModel, isLimitedAs } from "../access/models.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { Measure } from "../pricing/prices.ts";
@@ -26,6 +26,13 @@ interface Kind {
   readonly schema: z.ZodType<CallBody>;
 }
 
+/** A call that names fallbacks. */
+interface NamingCall {
+  readonly group: Pick<ModelGroup, "alias">;
+  readonly kind: Kind;
+  readonly body: CallBody;
+}
+
 export interface RequestedFallbacks {
   /** Aliases in order; null: the configured ones. */
   readonly names: readonly string[] | null;
@@ -38,10 +45,9 @@ export interface RequestedFallbacks {
  * and 400 naming one that does not exist; a pending one is skipped. `size` counts the tokens of a body for a group.
  */
 export function authorizeFallbacks(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "catalog">,
   caller: Caller,
-  kind: Kind,
-  body: CallBody,
+  { group: own, kind, body }: NamingCall,
   requested: readonly Fallback[] | null,
   size: (body: CallBody, group: ModelGroup) => Replacement,
 ): RequestedFallbacks {
@@ -51,6 +57,9 @@ export function authorizeFallbacks(
     const group = authorizeFallback(gateway, caller, alias);
     if (group === null) {
       continue;
+    }
+    if (group.alias !== own.alias && isLimitedAs(caller, group.alias)) {
+      throw limitedFallback(alias);
     }
     names.push(group.alias);
     if (fields !== null) {
@@ -62,8 +71,17 @@ export function authorizeFallbacks(
   return { names: requested === null ? null : names, replacements };
 }
 
+/** A call counts towards the limits of the alias that was called, whichever answers. */
+function limitedFallback(alias: string): CallError {
+  return new CallError(
+    "permission_denied",
+    `Fallback ${alias}: this key has a budget or limits of its own for this model, which count only calls that name it in \`model\`. Send another call instead.`,
+    { param: "fallbacks" },
+  );
+}
+
 function authorizeFallback(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "catalog">,
   caller: Caller,
   name: string,
 ): ModelGroup | null {
