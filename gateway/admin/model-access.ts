@@ -116,31 +116,53 @@ export function denyCredential(
 /** Parameters that decide to which server a model's secrets are sent. */
 const ADDRESS = ["api_base", "base_url", "model", "custom_llm_provider"];
 
+/** Parameters and fields of `model_info` that decide what the calls of a model cost. */
+function isPrice(name: string): boolean {
+  return name.includes("_cost_") || name === "local" || name === "base_model";
+}
+
+/** What a change of a stored model sets, and what it had: parameters and fields of `model_info`. */
+interface ModelChange {
+  readonly stored: Readonly<Record<string, unknown>>;
+  readonly changes: Readonly<Record<string, unknown>>;
+  readonly info: Readonly<Record<string, unknown>>;
+  readonly infoChanges: Readonly<Record<string, unknown>>;
+}
+
 /**
- * Throws 400 for a change by a team's admin that would send stored secrets, which may be of somebody else, to another server.
+ * Throws 400 for a change by a team's admin that would send stored secrets, which may be of somebody else, to another server, or
+ * give the calls that somebody else pays for another price: they would not count towards the budgets of the team.
  */
 export function requireNewSecrets(
   { reachesAll }: Admin,
-  stored: Readonly<Record<string, unknown>>,
-  changes: Readonly<Record<string, unknown>>,
+  { stored, changes, info, infoChanges }: ModelChange,
   spelling: RequestedModel["spelling"],
 ): void {
-  const moves = ADDRESS.some(
-    (param) => param in changes && changes[param] !== stored[param],
-  );
+  const changed = (name: string) =>
+    name in changes && (changes[name] ?? null) !== (stored[name] ?? null);
+  const why = ADDRESS.some(changed)
+    ? "another address or model: the stored one is not sent there"
+    : Object.keys(changes).some((name) => isPrice(name) && changed(name)) ||
+        Object.keys(infoChanges).some(
+          (name) =>
+            isPrice(name) &&
+            (infoChanges[name] ?? null) !== (info[name] ?? null),
+        )
+      ? "another price: the owner of the stored one pays for the calls"
+      : null;
   const kept =
     credentialOf({ ...stored, ...changes }) === null
       ? SECRET_PARAMS.find(
           (param) => stored[param] !== undefined && !(param in changes),
         )
       : "litellm_credential_name";
-  if (reachesAll || !moves || kept === undefined) {
+  if (reachesAll || why === null || kept === undefined) {
     return;
   }
   const param = `${spelling}.${kept}`;
   throw new CallError(
     "invalid_request",
-    `\`${param}\` is required with another address or model: the stored one is not sent there. Send a new one, or ask a proxy_admin.`,
+    `\`${param}\` is required with ${why}. Send a new one, or ask a proxy_admin.`,
     { param },
   );
 }

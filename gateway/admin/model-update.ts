@@ -119,7 +119,11 @@ async function applyChanges(
     await denyModelName(admin, client, teamId, modelName);
     const stored = paramsToChange(admin, before, changes);
     denyCredential(admin, stored, changes, spelling);
-    requireNewSecrets(admin, stored, changes, spelling);
+    requireNewSecrets(
+      admin,
+      { stored, changes, info: before.info, infoChanges: free },
+      spelling,
+    );
     const requested = await validRow(admin, client, {
       id: modelId,
       name: modelName,

@@ -298,6 +298,38 @@ test("a team's admin cannot have a stored key sent to another server", async () 
   expect((await update({ api_base: fixture.providerUrl })).status).toBe(200);
 });
 
+test("a team's admin cannot make the calls free that somebody else pays for", async () => {
+  const id = await create("crew", "paid", undefined, {
+    input_cost_per_token: 0.001,
+  });
+  const update = (changes: object) =>
+    fixture.request(
+      "POST",
+      "/model/update",
+      { model_info: { id }, ...changes },
+      keys["boss"],
+    );
+  for (const changes of [
+    { litellm_params: { input_cost_per_token: 0 } },
+    { litellm_params: { input_cost_per_token: null } },
+    { litellm_params: { local: true } },
+    { model_info: { id, output_cost_per_token: 0 } },
+    { model_info: { id, base_model: "gpt-4o-mini" } },
+  ]) {
+    const { status, json } = await update(changes);
+    expect([changes, status, json["error"]?.["param"]]).toEqual([
+      changes,
+      400,
+      `${"litellm_params" in changes ? "litellm" : "provider"}_params.api_key`,
+    ]);
+  }
+  const own = { input_cost_per_token: 0, api_key: "the-teams-own" };
+  expect((await update({ litellm_params: own })).status).toBe(200);
+  const same = { rpm: 5, input_cost_per_token: 0, local: null };
+  expect((await update({ litellm_params: same })).status).toBe(200);
+  await fixture.post("/model/delete", { id });
+});
+
 test("an update renames a team's model, moves it or makes it one for all", async () => {
   const id = await create("crew", "first-name");
   const update = (fields: object, info: object = {}) =>
