@@ -18,6 +18,7 @@ import {
   type History,
   type KeptResponse,
 } from "./kept.ts";
+import { MAX_BYTES, tooLong } from "./limits.ts";
 import { itemNotFound } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
 import type { ResponseStore } from "./store.ts";
@@ -223,7 +224,8 @@ async function resolved(
     missing.length === 0
       ? new Map<string, JsonRecord>()
       : await responses.itemsById(owner, missing);
-  return listOf(input).map((item, at) => {
+  const targets: JsonRecord[] = [];
+  const items = listOf(input).map((item, at) => {
     const id = referenceIn(item);
     if (id === null) {
       return item;
@@ -232,6 +234,26 @@ async function resolved(
     if (target === undefined) {
       throw itemNotFound(id, "the stored responses", `input[${at}]`);
     }
+    targets.push(target);
     return target;
   });
+  rejectTooLong(targets);
+  return items;
+}
+
+/** Throws 400 for items that are too long together, each as often as the input refers to it: a short body can refer to one many times. */
+function rejectTooLong(targets: readonly JsonRecord[]): void {
+  const sizes = new Map(
+    [...new Set(targets)].map((target) => [
+      target,
+      JSON.stringify(target).length,
+    ]),
+  );
+  const bytes = targets.reduce(
+    (sum, target) => sum + (sizes.get(target) ?? 0),
+    0,
+  );
+  if (bytes > MAX_BYTES) {
+    throw tooLong("input");
+  }
 }

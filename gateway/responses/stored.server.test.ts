@@ -441,6 +441,21 @@ test("an item is named by its id instead of being sent again", async () => {
   expect(unknown).toMatchObject({ status: 404, param: "input[1]" });
 });
 
+test("an item that is named many times counts each time", async () => {
+  const long = { role: "user" as const, content: "x".repeat(1024 * 1024) };
+  const first = await anna.responses.create({ model: "chat", input: [long] });
+  const { data } = await anna.responses.inputItems.list(first.id);
+  const reference = {
+    type: "item_reference" as const,
+    id: String(data[0]?.id),
+  };
+  const input = Array.from({ length: 33 }, () => reference);
+  const tooLong = await errorOf(
+    anna.responses.create({ model: "chat", input }),
+  );
+  expect(tooLong).toMatchObject({ status: 400, param: "input" });
+});
+
 test("a call is answered while its response cannot be stored, and says so", async () => {
   const { pool } = gateway.running.gateway;
   await query(pool, "ALTER TABLE responses RENAME TO responses_away");
