@@ -25,14 +25,12 @@ afterEach(() => {
   server.close();
 });
 
-function clientOf(connectMs: number): ProviderClient {
+function clientOf(connectMs: number, maxAnswerBytes?: number): ProviderClient {
   const minute = 60_000;
-  return createProviderClient({
-    connectMs,
-    firstByteMs: minute,
-    idleMs: minute,
-    requestMs: null,
-  });
+  return createProviderClient(
+    { connectMs, firstByteMs: minute, idleMs: minute, requestMs: null },
+    maxAnswerBytes,
+  );
 }
 
 function callTo(signal: AbortSignal): ProviderCall {
@@ -103,3 +101,26 @@ test.each(KINDS)(
     });
   },
 );
+
+test("an answer without an end fails at its maximum length, as one that may be charged", async () => {
+  apiBase = apiBase.replace("https:", "http:");
+  server.on("connection", (socket) => {
+    socket.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{");
+    const more = () => {
+      let isReady = true;
+      while (isReady && socket.writable) {
+        isReady = socket.write(" ".repeat(1_000));
+      }
+    };
+    socket.on("drain", more);
+    more();
+  });
+  const client = clientOf(1_000, 1_000_000);
+  await expect(
+    send(client, "ask", new AbortController().signal),
+  ).rejects.toMatchObject({
+    status: 502,
+    message: `${apiBase} sent an answer that is too long: check that this is the address of its API`,
+    mayBeCharged: true,
+  });
+});

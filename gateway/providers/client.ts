@@ -24,9 +24,18 @@ export interface ProviderClient {
   close(): Promise<void>;
 }
 
+/** More than the longest answers: the vectors of 2,048 texts, or ten images as JSON. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+
 /** HTTP to providers over kept-alive connections. A deployment's own timeouts override those of the configuration. */
-export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
-  const agent = outgoingAgent({ connect: { timeout: timeouts.connectMs } });
+export function createProviderClient(
+  timeouts: TimeoutConfig,
+  maxAnswerBytes = MAX_ANSWER_BYTES,
+): ProviderClient {
+  const agent = outgoingAgent({
+    connect: { timeout: timeouts.connectMs },
+    maxResponseSize: maxAnswerBytes,
+  });
   const streaming = notingSent(agent);
   return {
     async ask(call) {

@@ -42,8 +42,16 @@ export function unreachable(error: unknown, address: string): UpstreamFailure {
   );
 }
 
+const TOO_LONG = "UND_ERR_RES_EXCEEDED_MAX_SIZE";
+
 /** The same once its answer had begun. */
 export function brokenOff(error: unknown, address: string): UpstreamFailure {
+  if ((error as { code?: string }).code === TOO_LONG) {
+    return new UpstreamFailure(
+      502,
+      `${address} sent an answer that is too long: check that this is the address of its API`,
+    );
+  }
   return (
     lateAnswer(error, address) ??
     new UpstreamFailure(
