@@ -120,7 +120,14 @@ test("the address of CouchDB's administration page redirects to the store's page
 });
 
 test.each([
-  ["another signature", (cookie: string) => `${cookie.slice(0, -2)}AA`],
+  [
+    "another signature",
+    // Not its last character, of which some bits do not count.
+    (cookie: string) =>
+      cookie.slice(0, -8) +
+      (cookie.at(-8) === "A" ? "B" : "A") +
+      cookie.slice(-7),
+  ],
   [
     "another name",
     () =>

@@ -53,12 +53,12 @@ beforeAll(async () => {
     past: (history, now) => {
       withAlarm(
         {
-          fingerprint: "job:notes-drill",
+          fingerprint: "job:health-report",
           level: "warning",
-          subject: "notes-drill",
-          text: `the backup ends early ${MARKUP}`,
+          subject: "health-report",
+          text: `the report ends early ${MARKUP}`,
           output: `unexpected end ${"endless".repeat(40)}`,
-          command: "hearth jobs run notes-drill",
+          command: "hearth jobs run health-report",
         },
         6 * HOUR_MS,
       )(history, now);
@@ -121,8 +121,8 @@ test("alerts, channels and history are listed without secrets, and lead to their
   expect(text).toContain("Sent through phone, pager.");
   expect(text).toContain("lasted 1 h");
   expect(await page.content()).not.toContain(TOKEN);
-  await page.getByRole("link", { name: "notes-drill" }).click();
-  expect(page.url()).toBe(`${testbed.address}/jobs/notes-drill`);
+  await page.getByRole("link", { name: "health-report" }).click();
+  expect(page.url()).toBe(`${testbed.address}/jobs/health-report`);
   await page.context().close();
 });
 
@@ -156,13 +156,13 @@ test("an alert is silenced and resumed, without script", async () => {
   await page.locator("#silence-0").getByLabel("Duration").selectOption("8h");
   await page.locator("#silence-0").getByRole("button").click();
   expect(await page.locator("main").innerText()).toContain(
-    'Alerts for "notes-drill" silenced until',
+    'Alerts for "health-report" silenced until',
   );
   await page
-    .getByRole("button", { name: "End silence of notes-drill" })
+    .getByRole("button", { name: "End silence of health-report" })
     .click();
   expect(await page.locator("main").innerText()).toContain(
-    'Alerts for "notes-drill" resumed.',
+    'Alerts for "health-report" resumed.',
   );
   await page.context().close();
 });
