@@ -1,20 +1,13 @@
 import { expect, test } from "vitest";
 import { inputOnly } from "../tokens/reported-usage.ts";
 import { billAt } from "./bill.ts";
-import { flatCard, type PriceCard } from "./price-card.ts";
+import type { PriceCard } from "./price-card.ts";
+import { cardOf } from "./prices-fixture.ts";
 
-const card = (source: PriceCard["source"]) =>
-  flatCard(source, {
-    input: 1,
-    output: null,
-    cachedInput: null,
-    cacheWrite: null,
-    audioInput: null,
-    audioOutput: null,
-    reasoning: null,
-    perRequest: 0,
-    perImage: null,
-  });
+const card = (source: PriceCard["source"]): PriceCard => ({
+  ...cardOf({ model: "openai/any", input_cost_per_token: 1e-6 }),
+  source,
+});
 const USAGE = { ...inputOnly(1_000_000), reportedCost: 3 };
 
 test.each([
