@@ -129,6 +129,15 @@ interface ModelChange {
   readonly infoChanges: Readonly<Record<string, unknown>>;
 }
 
+function changedNames(
+  before: ModelChange["stored"],
+  changes: ModelChange["changes"],
+): readonly string[] {
+  return Object.keys(changes).filter(
+    (name) => (changes[name] ?? null) !== (before[name] ?? null),
+  );
+}
+
 /**
  * Throws 400 for a change by a team's admin that would send stored secrets, which may be of somebody else, to another server, or
  * give the calls that somebody else pays for another price: they would not count towards the budgets of the team.
@@ -138,16 +147,10 @@ export function requireNewSecrets(
   { stored, changes, info, infoChanges }: ModelChange,
   spelling: RequestedModel["spelling"],
 ): void {
-  const changed = (name: string) =>
-    name in changes && (changes[name] ?? null) !== (stored[name] ?? null);
-  const why = ADDRESS.some(changed)
+  const params = changedNames(stored, changes);
+  const why = params.some((name) => ADDRESS.includes(name))
     ? "another address or model: the stored one is not sent there"
-    : Object.keys(changes).some((name) => isPrice(name) && changed(name)) ||
-        Object.keys(infoChanges).some(
-          (name) =>
-            isPrice(name) &&
-            (infoChanges[name] ?? null) !== (info[name] ?? null),
-        )
+    : [...params, ...changedNames(info, infoChanges)].some(isPrice)
       ? "another price: the owner of the stored one pays for the calls"
       : null;
   const kept =

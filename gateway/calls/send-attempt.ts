@@ -74,8 +74,8 @@ export async function sendAttempt(
   observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
-  const left = endsWithClient(call, deployment) ? client?.left : null;
-  const races = [call.race, hedge, left ?? null];
+  const waiting = endsWithClient(call, deployment) ? client : null;
+  const races = [call.race, hedge, waiting?.left ?? null];
   const leaveRaces = endWith(races, aborter);
   try {
     const read = await sendLoaded(gateway, sent, deployment, {

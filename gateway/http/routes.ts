@@ -38,8 +38,7 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
 
 /** Whether a key that is only for calls may use it. */
 function isForCallers({ name }: Route): boolean {
-  const { kind } = ruleOf(name);
-  return kind === "llm_api" || kind === "any";
+  return ["llm_api", "any"].includes(ruleOf(name).kind);
 }
 
 function add(
@@ -52,13 +51,14 @@ function add(
   const { fromTheStart, ownKeys, takesFiles } = route;
   const { kind } = ruleOf(name);
   const isCall = kind === "llm_api";
+  const forCallers = isForCallers(route);
 
   /** Uses the headers only: no byte of the body of a rejected request is read. */
   async function admit(
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<void> {
-    if (isForCallers(route)) {
+    if (forCallers) {
       crossOrigin.allow(request, reply);
     }
     if (!fromTheStart && !gateway.database.ready()) {

@@ -97,14 +97,11 @@ export function textsOfDocuments(
   documents: unknown,
   rankFields: unknown,
 ): readonly string[] {
-  const named = new Set(listOf(rankFields));
+  const named = new Set(listOf(rankFields).map(String));
   return listOf(documents).map((document) => textOfDocument(document, named));
 }
 
-function textOfDocument(
-  document: unknown,
-  named: ReadonlySet<unknown>,
-): string {
+function textOfDocument(document: unknown, named: ReadonlySet<string>): string {
   if (!isRecord(document)) {
     return textOf(document);
   }

@@ -33,7 +33,7 @@ export function openUsageAlerts({
   const url = readVariable("SUPERVISOR_DATABASE_URL", env);
   if (url === undefined || !jobsAreOn(env)) {
     return {
-      // They may be of the previous process, which looked at them.
+      // They may be of the previous process, which checked usage.
       start: () => KINDS.forEach((kind) => alarms.retain(`${kind}:`, [])),
       stop: async () => {},
     };
