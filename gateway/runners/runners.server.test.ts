@@ -105,6 +105,24 @@ const chat = (
   key = MASTER_KEY,
 ): Promise<TestAnswer> => gateway.chat(key, "hi", { model, ...fields });
 
+/** A call whose client leaves before it is answered; returns how. */
+function leavingClient(model: string): () => Promise<void> {
+  const leaving = new AbortController();
+  const call = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${MASTER_KEY}` },
+    body: JSON.stringify({
+      model,
+      messages: [{ role: "user", content: "hi" }],
+    }),
+    signal: leaving.signal,
+  }).catch(() => undefined);
+  return async () => {
+    leaving.abort();
+    await call;
+  };
+}
+
 function contentOf({ json }: TestAnswer): unknown {
   return json["choices"]?.["0"]?.["message"]?.["content"];
 }
@@ -353,21 +371,11 @@ test("calls above the runner's slots wait: interactive keys before batch keys, o
 
 test("a runner stops when the client of its call has left, and its slot is free at once", async () => {
   llamaCpp.holdsCalls = true;
-  const leaving = new AbortController();
-  const left = fetch(`${gateway.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${MASTER_KEY}` },
-    body: JSON.stringify({
-      model: "line",
-      messages: [{ role: "user", content: "never mind" }],
-    }),
-    signal: leaving.signal,
-  }).catch(() => null);
+  const leave = leavingClient("line");
   await expect.poll(() => llamaCpp.held).toBe(1);
   const next = chat("line");
   await expect.poll(() => queued("line")).toBe(1);
-  leaving.abort();
-  await left;
+  await leave();
   await expect.poll(() => llamaCpp.held).toBe(2);
   expect(llamaCpp.running).toBe(1);
   llamaCpp.continueAll();
@@ -376,19 +384,9 @@ test("a runner stops when the client of its call has left, and its slot is free 
 
 test("a call leaves the queue when its client does, its time is over or it waits too long", async () => {
   const [running] = await runningAt(llamaCpp, "line");
-  const aborter = new AbortController();
-  const left = fetch(`${gateway.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${MASTER_KEY}` },
-    body: JSON.stringify({
-      model: "line",
-      messages: [{ role: "user", content: "hi" }],
-    }),
-    signal: aborter.signal,
-  }).catch(() => null);
+  const leave = leavingClient("line");
   await expect.poll(() => queued("line")).toBe(1);
-  aborter.abort();
-  await left;
+  await leave();
   await expect.poll(() => queued("line")).toBe(0);
   const outOfTime = await chat("line", { timeout: 0.05 });
   expect([outOfTime.status, outOfTime.json["error"]?.["type"]]).toEqual([

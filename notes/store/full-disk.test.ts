@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryStore } from "../../test/contract/temporary-store.ts";
 import { refusalOf } from "../refusal.ts";
 import { edit } from "./change-document.ts";
 import { readDocument } from "./incoming.ts";
@@ -12,31 +10,15 @@ import { changes } from "./changes.ts";
 import { compact } from "./compaction.ts";
 import { find } from "./find.ts";
 import type { FromWorker, StoreRequest } from "./protocol.ts";
-import { inTransaction, openStore, type Store } from "./store.ts";
+import { inTransaction, type Store } from "./store.ts";
 
-let directory: string;
+const messages: FromWorker[] = [];
+const temporary = temporaryStore((message) => messages.push(message));
 let store: Store;
-let messages: FromWorker[];
 
 beforeEach(() => {
-  messages = [];
-  directory = mkdtempSync(join(tmpdir(), "hearth-full-"));
-  store = openStore(
-    {
-      name: "vault",
-      file: join(directory, "vault.sqlite"),
-      kind: "vault",
-      instanceStartTime: "1",
-      passwordIterations: 1,
-    },
-    (message) => messages.push(message),
-  );
-});
-
-afterEach(() => {
-  store.reader.close();
-  store.writer.close();
-  rmSync(directory, { recursive: true });
+  messages.length = 0;
+  ({ store } = temporary);
 });
 
 const write = async (id: string, size: number): Promise<string> =>

@@ -6,7 +6,7 @@ import type { Answer } from "../../notes/store/answer.ts";
 import { piecesText } from "../../notes/store/assemble.ts";
 import { replicate } from "../../notes/store/change-document.ts";
 import { readDocument } from "../../notes/store/incoming.ts";
-import type { Body } from "../../notes/store/protocol.ts";
+import type { Body, FromWorker } from "../../notes/store/protocol.ts";
 import {
   disconnect,
   inTransaction,
@@ -24,8 +24,10 @@ export interface TemporaryStore {
   ) => Promise<void>;
 }
 
-/** A new one for each test of the calling file. */
-export function temporaryStore(): TemporaryStore {
+/** A new one for each test of the calling file. `onMessage` receives what stores send to the main thread. */
+export function temporaryStore(
+  onMessage: (message: FromWorker) => void = () => undefined,
+): TemporaryStore {
   let directory: string;
   let store: Store;
   beforeEach(() => {
@@ -38,7 +40,7 @@ export function temporaryStore(): TemporaryStore {
         instanceStartTime: "1",
         passwordIterations: 1,
       },
-      () => undefined,
+      onMessage,
     );
   });
   afterEach(() => {
