@@ -1,4 +1,4 @@
-import { nearest } from "../core/nearest.ts";
+import { meant } from "../core/nearest.ts";
 import { Failure } from "../core/failure.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { keyPage, type UsedKeyRow } from "../supervisor/gateway/rows.ts";
@@ -13,16 +13,15 @@ export const keyArg = {
 } as const;
 
 /** What lists show of a key: its first and last characters. */
-const MASKED = /^sk-\.\.\.(\S{4})$/;
+const MASKED = /^sk-\.\.\.\S{4}$/;
 
 /** The key with this alias, hash or masked name. Throws a Failure that suggests a similar alias. */
 export async function findKey(
   gateway: AdminApi,
   named: string,
 ): Promise<UsedKeyRow> {
-  const [, ending] = MASKED.exec(named) ?? [];
-  if (ending !== undefined) {
-    return findMasked(gateway, named, ending);
+  if (MASKED.test(named)) {
+    return findMasked(gateway, named);
   }
   if (named.startsWith("sk-")) {
     throw new UsageError(
@@ -36,11 +35,9 @@ export async function findKey(
   if (found !== undefined) {
     return found;
   }
-  const similar = isHash
-    ? undefined
-    : nearest(named, await listKeyAliases(gateway));
+  const hint = isHash ? "" : meant(named, await listKeyAliases(gateway));
   throw new Failure(
-    `key with ${isHash ? "hash" : "alias"} "${named}" not found${similar === undefined ? "" : ` (did you mean "${similar}"?)`}. Run \`hearth keys list\` for all keys.`,
+    `key with ${isHash ? "hash" : "alias"} "${named}" not found${hint}. Run \`hearth keys list\` for all keys.`,
   );
 }
 
@@ -48,17 +45,19 @@ export async function findKey(
 async function findMasked(
   gateway: AdminApi,
   named: string,
-  ending: string,
 ): Promise<UsedKeyRow> {
-  const found = (await keysWith(gateway, { search: ending })).filter(
+  const found = (await keysWith(gateway, { search: named })).filter(
     ({ key_name: name }) => name === named,
   );
   const [only] = found;
-  if (only === undefined || found.length > 1) {
+  if (only === undefined) {
     throw new Failure(
-      only === undefined
-        ? `key "${named}" not found. Run \`hearth keys list\` for all keys.`
-        : `${found.length} keys are shown as ${named}: use the hash of one, ${found.map(({ token }) => token).join(" or ")}.`,
+      `key "${named}" not found. Run \`hearth keys list\` for all keys.`,
+    );
+  }
+  if (found.length > 1) {
+    throw new Failure(
+      `${found.length} keys are shown as ${named}: use the hash of one, ${found.map(({ token }) => token).join(" or ")}.`,
     );
   }
   return only;

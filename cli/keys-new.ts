@@ -1,4 +1,4 @@
-import { nearest } from "../core/nearest.ts";
+import { meant } from "../core/nearest.ts";
 import {
   publicAddress,
   type AdminApi,
@@ -86,11 +86,11 @@ async function misspeltModels(
   const models = await listModels(gateway).catch(() => []);
   const known = new Set(models.map(({ id }) => id));
   return names.flatMap((name) => {
-    const similar = known.has(name) ? undefined : nearest(name, known);
-    return similar === undefined
+    const hint = known.has(name) ? "" : meant(name, known);
+    return hint === ""
       ? []
       : [
-          `no model is named "${name}" (did you mean "${similar}"?): \`hearth keys update\` changes the models of a key.`,
+          `no model is named "${name}"${hint}: \`hearth keys update\` changes the models of a key.`,
         ];
   });
 }

@@ -4,6 +4,7 @@ import { askHttp } from "../supervisor/checks/http-get.ts";
 import { addModels, type Written } from "../embedded/discovery/local-config.ts";
 import {
   findRunners,
+  USUAL_PLACES,
   type FoundRunner,
 } from "../supervisor/gateway/find-runners.ts";
 import { asTyped, locateHome, operatorFile } from "../supervisor/home/home.ts";
@@ -58,15 +59,7 @@ type Reloaded = "yes" | "not running" | "failed" | "not needed";
 
 /** With what was tried, addresses of --url first. */
 export function nothingFound(urls: readonly string[]): string {
-  const tried = [
-    ...urls,
-    "Ollama on port 11434",
-    "LM Studio 1234",
-    "llama.cpp 8080",
-    "vLLM 8000",
-    "LOCAL_RUNNER_A_URL",
-    "LOCAL_RUNNER_B_URL",
-  ];
+  const tried = [...urls, ...USUAL_PLACES];
   return `No local runner found (tried ${tried.join(", ")}): start one, or set its address with --url.`;
 }
 

@@ -1,7 +1,7 @@
 import type { ArgsDef } from "citty";
 import { Failure } from "../core/failure.ts";
 
-/** Arguments of commands by the field of the gateway or the supervisor that they set; of several, a command has one. */
+/** Arguments of commands by the field of the gateway or the supervisor that they set; of several, the first that a command has. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   budget_duration: ["per"],
   checks: ["name"],
@@ -28,7 +28,8 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The field at the start of a rejection: "`models[0]` must …" of the gateway, "checks.0: must …" of the supervisor. */
-const FIELD = /^(?:`(\w+)[^`]*`|(\w+)[\w.]*:) (?=must |already )/;
+const FIELD =
+  /^(?:`(\w+)[^`]*`|(\w+)[\w.]*:) (?=must |already |is |does |has )/;
 
 /** A rejection whose field is named as the command's argument, "--budget must be …"; other errors as they are. */
 export function namingOption(error: unknown, args: ArgsDef): unknown {

@@ -3,14 +3,7 @@ import type { ServiceView } from "../supervisor/runtimes/runtime.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { complain, print, printJson } from "./terminal.ts";
-import {
-  describeReplaced,
-  describeUnseen,
-  findReplacedKeys,
-  findUnseenVariables,
-  fixOfReplaced,
-  fixOfUnseen,
-} from "./unseen-variables.ts";
+import { findKeyAdvice } from "./unseen-variables.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 /** Includes the time for running calls of the gateway to finish. */
@@ -48,18 +41,10 @@ export const restart = defineVerb({
       );
     }
     if (name === "gateway") {
-      const unseen = await findUnseenVariables(process.env);
       const home = locateHome();
       const isHere = supervisorHere(home)?.address === stack.address;
-      const replaced = isHere ? findReplacedKeys(home, process.env) : [];
-      complain([
-        ...unseen.map(
-          (each) => `${describeUnseen(each)}: ${fixOfUnseen(each)}.`,
-        ),
-        ...replaced.map(
-          (each) => `${describeReplaced(each)}: ${fixOfReplaced(each)}.`,
-        ),
-      ]);
+      const advice = isHere ? await findKeyAdvice(home, process.env) : [];
+      complain(advice.map(({ what, fix }) => `${what}: ${fix}.`));
     }
     return 0;
   },

@@ -226,7 +226,7 @@ const remove = defineVerb({
 
 const add = defineVerb({
   name: "teams add",
-  description: "Add a user to a team; created if they do not exist.",
+  description: "Add a user to a team; an unknown user is created.",
   example: "hearth teams add kitchen anna --budget 5",
   args: {
     ...memberArgs,

@@ -16,13 +16,31 @@ const TRIES = 20;
 const PAUSE_MS = 250;
 
 /** A variable of this shell that the running gateway does not have, although models need it. */
-export interface UnseenVariable {
+interface UnseenVariable {
   readonly name: string;
   readonly models: readonly string[];
 }
 
+/** Provider keys of this shell that the running gateway does not use, each with what to do. */
+export async function findKeyAdvice(
+  home: Home,
+  env: Environment,
+): Promise<readonly { readonly what: string; readonly fix: string }[]> {
+  return [
+    ...(await findUnseenVariables(env)).map((each) => ({
+      what: describeUnseen(each),
+      fix: howToSupply(each.name, "embedded"),
+    })),
+    // A variable takes precedence over a stored key.
+    ...findReplacedKeys(home, env).map((name) => ({
+      what: describeReplaced(name),
+      fix: howToSet(name, "embedded"),
+    })),
+  ];
+}
+
 /** None if no gateway is running here or responds. */
-export async function findUnseenVariables(
+async function findUnseenVariables(
   env: Environment,
 ): Promise<readonly UnseenVariable[]> {
   const deployments = await deploymentsOf(env).catch(() => []);
@@ -78,26 +96,14 @@ function saltKeyIn(home: Home): string | undefined {
   }
 }
 
-/** What is wrong. */
-export function describeReplaced(name: string): string {
+function describeReplaced(name: string): string {
   return `${name} of this shell differs from that of the running Hearth, which keeps the variables it was started with`;
-}
-
-/** What to do: a variable takes precedence over a stored key. */
-export function fixOfReplaced(name: string): string {
-  return howToSet(name, "embedded");
 }
 
 function isSet(name: string, env: Environment): boolean {
   return [name, `${name}_FILE`].some((each) => (env[each] ?? "") !== "");
 }
 
-/** What is wrong. */
-export function describeUnseen({ name, models }: UnseenVariable): string {
+function describeUnseen({ name, models }: UnseenVariable): string {
   return `${name} is set in this shell, but not in the running Hearth, which keeps the variables it was started with; ${models.join(", ")} ${models.length === 1 ? "is" : "are"} still pending`;
-}
-
-/** What to do. */
-export function fixOfUnseen({ name }: UnseenVariable): string {
-  return howToSupply(name, "embedded");
 }

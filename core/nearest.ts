@@ -23,19 +23,20 @@ export function nearest(
   return best;
 }
 
+/** ` (did you mean "gateway"?)`; empty without a similar name. */
+export function meant(name: string, known: Iterable<string>): string {
+  const similar = nearest(name, known);
+  return similar === undefined ? "" : ` (did you mean "${similar}"?)`;
+}
+
 /** `check "gatway" not found (did you mean "gateway"?).`; without a similar name, with the known ones. */
 export function notFound(
   noun: string,
   name: string,
   known: readonly string[],
 ): string {
-  const similar = nearest(name, known);
-  if (similar !== undefined) {
-    return `${noun} "${name}" not found (did you mean "${similar}"?).`;
-  }
-  return known.length === 0
-    ? `${noun} "${name}" not found.`
-    : `${noun} "${name}" not found; available: ${known.join(", ")}.`;
+  const listed = known.length === 0 ? "" : `; available: ${known.join(", ")}`;
+  return `${noun} "${name}" not found${meant(name, known) || listed}.`;
 }
 
 /** Optimal string alignment: insertions, deletions, substitutions and swapped neighbours count one each. */

@@ -70,14 +70,14 @@ export async function endGrace(place: RotationPlace): Promise<void> {
     throw notComplete(rotation.of);
   }
   changeSecrets(home, {
-    endingGrace: true,
     previousMasterKey: undefined,
-    previousMasterKeyUntil: undefined,
+    // Stays until the gateway has no such key, so that `hearth doctor` reports an end that failed.
+    previousMasterKeyUntil: new Date().toISOString(),
   });
   handOver(home, "PROXY_MASTER_KEY_PREVIOUS", "");
   handOver(home, "PROXY_MASTER_KEY_PREVIOUS_UNTIL", "");
   await reloadGateway(place, [readOrCreateSecrets(home).masterKey]);
-  changeSecrets(home, { endingGrace: undefined });
+  changeSecrets(home, { previousMasterKeyUntil: undefined });
 }
 
 function notComplete(kind: string): Failure {
@@ -147,8 +147,7 @@ async function rotateMaster(
   );
   handOver(home, "PROXY_MASTER_KEY", masterKey);
   await reloadGateway(place, [previousMasterKey, masterKey]);
-  // The gateway has no earlier key any more.
-  changeSecrets(home, { ...values, endingGrace: undefined });
+  changeSecrets(home, values);
 }
 
 /** The gateway switches to another role, so that both passwords are valid until it has. */

@@ -128,7 +128,8 @@ function probeSecrets(home: Home): readonly Finding[] {
 /** What `hearth rotate` has begun and not completed. */
 function probeRotation({
   rotation,
-  endingGrace,
+  previousMasterKey,
+  previousMasterKeyUntil,
 }: Partial<Secrets>): readonly Finding[] {
   return [
     ...(rotation === undefined
@@ -140,12 +141,12 @@ function probeRotation({
             `hearth rotate ${rotation.of}`,
           ),
         ]),
-    ...(endingGrace === undefined
+    ...(previousMasterKeyUntil === undefined || previousMasterKey !== undefined
       ? []
       : [
           wrong(
             "secrets",
-            "the end of the old master key is not complete: the gateway may still accept it",
+            "the old master key was ended, but the gateway may still accept it",
             "hearth rotate master --end",
           ),
         ]),

@@ -1,4 +1,4 @@
-import { nearest } from "../nearest.ts";
+import { meant } from "../nearest.ts";
 
 /** One mistake in the configuration; in a list of warnings, something that has no effect. */
 export interface ConfigProblem {
@@ -42,11 +42,9 @@ export function unknownName(
   name: string,
   known: readonly string[],
 ): string {
-  const similar = nearest(name, known);
-  if (similar !== undefined) {
-    return `unknown ${noun} "${name}" (did you mean "${similar}"?)`;
-  }
-  return known.length === 0 || known.length > MAX_LISTED
-    ? `unknown ${noun} "${name}"`
-    : `unknown ${noun} "${name}" (known: ${known.join(", ")})`;
+  const listed =
+    known.length === 0 || known.length > MAX_LISTED
+      ? ""
+      : ` (known: ${known.join(", ")})`;
+  return `unknown ${noun} "${name}"${meant(name, known) || listed}`;
 }

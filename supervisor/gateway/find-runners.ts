@@ -45,6 +45,11 @@ export const RUNNER_VARIABLES = [
   "LOCAL_RUNNER_A_URL",
   "LOCAL_RUNNER_B_URL",
 ] as const;
+/** Where runners are looked for without an address, for people. */
+export const USUAL_PLACES: readonly string[] = [
+  ...USUAL.map(({ name, url }) => `${name} on port ${new URL(url).port}`),
+  ...RUNNER_VARIABLES,
+];
 const USUAL_TIMEOUT_MS = 1500;
 
 const ollamaTags = z.object({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nearest } from "../../core/nearest.ts";
+import { meant } from "../../core/nearest.ts";
 import { readable } from "../../core/words.ts";
 import { Refusal, type AdminApi } from "./admin-api.ts";
 import {
@@ -129,10 +129,8 @@ export function unknownOwner(
   name: string,
   known: readonly string[],
 ): Refusal {
-  const similar = nearest(name, known);
-  const meant = similar === undefined ? "" : ` (did you mean "${similar}"?)`;
   return new Refusal(
-    `No ${noun} is named "${readable(name)}"${meant}. Create it with \`hearth ${noun}s new\`, or on the page of ${noun}s.`,
+    `No ${noun} is named "${readable(name)}"${meant(name, known)}. Create it with \`hearth ${noun}s new\`, or on the page of ${noun}s.`,
     404,
     `${noun}_id`,
   );

@@ -25,9 +25,8 @@ export type Secrets = Readonly<Record<(typeof NAMES)[number], string>> & {
   readonly gatewayDbRole?: "gateway_a" | "gateway_b" | undefined;
   /** The master key before the last rotation, accepted until then (ISO time). */
   readonly previousMasterKey?: string | undefined;
+  /** Without the key: its end has begun, and the gateway may still accept it. */
   readonly previousMasterKeyUntil?: string | undefined;
-  /** `hearth rotate master --end` has begun: the gateway may still accept the previous master key. */
-  readonly endingGrace?: true | undefined;
   /** Target of off-site backups in rclone's syntax, and the age identity that decrypts them (`hearth offsite setup`). */
   readonly offsiteTarget?: string | undefined;
   readonly offsiteIdentity?: string | undefined;
@@ -45,7 +44,6 @@ const stored = z.looseObject({
   gatewayDbRole: z.enum(["gateway_a", "gateway_b"]).optional(),
   previousMasterKey: secretText.optional(),
   previousMasterKeyUntil: z.iso.datetime().optional(),
-  endingGrace: z.literal(true).optional(),
   offsiteTarget: z.string().min(1).optional(),
   offsiteIdentity: z
     .string()

@@ -134,7 +134,7 @@ export async function restoreVault(
   const { past, present, changed, added, unchanged } = difference;
   if (path !== undefined && changed.length + unchanged === 0) {
     throw new Failure(
-      `"${path}" did not exist at ${new Date(past.at).toLocaleString()}. Run \`hearth notes history\` to list what existed.`,
+      `"${path}" did not exist at ${new Date(past.at).toLocaleString("sv-SE")}. Run \`hearth notes history\` to list what existed.`,
     );
   }
   const documents = [

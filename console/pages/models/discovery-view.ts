@@ -1,5 +1,6 @@
 import {
   entriesOf,
+  USUAL_PLACES,
   type FoundRunner,
 } from "../../../supervisor/gateway/find-runners.ts";
 import type { DeploymentRow } from "../../../supervisor/gateway/deployments.ts";
@@ -65,7 +66,7 @@ function headingOf(
       look: "none",
       advice:
         address === null
-          ? "Tried Ollama on port 11434, LM Studio 1234, llama.cpp 8080 and vLLM 8000 of the supervisor's machine, LOCAL_RUNNER_A_URL and LOCAL_RUNNER_B_URL. Start a runner, or enter its address."
+          ? `Tried ${USUAL_PLACES.join(", ")}, from the supervisor's machine. Start a runner, or enter its address.`
           : `${address} did not answer with a list of models: check that the runner is started and accepts connections from other machines.`,
     };
   }

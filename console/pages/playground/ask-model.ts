@@ -1,6 +1,6 @@
 import { inWords } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
-import { grouped } from "../../../core/words.ts";
+import { capital, grouped } from "../../../core/words.ts";
 import type { AdminApi } from "../../../supervisor/gateway/admin-api.ts";
 import { streamChat } from "../../../supervisor/gateway/stream-chat.ts";
 
@@ -103,8 +103,7 @@ export function sentenceOf(thrown: unknown): string {
   if (!(thrown instanceof Failure)) {
     throw thrown;
   }
-  const sentence = thrown.sentences.join(" ");
-  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
+  return capital(thrown.sentences.join(" "));
 }
 
 /** What of an answer has arrived. */

@@ -5,7 +5,13 @@ import type { Look } from "../../../core/shapes.ts";
 import { viewPods } from "../pods.ts";
 import { stateOf, stateOfService } from "../states.ts";
 import { isTimed } from "../status/watched-rows.ts";
-import { ago, moment, percent, stateWord } from "../../../core/words.ts";
+import {
+  ago,
+  capital,
+  moment,
+  percent,
+  stateWord,
+} from "../../../core/words.ts";
 import { describeEntry } from "./history-words.ts";
 import { viewIncidents } from "./incident-lines.ts";
 import { drawLatencies } from "./latency-chart.ts";
@@ -43,8 +49,7 @@ export function verdictOf(
   at: number,
 ): { readonly title: string; readonly look: Look } {
   const { look, word } = stateIn({ check, service }, name, at);
-  const subject = name.charAt(0).toUpperCase() + name.slice(1);
-  return { look, title: `${subject} ${verbOf(word)}${word}.` };
+  return { look, title: `${capital(name)} ${verbOf(word)}${word}.` };
 }
 
 function verbOf(word: string): string {

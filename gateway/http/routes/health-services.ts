@@ -1,3 +1,4 @@
+import { capital } from "../../../core/words.ts";
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
@@ -48,11 +49,9 @@ export const healthServices = route(
 );
 
 function refuse(message: string): never {
-  throw new CallError(
-    "invalid_request",
-    message.charAt(0).toUpperCase() + message.slice(1),
-    { param: "service" },
-  );
+  throw new CallError("invalid_request", capital(message), {
+    param: "service",
+  });
 }
 
 /** null: it is not configured. Of all workers of the gateway. */
