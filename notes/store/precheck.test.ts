@@ -44,6 +44,9 @@ const CASES = [
     5,
   ],
   [{ _id: { $gt: "note" }, path: { $exists: true } }, ["odd", "other"], 2],
+  // Conditions on the document itself.
+  [{ $keyMapMatch: { $eq: "path" } }, ["h:one", "note", "odd", "other"], 5],
+  [{ type: "plain", $keyMapMatch: { $eq: "path" } }, ["note", "other"], 3],
 ] as const;
 
 test.for(

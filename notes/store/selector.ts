@@ -96,10 +96,12 @@ function member(
 ): Test {
   const names = memberPath(path);
   context.members.add(names[0]!);
+  // What is asked of the member's value is not asked of the document.
+  const inner = { ...context, members: new Set<string>() };
   const test =
     isObject(condition) && Object.keys(condition).length > 0
-      ? all(condition, negated, { ...context, members: new Set() })
-      : operator("$eq", condition, negated, context);
+      ? all(condition, negated, inner)
+      : operator("$eq", condition, negated, inner);
   const acceptsMissing = wantsMissing(condition, negated);
   return (value, raw) => {
     const found = memberAt(value, names);
@@ -196,6 +198,8 @@ function plain(name: string, argument: unknown, context: Context): Test {
   if (!Object.hasOwn(OPERATORS, name)) {
     throw new Refusal("invalid_operator", `Invalid operator: ${name}`);
   }
+  // Without a member's name, it reads the whole document.
+  context.members.add("");
   return OPERATORS[name]!(argument, context, name);
 }
 
