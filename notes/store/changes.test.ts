@@ -77,36 +77,47 @@ test("a selector finds conflicts of the winner", async () => {
   });
 });
 
-test("a note written while the feed is read does not leave it", async () => {
+/** Reads a feed of 300 notes, and runs `meanwhile` after its first piece. */
+async function readMeanwhile(
+  query: Readonly<Record<string, string>>,
+  meanwhile: () => Promise<void>,
+): Promise<{ readonly text: string; readonly end: ChangesEnd }> {
   for (let index = 0; index < 300; index += 1) {
     await vault.write({ _id: `note-${index}`, _rev: "1-a" });
   }
   const answer = changes(vault.store, {
     operation: "changes",
-    query: {},
+    query,
     maxDocumentSize: 1000,
   });
   if (!("pieces" in answer)) {
     throw new Error("the answer has no pieces");
   }
   const pieces = [answer.pieces.next().value as string];
-  // It is later in the feed than all pages read so far, and moves to its end.
-  await vault.write({
-    _id: "note-299",
-    _revisions: { start: 2, ids: ["b", "a"] },
-  });
-  let end: ChangesEnd | undefined;
+  await meanwhile();
   for (;;) {
     const { done, value } = answer.pieces.next();
     if (done === true) {
-      end = value as ChangesEnd;
-      break;
+      return { text: piecesText(pieces), end: value as ChangesEnd };
     }
     pieces.push(value as string);
   }
-  expect(piecesText(pieces)).toContain(
-    '"id":"note-299","changes":[{"rev":"2-b"}]',
+}
+
+test("a note written while the feed is read does not leave it", async () => {
+  // It is later in the feed than all pages read so far, and moves to its end.
+  const { text, end } = await readMeanwhile({}, () =>
+    vault.write({ _id: "note-299", _revisions: { start: 2, ids: ["b", "a"] } }),
   );
+  expect(text).toContain('"id":"note-299","changes":[{"rev":"2-b"}]');
   expect(end).toMatchObject({ rows: 300, pending: 0, seen: 301 });
   expect(end.token).toMatch(/^301-/);
+});
+
+test("a descending feed ends at what it began with", async () => {
+  const { text, end } = await readMeanwhile({ descending: "true" }, () =>
+    vault.write({ _id: "later", _rev: "1-a" }),
+  );
+  expect(text).not.toContain('"id":"later"');
+  expect(end).toMatchObject({ rows: 300, pending: 0, seen: 300 });
 });

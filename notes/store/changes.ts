@@ -133,8 +133,10 @@ function* rowsBetween(
   // CouchDB ignores `since` for a descending feed.
   let at = descending ? pass.committed + 1 : pass.since;
   for (;;) {
-    // A document that is written meanwhile moves to the end of the feed, and would otherwise be missing from the answer.
-    pass.committed = committedSequence(store);
+    if (!descending) {
+      // A document that is written meanwhile moves to the end of the feed, and would otherwise be missing from the answer.
+      pass.committed = committedSequence(store);
+    }
     // Between two pages a write may have reopened the file, which ends statements prepared before.
     const page = store.read
       .other(sql)
