@@ -2,17 +2,13 @@ import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isNewHome, locateHome, type Home } from "../supervisor/home/home.ts";
 import { defaultHomeRoot } from "../supervisor/home/home-root.js";
-import { isLocked } from "../supervisor/home/lock.ts";
 import {
   placeMovedPostgres,
   systemPlaceOf,
 } from "../embedded/postgres-place.ts";
 import { executeSync } from "../core/execute.ts";
 import { Failure, codeOf } from "../core/failure.ts";
-import {
-  aliveIn,
-  readRunFile,
-} from "../supervisor/runtimes/process/run-file.ts";
+import { needStopped } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
@@ -107,13 +103,7 @@ function moveHome(from: Home, to: Home): void {
       `${to.root} contains data of another Hearth: choose another directory with --to.`,
     );
   }
-  const { services } = readRunFile(from.runFile);
-  const isRunning = Object.values(services).some((entry) => aliveIn(entry));
-  if (isLocked(from.lock) || isRunning) {
-    throw new Failure(
-      "Hearth is running: stop it with `hearth down`, then run the command again.",
-    );
-  }
+  needStopped(from);
   mkdirSync(dirname(to.root), { recursive: true });
   // Left by commands that ran there without starting Hearth.
   rmSync(to.root, { recursive: true, force: true });

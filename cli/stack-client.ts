@@ -214,6 +214,17 @@ export function supervisorHere(home: Home) {
   return aliveIn(readRunFile(home.runFile).supervisor);
 }
 
+/** Throws a Failure while any part of Hearth is running here. */
+export function needStopped(home: Home): void {
+  const { services } = readRunFile(home.runFile);
+  const isRunning = Object.values(services).some((entry) => aliveIn(entry));
+  if (isLocked(home.lock) || isRunning) {
+    throw new Failure(
+      "Hearth is running: stop it with `hearth down`, then run the command again.",
+    );
+  }
+}
+
 const POLL_EVERY_MS = 100;
 
 /** The running supervisor, as soon as one that is starting or stopping here has done so. Throws a Failure if that takes longer. */

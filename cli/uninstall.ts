@@ -1,15 +1,11 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
-import { isLocked } from "../supervisor/home/lock.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { systemPlaceOf } from "../embedded/postgres-place.ts";
 import { Failure } from "../core/failure.ts";
-import {
-  aliveIn,
-  readRunFile,
-} from "../supervisor/runtimes/process/run-file.ts";
 import { installedIn } from "../supervisor/release/release.ts";
 import { findServiceManager } from "../embedded/service/service-manager.ts";
+import { needStopped } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
@@ -113,18 +109,5 @@ function removeService(home: Home, say: (sentence: string) => void): void {
     readFileSync(manager.path, "utf8").includes(home.root);
   if (isOurs && manager.remove()) {
     say(`Hearth no longer starts at boot (${manager.path} deleted).`);
-  }
-}
-
-/** Throws a Failure while any part of it is running. */
-function needStopped(home: Home): void {
-  const { services } = readRunFile(home.runFile);
-  const left = Object.entries(services).filter(
-    ([, entry]) => aliveIn(entry) !== undefined,
-  );
-  if (isLocked(home.lock) || left.length > 0) {
-    throw new Failure(
-      "Hearth is running: stop it with `hearth down`, then run the command again.",
-    );
   }
 }
