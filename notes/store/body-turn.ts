@@ -24,11 +24,14 @@ export async function writingDocument<T>(
 ): Promise<T> {
   return await inBodyTurn(request, async () => {
     const source = openSource(request.body);
-    const bytes = source.read(0, source.length);
     try {
-      return await write(readDocument(bytes));
+      const bytes = source.read(0, source.length);
+      try {
+        return await write(readDocument(bytes));
+      } finally {
+        source.free(bytes);
+      }
     } finally {
-      source.free(bytes);
       source.close();
     }
   });

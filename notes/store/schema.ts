@@ -136,16 +136,21 @@ export const UNFINISHED = "~";
 /** Creates a file under another name until it is complete, so that a full disk or a kill leaves no unusable database. */
 function createFile(file: string, instanceStartTime: string): void {
   const next = file + UNFINISHED;
-  const parts = [next, `${next}-wal`, `${next}-shm`, `${next}-journal`];
+  const parts = [
+    next,
+    `${next}-wal`,
+    `${next}-shm`,
+    `${next}-journal`,
+    // A log that an interrupted removal left behind would be replayed into the new file.
+    `${file}-wal`,
+    `${file}-shm`,
+  ];
   const removeParts = (): void => {
     for (const part of parts) {
       rmSync(part, { force: true });
     }
   };
   removeParts();
-  // A log that an interrupted removal left behind would be replayed into the new file.
-  rmSync(`${file}-wal`, { force: true });
-  rmSync(`${file}-shm`, { force: true });
   try {
     const database = openFile(next);
     try {

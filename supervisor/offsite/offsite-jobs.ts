@@ -295,12 +295,12 @@ async function withPulled(
   const use = drillUse(kind);
   const place: OffsitePlace = await openOffsite(home, env, settings, use);
   const directory = pulledTo(home, use);
-  rmSync(directory, { recursive: true, force: true });
+  removeLocal(home, use);
   try {
     const newest = await chooseOffsite(place, kind, undefined, now(), signal);
     await pullBackup(place, newest, directory, { signal, progress });
     return await work(directory);
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    removeLocal(home, use);
   }
 }

@@ -205,7 +205,7 @@ async function* changedLines(
   }
 }
 
-/** Undefined if the response is too long. A single document has any length that the store allows. */
+/** Undefined if the response is too long, and a part can be smaller. A single document has any length that can be read at once. */
 async function readPart(
   database: Database,
   part: readonly { readonly id: string; readonly rev: string }[],
@@ -215,7 +215,7 @@ async function readPart(
   try {
     return await database.revisions(part, { signal, maxBytes });
   } catch (error) {
-    if (error instanceof AnswerTooLarge) {
+    if (part.length > 1 && error instanceof AnswerTooLarge) {
       return undefined;
     }
     throw error;
