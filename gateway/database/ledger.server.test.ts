@@ -216,6 +216,31 @@ test("text that Postgres cannot store does not stop the ledger", async () => {
   expect(await wrongSums()).toEqual([]);
 });
 
+test("values arrive as they are, whatever they contain", async () => {
+  const fields = {
+    end_user: "NULL",
+    model_group: String.raw`a "quoted", {braced} name \u0041 \\`,
+    tags: ['"', "{a,b}", "NULL", "", " c\n"],
+    metadata: { list: ["\\", { quoted: '"' }], nothing: null },
+    cost_lines: [["input", 10, 0.02]] as const,
+  };
+  const sent = [row(fields), row({ tags: [] }), row({ tags: null })];
+  await recordRows(pool, sent, [], null, "UTC");
+  const recorded = await query(
+    pool,
+    `SELECT end_user, model_group, tags, metadata, cost_lines
+       FROM spend_log JOIN unnest($1::text[]) WITH ORDINALITY AS s(request_id, position) USING (request_id) ORDER BY position`,
+    [sent.map(({ request_id: id }) => id)],
+  );
+  expect(recorded).toMatchObject([fields, { tags: [] }, { tags: null }]);
+});
+
+test.each([NaN, Infinity])("a spend of %d is rejected", async (spend) => {
+  await expect(
+    recordRows(pool, [row({ spend })], [], null, "UTC"),
+  ).rejects.toThrow("null value");
+});
+
 test("two instances that record at once neither lose nor double anything", async () => {
   const batches = Array.from({ length: 8 }, () =>
     Array.from({ length: 50 }, () => row({ api_key: "k5", spend: 0.001 })),
