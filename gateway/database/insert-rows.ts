@@ -8,53 +8,15 @@ import {
   type Windowing,
 } from "./totals.ts";
 
-/** The columns of `spend_log` and the types they are sent as, each in one array: Postgres reads arrays faster than JSON. */
-const COLUMNS = {
-  request_id: "text",
-  started_at: "timestamptz",
-  ended_at: "timestamptz",
-  completion_started_at: "timestamptz",
-  day: "date",
-  call_type: "text",
-  status: "text",
-  payer: "text",
-  api_key: "text",
-  user_id: "text",
-  user_pays: "boolean",
-  team_id: "text",
-  organization_id: "text",
-  end_user: "text",
-  tags: "json",
-  model_group: "text",
-  model_id: "text",
-  model: "text",
-  provider: "text",
-  spend: "numeric",
-  saved: "numeric",
-  unpriced: "boolean",
-  prompt_tokens: "bigint",
-  completion_tokens: "bigint",
-  cached_tokens: "bigint",
-  cache_write_tokens: "bigint",
-  cache_hit: "boolean",
-  cache_key: "text",
-  response_id: "text",
-  session_id: "text",
-  requester_ip: "text",
-  metadata: "jsonb",
-  cost_lines: "json",
-  waited_ms: "integer",
-} as const satisfies Record<keyof SpendRow, string>;
-const NAMES = Object.keys(COLUMNS) as (keyof SpendRow)[];
-const ARRAYS = Object.values(COLUMNS)
-  .map((type, index) => `$${index + 1}::${type}[]`)
+const COLUMNS = `request_id text, started_at timestamptz, ended_at timestamptz, completion_started_at timestamptz,
+  day date, call_type text, status text, payer text, api_key text, user_id text, user_pays boolean, team_id text,
+  organization_id text, end_user text, tags text[], model_group text, model_id text, model text, provider text, spend numeric, saved numeric,
+  unpriced boolean, prompt_tokens bigint, completion_tokens bigint, cached_tokens bigint, cache_write_tokens bigint,
+  cache_hit boolean, cache_key text, response_id text, session_id text, requester_ip text, metadata jsonb,
+  cost_lines json, waited_ms integer`;
+const NAMES = COLUMNS.split(",")
+  .map((column) => column.trim().split(" ")[0])
   .join(", ");
-/** Tags are sent as JSON: Postgres has no arrays of arrays of different lengths. */
-const VALUES = NAMES.map((name) =>
-  name === "tags"
-    ? "CASE WHEN tags IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(tags)) END"
-    : name,
-).join(", ");
 const SUMS = {
   spend: "sum(spend)",
   saved: "sum(saved)",
@@ -119,8 +81,8 @@ export function addToDailyTagSpend(from: string): string {
  */
 const INSERT_ROWS = `
   WITH inserted AS (
-    INSERT INTO spend_log (${NAMES.join(", ")})
-    SELECT ${VALUES} FROM unnest(${ARRAYS}) AS r(${NAMES.join(", ")})
+    INSERT INTO spend_log (${NAMES})
+    SELECT ${NAMES} FROM json_to_recordset($1::json) AS r(${COLUMNS})
     ON CONFLICT DO NOTHING
     RETURNING *
   ), locked AS MATERIALIZED (
@@ -131,24 +93,6 @@ const INSERT_ROWS = `
   )
   SELECT request_id FROM inserted CROSS JOIN locked`;
 
-/** The values of a column, one for each row. */
-type Column = readonly unknown[];
-
-/** Rows as {@link insertRows} sends them: one array for each column. */
-export function columnsOf(rows: readonly SpendRow[]): readonly Column[] {
-  return NAMES.map((name) => rows.map((row) => sentValue(row[name])));
-}
-
-/** As in JSON, numbers that are not finite are null: the ledger would otherwise add NaN to its sums. */
-function sentValue(value: SpendRow[keyof SpendRow]): unknown {
-  if (typeof value === "number") {
-    return Number.isFinite(value) ? value : null;
-  }
-  return typeof value === "object" && value !== null
-    ? JSON.stringify(value)
-    : value;
-}
-
 /**
  * Inserts rows and adds the new ones to every sum, from then on with the ledger lock until the end of the transaction. The
  * partitions are there.
@@ -157,13 +101,13 @@ export async function insertRows(
   client: Client,
   rows: readonly SpendRow[],
   windowing: Windowing,
-  columns = columnsOf(rows),
+  json = JSON.stringify(rows),
 ) {
   await seedWindowsOfRows(client, rows, windowing);
   const returned = await repeatedQuery<{ request_id: string }>(
     client,
     INSERT_ROWS,
-    columns,
+    [json],
   );
   const inserted = new Set(returned.map((row) => row.request_id));
   const fresh = rows.filter((row) => inserted.has(row.request_id));

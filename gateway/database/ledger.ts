@@ -1,6 +1,7 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpendRow } from "../ledger/rows.ts";
 import { carryLateSpend } from "./adjustments.ts";
-import { columnsOf, insertRows } from "./insert-rows.ts";
+import { insertRows } from "./insert-rows.ts";
 import { moveMark, type MarkStep } from "./journal-marks.ts";
 import { ensurePartitions, isPartitionMissing } from "./partitions.ts";
 import { transaction, type Pool } from "./pool.ts";
@@ -35,7 +36,7 @@ export async function recordRows(
   timeZone: string,
   mark: MarkStep | null = null,
 ): Promise<Recorded> {
-  const { rows, columns } = storable(delivered);
+  const { rows, json } = await holdable(delivered);
   const record = () =>
     transaction(pool, async (client) => {
       await limitLockWaits(client, DRAIN_LOCK_MS);
@@ -44,7 +45,7 @@ export async function recordRows(
         client,
         rows,
         windowing,
-        columns,
+        json,
       );
       await carryLateSpend(
         client,
@@ -88,27 +89,32 @@ function othersOf(
   );
 }
 
-/** Postgres cannot store NUL or half a surrogate pair in text or JSON; such characters come only from hostile input. */
-const UNSTORABLE = /\0|\\u(?:0000|d[89a-f])/i;
+/** Postgres cannot store NUL or half a surrogate pair in text; such characters come only from hostile input. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f])/i;
 
-function isStorable(value: unknown): boolean {
-  return (
-    typeof value !== "string" ||
-    (value.isWellFormed() && !UNSTORABLE.test(value))
-  );
-}
+/** Rows written before yielding to calls. */
+const ROWS_AT_ONCE = 50;
 
-/** The rows, without such characters, and their columns. */
-function storable(delivered: readonly SpendRow[]) {
-  const columns = columnsOf(delivered);
-  if (columns.every((column) => column.every(isStorable))) {
-    return { rows: delivered, columns };
+async function holdable(delivered: readonly SpendRow[]): Promise<{
+  readonly rows: readonly SpendRow[];
+  readonly json: string;
+}> {
+  const pieces: string[] = [];
+  for (let at = 0; at < delivered.length; at += ROWS_AT_ONCE) {
+    if (at > 0) {
+      await nextTurn();
+    }
+    const piece = JSON.stringify(delivered.slice(at, at + ROWS_AT_ONCE));
+    pieces.push(piece.slice(1, -1));
+  }
+  const written = `[${pieces.join(",")}]`;
+  if (!written.includes("\\u") || !UNSTORABLE.test(written)) {
+    return { rows: delivered, json: written };
   }
   const json = JSON.stringify(delivered, (_, value: unknown) =>
     typeof value === "string"
       ? value.toWellFormed().replaceAll("\0", "\uFFFD")
       : value,
   );
-  const rows = JSON.parse(json) as readonly SpendRow[];
-  return { rows, columns: columnsOf(rows) };
+  return { rows: JSON.parse(json) as readonly SpendRow[], json };
 }
