@@ -8,6 +8,7 @@ import {
   type RotationPlace,
 } from "../embedded/rotation.ts";
 import { Failure } from "../core/failure.ts";
+import { faultOfGrace } from "../core/grace-options.ts";
 import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import { supervisorHere } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
@@ -26,8 +27,7 @@ export const rotate = defineVerb({
     },
     grace: {
       type: "string",
-      default: "24h",
-      description: "How long the old master key remains valid",
+      description: "With master: how long the old key remains valid (24h)",
     },
     end: {
       type: "boolean",
@@ -38,7 +38,11 @@ export const rotate = defineVerb({
   },
   run: async ({ secret, grace, end, json }) => {
     const kind = kindOf(secret);
-    const graceMs = parseDuration(grace);
+    const fault = faultOfGrace(kind, { grace, end });
+    if (fault !== null) {
+      throw new UsageError(fault);
+    }
+    const graceMs = parseDuration(grace ?? "24h");
     if (graceMs === undefined) {
       throw new UsageError(
         "--grace must be a duration such as 30m, 24h or 7d.",

@@ -1,5 +1,6 @@
 import { password } from "@clack/prompts";
 import { text } from "node:stream/consumers";
+import { faultOfGrace } from "../../core/grace-options.ts";
 import { given } from "./answer.ts";
 import { checkAndBackUp } from "./backup-first.ts";
 import { refreshFirst } from "./bring-up.ts";
@@ -23,6 +24,10 @@ export async function rotateVerb(
     throw new UsageError(
       `rotate requires one of ${ROTATION_KINDS.join(", ")}; provider also requires a name: npm run deploy -- rotate provider openai`,
     );
+  }
+  const fault = faultOfGrace(kind, flags);
+  if (fault !== null) {
+    throw new UsageError(fault);
   }
   const upOptions = flags.refresh === true ? refreshFirst : {};
   if (kind === "master" && flags.end === true) {

@@ -134,6 +134,17 @@ test.each([
   },
 );
 
+test.each([
+  ["notes", { grace: "2h" }],
+  ["redis", { end: true }],
+  ["master", { end: true, grace: "2h" }],
+])("rotate %s rejects options without effect: %o", async (kind, flags) => {
+  const { session } = await openHome({});
+  await expect(runVerb(session, ["rotate", kind], flags)).rejects.toThrow(
+    /is for master|use one of them/,
+  );
+});
+
 test("a Redis without TLS keeps its password until an up, which the error names", async () => {
   const { session } = await openHome({});
   // The fake host's Redis has no certificates.
