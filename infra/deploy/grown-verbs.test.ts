@@ -163,6 +163,19 @@ test.each([
   },
 );
 
+test.each([
+  [["provider", "openai"], { grace: "2h" }, "--grace is for master"],
+  [["provider", "openai"], { end: true }, "--end is for master"],
+  [["master"], { end: true, grace: "2h" }, "use one of them"],
+] as const)(
+  "rotate %j rejects options without effect: %j",
+  async (words, flags, fault) => {
+    const { requests, ended } = await runOn(["rotate", ...words], flags);
+    expect(requests).toEqual([]);
+    expect((ended as Error).message).toContain(fault);
+  },
+);
+
 test("a rotation with --refresh reads the release first", async () => {
   const { requests } = await runOn(["rotate", "master"], { refresh: true });
   expect(requests[0]).toBe("up --refresh");

@@ -17,7 +17,12 @@ import {
   rotationIn,
 } from "./rotate.ts";
 import { startMaster } from "./rotations.ts";
-import { askForKey, providerVariable, secondsOf } from "./rotate-verb.ts";
+import {
+  askForKey,
+  providerVariable,
+  rejectUselessGrace,
+  secondsOf,
+} from "./rotate-verb.ts";
 import { readRawSettings, type Session } from "./session.ts";
 import { removeSettings } from "./settings.ts";
 import { dropPendingCreates, readState, RELEASE_TYPE } from "./state.ts";
@@ -182,6 +187,7 @@ async function rotateVerb(
       `rotate ${kind} is for two hosts; on Kubernetes, rotate master and rotate provider NAME are available, and docs/growing.md has the steps for the passwords of stores.`,
     );
   }
+  rejectUselessGrace(kind, flags);
   if (kind === "master" && flags.end !== true) {
     return rotateMaster(session, flags);
   }

@@ -1,5 +1,6 @@
 import { password } from "@clack/prompts";
 import { text } from "node:stream/consumers";
+import { parseDuration } from "../../core/duration.ts";
 import { faultOfGrace } from "../../core/grace-options.ts";
 import { given } from "./answer.ts";
 import { checkAndBackUp } from "./backup-first.ts";
@@ -25,10 +26,7 @@ export async function rotateVerb(
       `rotate requires one of ${ROTATION_KINDS.join(", ")}; provider also requires a name: npm run deploy -- rotate provider openai`,
     );
   }
-  const fault = faultOfGrace(kind, flags);
-  if (fault !== null) {
-    throw new UsageError(fault);
-  }
+  rejectUselessGrace(kind, flags);
   const upOptions = flags.refresh === true ? refreshFirst : {};
   if (kind === "master" && flags.end === true) {
     rejectUnfinishedRotation(await readSettings(session));
@@ -60,14 +58,21 @@ function isKind(word: string): word is RotationKind {
   return ROTATION_KINDS.some((kind) => kind === word);
 }
 
+/** Throws UsageError for `--grace` and `--end` that this rotation would ignore. */
+export function rejectUselessGrace(kind: string, flags: Flags): void {
+  const fault = faultOfGrace(kind, flags);
+  if (fault !== null) {
+    throw new UsageError(fault);
+  }
+}
+
 /** "24h" in seconds. Throws UsageError. */
 export function secondsOf(text: string): number {
-  const match = /^(\d+)([smhd])$/.exec(text);
-  if (match === null) {
+  const ms = /^\d+[smhd]$/.test(text) ? parseDuration(text) : undefined;
+  if (ms === undefined) {
     throw new UsageError("--grace must be a duration such as 30m, 24h or 7d.");
   }
-  const units = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
-  return Number(match[1]) * units[match[2] as keyof typeof units];
+  return ms / 1_000;
 }
 
 /** `openai` is short for OPENAI_API_KEY. */
