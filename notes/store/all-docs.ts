@@ -89,12 +89,9 @@ function* rangeView(
   let toSkip = skip;
   let first = true;
   for (const row of rowsIn(store, range, skip + limit)) {
-    if (row === "page") {
-      yield "";
-      continue;
-    }
     if (toSkip > 0) {
       toSkip -= 1;
+      yield "";
       continue;
     }
     if (left <= 0) {
@@ -227,7 +224,7 @@ function* rowsIn(
   store: Store,
   range: Range,
   wanted: number,
-): Generator<DocumentRow | "page"> {
+): Generator<DocumentRow> {
   let { low, lowIncluded, high, highIncluded } = range;
   const rows = Math.min(PAGE_ROWS, wanted);
   for (;;) {
@@ -253,7 +250,6 @@ function* rowsIn(
     } else {
       [low, lowIncluded] = [last, false];
     }
-    yield "page";
   }
 }
 

@@ -76,10 +76,6 @@ function* changesRows(
   let lastGiven = pass.since;
   let full = false;
   for (const row of rowsBetween(store, pass, descending)) {
-    if (row === "page") {
-      yield "";
-      continue;
-    }
     const revs = passingRevisions(row, pass);
     if (rows >= pass.limit) {
       // As in CouchDB, a full answer also consumes the next row if the filter drops it.
@@ -91,6 +87,7 @@ function* changesRows(
     }
     last = row.seq;
     if (revs.length === 0) {
+      yield "";
       continue;
     }
     // CouchDB includes the sequence when the number of rows that may still follow, this one included, is a multiple of the interval.
@@ -126,7 +123,7 @@ function* rowsBetween(
   store: Store,
   pass: Pass,
   descending: boolean,
-): Generator<DocumentRow | "page"> {
+): Generator<DocumentRow> {
   const sql = descending
     ? `SELECT * FROM documents WHERE seq < ? AND seq > ? ORDER BY seq DESC LIMIT ${PAGE_ROWS}`
     : `SELECT * FROM documents WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ${PAGE_ROWS}`;
@@ -146,7 +143,6 @@ function* rowsBetween(
       return;
     }
     at = page.at(-1)!.seq;
-    yield "page";
   }
 }
 

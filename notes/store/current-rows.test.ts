@@ -59,3 +59,30 @@ test.for([
     expect(text).not.toContain('"doc":null');
   },
 );
+
+test.for([
+  ["_find", () => find(vault.store, request({ selector: { text: "none" } }))],
+  [
+    "_find by type",
+    () => find(vault.store, request({ selector: { type: "none" } })),
+  ],
+  ["_all_docs", () => allDocs(vault.store, request({}, { skip: "3" }))],
+  [
+    "_changes",
+    () =>
+      changes(
+        vault.store,
+        request({ selector: { text: "none" } }, { filter: "_selector" }),
+      ),
+  ],
+] as const)(
+  "other requests get a turn after each document that %s leaves out",
+  async ([, ask]) => {
+    for (const _id of ["a", "b", "c"]) {
+      await vault.write({ _id, _rev: "1-a", type: "plain", text: "some" });
+    }
+    const answer = ask();
+    const pieces = "pieces" in answer ? [...answer.pieces] : [];
+    expect(pieces.filter((piece) => piece.length === 0)).toHaveLength(3);
+  },
+);

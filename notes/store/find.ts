@@ -52,6 +52,11 @@ interface IdRange {
   readonly high: string | undefined;
 }
 
+interface Match {
+  readonly pieces: readonly Piece[];
+  readonly value: Record<string, unknown>;
+}
+
 /** Mango search: examines every live document by id; there are no indexes. */
 export function find(store: Store, request: StoreRequest): Answer {
   const body = bodyObject(request.body);
@@ -72,35 +77,24 @@ function* searchRows(store: Store, search: Search): Generator<Piece, void> {
   let last: string | undefined;
   yield '{"docs":[\r\n';
   for (const row of search.limit > 0 ? searchedRows(store, search) : []) {
-    if (row === "page") {
-      yield "";
-      continue;
-    }
     examined += 1;
-    if (search.precheck(row, row.winner) === false) {
-      continue;
-    }
-    const pieces = documentPieces(store, row, row.winner, {
-      conflicts: search.conflicts,
-    });
-    if (pieces === undefined) {
-      continue;
-    }
-    const value = documentValue(pieces);
-    if (!search.selector.matches(value)) {
+    const match = matchingDocument(store, search, row);
+    if (match === undefined) {
+      yield "";
       continue;
     }
     if (skipped < search.skip) {
       skipped += 1;
+      yield "";
       continue;
     }
     if (found > 0) {
       yield ",\r\n";
     }
     if (search.fields.length === 0) {
-      yield* pieces;
+      yield* match.pieces;
     } else {
-      yield JSON.stringify(project(value, search.fields));
+      yield JSON.stringify(project(match.value, search.fields));
     }
     found += 1;
     last = row.id;
@@ -125,10 +119,23 @@ function* searchRows(store: Store, search: Search): Generator<Piece, void> {
   yield `,\r\n"warning": ${JSON.stringify(warning)}}\r\n\n`;
 }
 
-function* searchedRows(
+function matchingDocument(
   store: Store,
-  search: Search,
-): Generator<DocumentRow | "page"> {
+  { precheck, conflicts, selector }: Search,
+  row: DocumentRow,
+): Match | undefined {
+  if (precheck(row, row.winner) === false) {
+    return undefined;
+  }
+  const pieces = documentPieces(store, row, row.winner, { conflicts });
+  if (pieces === undefined) {
+    return undefined;
+  }
+  const value = documentValue(pieces);
+  return selector.matches(value) ? { pieces, value } : undefined;
+}
+
+function* searchedRows(store: Store, search: Search): Generator<DocumentRow> {
   const sql = `SELECT * FROM documents WHERE ${search.onlyConflicted ? "conflicts > 0 AND " : ""}deleted = 0 AND id > ? AND id >= ? AND id <= ? ORDER BY id LIMIT ${PAGE_ROWS}`;
   const { low = "", high = "\u{10ffff}" } = search.range;
   let after = search.after;
@@ -142,7 +149,6 @@ function* searchedRows(
       return;
     }
     after = page.at(-1)!.id;
-    yield "page";
   }
 }
 
