@@ -37,7 +37,7 @@ import {
   type SlotPorts,
 } from "./take-slot.ts";
 import { mockTranslation, translationFor } from "./translation.ts";
-import { traceCooldown, traceCooling } from "./trace.ts";
+import { traceCooldown } from "./trace.ts";
 import type { WaitingClient } from "./waiting-client.ts";
 
 /** The answer of a call. */
@@ -95,8 +95,7 @@ export async function chooseDeployment(
   if (!("deployment" in first)) {
     throw noDeployments(gateway, call, first);
   }
-  notePassedOver(gateway, call);
-  traceCooling(gateway, call);
+  notePassedOver(gateway, call, first.deployment);
   let target = first;
   for (;;) {
     const chosen = await chosenAt(gateway, call, target, {
@@ -148,22 +147,24 @@ async function chosenAt(
   }
 }
 
-/** Notes the deployments that the choice passes over, for the call's row; none are cooling down as a rule. */
+/** Notes the deployments that the choice passes over, for the call's row and trace; none are cooling down as a rule. */
 function notePassedOver(
   { router, underWay }: Pick<Gateway, "router" | "underWay">,
-  { id: callId, group }: Call,
+  { id: callId, group, trace }: Call,
+  chosen: PricedDeployment,
 ): void {
   if (!router.cooldowns.any()) {
     return;
   }
   const cooling = group.deployments.filter(
-    (one) => router.cooldowns.cooling(cooldownId(group, one)) !== null,
+    (one) =>
+      one !== chosen &&
+      router.cooldowns.cooling(cooldownId(group, one)) !== null,
   );
   if (cooling.length > 0) {
-    underWay.passedOver(
-      callId,
-      cooling.map(({ id }) => id),
-    );
+    const ids = cooling.map(({ id }) => id);
+    underWay.passedOver(callId, ids);
+    trace?.passedOver(ids);
   }
 }
 

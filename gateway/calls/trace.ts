@@ -7,22 +7,6 @@ import type { Call } from "./call.ts";
 
 /** What the span of a call shows on its way; without a trace nothing is done. */
 
-/** Shows the deployments that the choice passes over. */
-export function traceCooling(
-  { router }: Pick<Gateway, "router">,
-  { trace, group }: Call,
-): void {
-  if (trace === null) {
-    return;
-  }
-  const cooling = group.deployments.filter(
-    (one) => router.cooldowns.cooling(cooldownId(group, one)) !== null,
-  );
-  if (cooling.length > 0) {
-    trace.passedOver(cooling.map(({ id }) => id));
-  }
-}
-
 export function traceAttempt(
   { trace }: Call,
   { deployment, group, pauseMs }: Target,

@@ -41,7 +41,10 @@ function yaml(url: string): string {
     deployment(alias, model, `${alias.slice(0, 4)}-2`);
   return `model_list:
 ${deployment("only", "m", "only-1")}${pair("pair")}${pair("wild/*", "*")}${pair("fail")}${pair("mockable")}
-${deployment("slow", "m", "slow-1")}`;
+${deployment("slow", "m", "slow-1")}${deployment("backed", "m", "backed-1")}${deployment("spare", "m", "spare-1")}
+router_settings:
+  fallbacks: [{ backed: [spare] }]
+`;
 }
 
 let key: string;
@@ -86,6 +89,18 @@ test("the only deployment of an alias stays in use however often it fails", asyn
   expect(
     await statuses("only", [...times(8, FAILS), "fine"], { num_retries: 0 }),
   ).toEqual([...Array<number>(8).fill(500), 200]);
+});
+
+test("the only deployment of an alias with a fallback cools down, and takes the calls that the fallback cannot take", async () => {
+  const answeredBy = async (key: string) =>
+    (await gateway.chat(key, "fine", { model: "backed" })).headers.get(
+      "x-hearth-model-id",
+    );
+  expect(await answeredBy(key)).toBe("backed-1");
+  await statuses("backed", times(8, FAILS), { num_retries: 0 });
+  expect(await answeredBy(key)).toBe("spare-1");
+  const restricted = await gateway.createKey({ models: ["backed"] });
+  expect(await answeredBy(restricted)).toBe("backed-1");
 });
 
 test("a retried call counts once per deployment", async () => {

@@ -7,6 +7,7 @@ const FAILURE: CountedFailure = {
   reason: "it failed",
   retryAfterMs: null,
   alone: false,
+  hasFallback: false,
   countedBefore: false,
 };
 
@@ -81,6 +82,17 @@ test("the only deployment of an alias cools down for a 429 that names a time, an
   expect(cooldowns.cooling("a")).toBeNull();
   fail(1, { alone: true, status: 429, retryAfterMs: 7_000 });
   expect(cooldowns.cooling("a")).toMatchObject({ until: clock.at + 7_000 });
+});
+
+test("the only deployment of an alias cools down for failing too often if calls can go to a fallback, not for one 429", () => {
+  const { clock, cooldowns, fail } = createTestCooldowns();
+  fail(4, { alone: true, hasFallback: true, status: 429 });
+  expect(cooldowns.cooling("a")).toBeNull();
+  fail(1, { alone: true, hasFallback: true });
+  expect(cooldowns.cooling("a")).toMatchObject({
+    until: clock.at + 60_000,
+    requested: false,
+  });
 });
 
 test("a deployment cools down at once after a 429 if others can take the calls", () => {

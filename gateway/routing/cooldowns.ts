@@ -12,6 +12,8 @@ import {
 export interface Cooling {
   readonly until: number;
   readonly reason: string;
+  /** The provider has asked not to be called until then. */
+  readonly requested: boolean;
 }
 
 export interface CooldownState extends RecentCalls {
@@ -22,8 +24,10 @@ export interface CountedFailure {
   readonly status: number;
   readonly reason: string;
   readonly retryAfterMs: number | null;
-  /** No other deployment could take the call. */
+  /** The alias has no other deployment. */
   readonly alone: boolean;
+  /** A fallback could take the call. */
+  readonly hasFallback: boolean;
   /** An earlier attempt of the same call at this deployment was counted. */
   readonly countedBefore: boolean;
 }
@@ -65,8 +69,8 @@ function deploymentOf(id: string): string {
 /**
  * Cooldowns by the names that {@link cooldownId} gives. A deployment cools down for `cooldown_time`, or as long as its
  * provider asks, when it failed too often and with too large a share of the minute's calls, and at once for a 429. The
- * only deployment of an alias cools down only for a 429 that says for how long. Instances share cooldowns through Redis
- * within half a second.
+ * only deployment of an alias cools down for a 429 only if that says for how long, and for failing too often only if calls
+ * could go to a fallback. Instances share cooldowns through Redis within half a second.
  */
 export class Cooldowns {
   readonly #options: CooldownOptions;
@@ -112,7 +116,7 @@ export class Cooldowns {
 
   /** A failed attempt that counts against the deployment. */
   failed(id: string, failure: CountedFailure): void {
-    const { reason, retryAfterMs, alone, countedBefore } = failure;
+    const { reason, retryAfterMs, alone, hasFallback, countedBefore } = failure;
     const { cooldownMs } = this.#options.router();
     const counts = this.#recent.of(id);
     if (!countedBefore) {
@@ -120,12 +124,13 @@ export class Cooldowns {
       counts.failures++;
     }
     const isRateLimited = failure.status === 429;
-    const coolsDown = alone
-      ? isRateLimited && retryAfterMs !== null
-      : isRateLimited || this.#hasFailedTooOften(id, counts);
+    const requested = isRateLimited && retryAfterMs !== null;
+    const coolsDown =
+      (alone ? requested : isRateLimited) ||
+      ((!alone || hasFallback) && this.#hasFailedTooOften(id, counts));
     if (coolsDown) {
       const until = this.#now() + (retryAfterMs ?? cooldownMs);
-      this.#coolDown(id, { until, reason }, failure.status);
+      this.#coolDown(id, { until, reason, requested }, failure.status);
     }
   }
 
@@ -203,7 +208,11 @@ function parseCooling(text: unknown): Cooling | null {
   try {
     const parsed = JSON.parse(text) as Partial<Cooling> | null;
     return typeof parsed?.until === "number"
-      ? { until: parsed.until, reason: String(parsed.reason) }
+      ? {
+          until: parsed.until,
+          reason: String(parsed.reason),
+          requested: parsed.requested === true,
+        }
       : null;
   } catch {
     return null;

@@ -84,6 +84,8 @@ export class Route {
   #fallbacksTaken = 0;
   /** Names of fallbacks to try next. */
   readonly #fallbacks: string[] = [];
+  /** No other target can take the call: its own deployment is called although it is cooling down. */
+  #despiteCooldown = false;
   /** The call follows `content_policy_fallbacks`: a further rejection of its content leads on. */
   #followsContentPolicy = false;
   /** undefined: not asked for yet. */
@@ -108,7 +110,9 @@ export class Route {
     if ("deployment" in target) {
       return target;
     }
-    return (await this.#fallBack()) ?? target;
+    return (
+      (await this.#fallBack()) ?? (await this.#ownDespiteCooldown()) ?? target
+    );
   }
 
   /** Records that a target has answered. */
@@ -260,9 +264,9 @@ export class Route {
       }
       const id = cooldownId(this.#group, deployment);
       const until = this.#router.cooldowns.cooling(id)?.until ?? 0;
-      const free = this.#tried.includes(deployment)
-        ? until <= startsAt
-        : until === 0;
+      const free =
+        this.#despiteCooldown ||
+        (this.#tried.includes(deployment) ? until <= startsAt : until === 0);
       return free && !excluded.includes(deployment);
     });
   }
@@ -304,12 +308,8 @@ export class Route {
 
   /** An alias's own fallbacks (`special` for some failures) come before the remaining ones of the aliases that led to it. */
   async #fallBack(special?: readonly string[]): Promise<Target | null> {
-    const { fallbacks, defaultFallbacks } = this.#router.config;
     this.#fallbacks.unshift(
-      ...(special ??
-        this.#options.fallbacks ??
-        fallbacksOf(fallbacks, this.#group.alias) ??
-        defaultFallbacks),
+      ...(special ?? this.#fallbacksOfAlias(this.#group.alias)),
     );
     for (;;) {
       const name = this.#fallbacks.shift();
@@ -332,6 +332,42 @@ export class Route {
     }
   }
 
+  #fallbacksOfAlias(alias: string): readonly string[] {
+    const { fallbacks, defaultFallbacks } = this.#router.config;
+    return (
+      this.#options.fallbacks ??
+      fallbacksOf(fallbacks, alias) ??
+      defaultFallbacks
+    );
+  }
+
+  /** Whether a fallback exists that the call has not tried; it may still not be allowed to use it. */
+  #hasFallback({ alias }: ModelGroup): boolean {
+    return [...this.#fallbacks, ...this.#fallbacksOfAlias(alias)].some(
+      (name) => !this.#visited.has(name) && this.#options.find(name) !== null,
+    );
+  }
+
+  /**
+   * The alias's only deployment, if it cools down for failing: a call that no fallback can take is better tried than rejected.
+   */
+  async #ownDespiteCooldown(): Promise<Target | null> {
+    const { group } = this.#options;
+    const [only, ...others] = group.deployments;
+    if (only === undefined || others.length > 0) {
+      return null;
+    }
+    const cooling = this.#router.cooldowns.cooling(cooldownId(group, only));
+    if (cooling === null || cooling.requested) {
+      return null;
+    }
+    this.#group = group;
+    this.#fallbacksTaken = 0;
+    this.#despiteCooldown = true;
+    const target = await this.#choose(0);
+    return "deployment" in target ? target : null;
+  }
+
   /** Counts an attempt; for the deployment a failure that the request itself caused is an answer. */
   #count({ group, deployment }: Target, failure: UpstreamFailure | null): void {
     const id = cooldownId(group, deployment);
@@ -343,6 +379,7 @@ export class Route {
         reason: failure.message.slice(0, MAX_REASON_CHARACTERS),
         retryAfterMs: failure.retryAfterMs,
         alone: group.deployments.length < 2,
+        hasFallback: this.#hasFallback(group),
         countedBefore,
       });
     } else if (!countedBefore) {
