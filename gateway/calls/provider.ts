@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { findModel, mayUse } from "../access/models.ts";
+import { findModel, isLimitedAs, mayUse } from "../access/models.ts";
 import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
@@ -88,6 +88,8 @@ export async function chooseDeployment(
     mayFallBack: async (group: ModelGroup) =>
       !call.ownAccess &&
       mayUse(call.caller, group) &&
+      // A call counts towards the limits of the alias that was called, so it would pass those of the key for this one.
+      !isLimitedAs(call.caller, group.alias) &&
       coversGuards(call.guards, group) &&
       raiseLease(gateway, call, callTo(call, group), group),
   });

@@ -121,11 +121,12 @@ test("fallbacks are tried in order until one answers; the row names that one", a
   );
 });
 
-test("a fallback that the key may not use is skipped", async () => {
-  const narrow = await gateway.createKey({
-    models: ["broken-first", "broken"],
-  });
-  const answer = await gateway.chat(narrow, "narrow", {
+test.each([
+  ["may not use", { models: ["broken-first", "broken"] }],
+  ["has a budget for", { model_max_budget: { works: 1 } }],
+  ["has a limit for", { model_rpm_limit: { works: 100 } }],
+])("a fallback that the key %s is skipped", async (_, fields) => {
+  const answer = await gateway.chat(await gateway.createKey(fields), "narrow", {
     model: "broken-first",
   });
   expect(answer.status).toBe(500);
