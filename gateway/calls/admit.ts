@@ -4,7 +4,7 @@ import { nanosFromEstimate, type Nanos } from "../pricing/money.ts";
 import { limitedEntities } from "../ledger/payers.ts";
 import { mostExpensive } from "../pricing/prices.ts";
 import { LIFETIME, windowEnd } from "../ledger/windows.ts";
-import { askedTiers } from "../tokens/usage.ts";
+import { askedTiers, askedWebSearches } from "../tokens/usage.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
@@ -265,14 +265,14 @@ function estimateOf(
       return 0;
     }
     const margin = gateway.tokens.margin(deployment);
-    return mostExpensive(
-      priceCard,
-      Math.ceil(call.inputTokens * margin),
-      call.outputTokens,
-      call.kind.countImages?.(call.body) ?? 0,
-      askedTiers(call, deployment),
-      call.measure,
-    );
+    return mostExpensive(priceCard, {
+      inputTokens: Math.ceil(call.inputTokens * margin),
+      outputTokens: call.outputTokens,
+      images: call.kind.countImages?.(call.body) ?? 0,
+      webSearches: askedWebSearches(call),
+      tiers: askedTiers(call, deployment),
+      measure: call.measure,
+    });
   });
   return nanosFromEstimate(Math.max(0, ...costs));
 }

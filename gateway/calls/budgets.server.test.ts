@@ -280,12 +280,26 @@ test("of 200 simultaneous calls on a budget for ten, none is rejected as budget_
 });
 
 test("strict mode rejects a call that may not fit, and never overshoots", async () => {
+  const searching = `  - { model_name: claude, provider_params: { model: anthropic/claude-sonnet-4-5, api_base: "${provider.url}", api_key: x } }\n`;
   const strict = await startTestGateway({
     databaseUrl: (database2 = await throwAwayDatabase()).url,
     providerUrl: provider.url,
-    yaml: `${modelYaml(provider.url)}general_settings: { budget_mode: strict }\n`,
+    yaml: `${modelYaml(provider.url, searching)}general_settings: { budget_mode: strict }\n`,
   });
   try {
+    const searcher = await strict.createKey({ max_budget: 0.04 });
+    const errorOf = async (search: object) =>
+      (
+        await strict.chat(searcher, "search", {
+          model: "claude",
+          max_tokens: 1,
+          tools: [
+            { type: "web_search_20250305", name: "web_search", ...search },
+          ],
+        })
+      ).json["error"]?.["type"];
+    expect(await errorOf({})).toBe("budget_exceeded");
+    expect(await errorOf({ max_uses: 3 })).not.toBe("budget_exceeded");
     const key = await strict.createKey({ max_budget: 3 * ONE_CALL });
     const unbounded = await strict.chat(key, "unbounded");
     expect(unbounded.json["error"]?.["message"]).toMatch(/max_tokens/);

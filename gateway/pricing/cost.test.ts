@@ -142,9 +142,9 @@ test("the worst case covers every call of that size, cached or not", () => {
           cacheWriteTokens: written,
           outputTokens: output,
         });
-        expect(mostExpensive(priced, input, output)).toBeGreaterThanOrEqual(
-          real - 1e-12,
-        );
+        expect(
+          mostExpensive(priced, { inputTokens: input, outputTokens: output }),
+        ).toBeGreaterThanOrEqual(real - 1e-12);
       },
     ),
   );

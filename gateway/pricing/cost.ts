@@ -263,6 +263,18 @@ function tiersOf(
   return { rates, factor, unknown };
 }
 
+/** What a call may use, at most. */
+export interface ExpectedUse {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly images?: number;
+  readonly webSearches?: number;
+  /** Requested service tiers. */
+  readonly tiers?: readonly string[];
+  /** null: it is priced by tokens. */
+  readonly measure?: Measure | null;
+}
+
 /**
  * The worst case of a call in dollars: no cached input, everything written into the cache for as long as possible, all
  * output at the most expensive rate, at the standard price or that of the requested tiers, whichever is higher. Of a call
@@ -270,11 +282,14 @@ function tiersOf(
  */
 export function mostExpensive(
   card: PriceCard,
-  inputTokens: number,
-  outputTokens: number,
-  images = 0,
-  tiers: readonly string[] = [],
-  measure: Measure | null = null,
+  {
+    inputTokens,
+    outputTokens,
+    images = 0,
+    webSearches = 0,
+    tiers = [],
+    measure = null,
+  }: ExpectedUse,
 ): number {
   const costs = ratesForEstimates(card, Date.now()).flatMap((standard) =>
     [[], tiers].map((requested) => {
@@ -288,7 +303,8 @@ export function mostExpensive(
       return (
         rates.perRequest +
         Math.max(tokens, pieces) +
-        images * (rates.perImage ?? 0)
+        images * (rates.perImage ?? 0) +
+        webSearches * (rates.perPiece?.webSearches ?? 0)
       );
     }),
   );
@@ -297,7 +313,9 @@ export function mostExpensive(
 
 /** Whether tokens of the output cost anything. */
 export function pricesOutput(card: PriceCard): boolean {
-  return mostExpensive(card, 0, 1) > mostExpensive(card, 0, 0);
+  const costOfOutput = (outputTokens: number) =>
+    mostExpensive(card, { inputTokens: 0, outputTokens });
+  return costOfOutput(1) > costOfOutput(0);
 }
 
 function worstTokens(

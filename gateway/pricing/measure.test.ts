@@ -21,7 +21,11 @@ describe("calls that are priced by tokens or by piece", () => {
       measuredUsage(priced, reported, seconds, reported),
     ),
     without: costOf(priced, measuredUsage(priced, reported, seconds, null)),
-    worst: mostExpensive(priced, 600, 100, 0, [], seconds),
+    worst: mostExpensive(priced, {
+      inputTokens: 600,
+      outputTokens: 100,
+      measure: seconds,
+    }),
   });
   const both = {
     input_cost_per_token: 1e-6,

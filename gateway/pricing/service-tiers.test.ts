@@ -40,10 +40,11 @@ test("service tiers have prices of the deployment or the file, or are marked", (
 
 test("the estimate of a more expensive tier covers it, of a cheaper one the standard price", () => {
   const priced = cardOf({ model: "openai/gpt-5" });
-  const standard = mostExpensive(priced, 1_000, 1_000);
-  expect(mostExpensive(priced, 1_000, 1_000, 0, ["priority"])).toBeCloseTo(
+  const use = { inputTokens: 1_000, outputTokens: 1_000 };
+  const standard = mostExpensive(priced, use);
+  expect(mostExpensive(priced, { ...use, tiers: ["priority"] })).toBeCloseTo(
     2 * standard,
     12,
   );
-  expect(mostExpensive(priced, 1_000, 1_000, 0, ["flex"])).toBe(standard);
+  expect(mostExpensive(priced, { ...use, tiers: ["flex"] })).toBe(standard);
 });

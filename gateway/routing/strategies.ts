@@ -98,14 +98,7 @@ export function orderBy(
       return sortBy(shuffled, ({ priceCard }) =>
         priceCard === null || !pricesCalls(priceCard)
           ? Infinity
-          : mostExpensive(
-              priceCard,
-              size.inputTokens,
-              size.outputTokens,
-              0,
-              [],
-              size.measure,
-            ),
+          : mostExpensive(priceCard, size),
       );
     default:
       return strategy satisfies never;

@@ -1,4 +1,5 @@
 import type { Call } from "../calls/call.ts";
+import { numberOf, recordsOf, textOf } from "../providers/json.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { inputOnly, measuredUsage, type Usage } from "../pricing/prices.ts";
@@ -68,6 +69,20 @@ export function askedTiers(
     speed: asked("speed"),
     inference_geo: asked("inference_geo"),
   });
+}
+
+/** More are rare, and providers without a limit for a call have no other bound. */
+const WEB_SEARCHES_EXPECTED = 5;
+
+/** The web searches that a call may make, as far as its tools tell. */
+export function askedWebSearches({ body }: Pick<Call, "body">): number {
+  return recordsOf(body["tools"])
+    .filter((tool) => textOf(tool["type"]).startsWith("web_search"))
+    .reduce(
+      (sum, tool) =>
+        sum + Math.max(0, numberOf(tool["max_uses"]) ?? WEB_SEARCHES_EXPECTED),
+      0,
+    );
 }
 
 /** The bill of a call of which the provider reported nothing: its counted input. */
