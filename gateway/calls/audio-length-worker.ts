@@ -1,6 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { parseBuffer } from "music-metadata";
-import { READY, type AudioToMeasure } from "./audio-length.ts";
+import { READY } from "../timed-worker.ts";
+import type { AudioToMeasure } from "./audio-length.ts";
 
 /** Answers each file with its seconds, or null. */
 parentPort?.on("message", (audio: AudioToMeasure) => {

@@ -1,4 +1,5 @@
 import { blockedBy, type CallGuards } from "./call-guards.ts";
+import { findParts, TOO_MUCH } from "./find-parts.ts";
 import type { Finding, Guard, Subject } from "./guard.ts";
 import type { Texts } from "./texts.ts";
 
@@ -53,18 +54,18 @@ export async function findIn(
 ): Promise<readonly (readonly Finding[])[]> {
   const all: Finding[][] = texts.map(() => []);
   for (const guard of guards) {
-    const { checking } = guard;
+    const { config, checking } = guard;
     if (checking.kind !== "local") {
       continue;
     }
     const found = await run.run(
       guard,
-      () =>
-        Promise.all(
-          texts.map((text, at) => checking.find(text, from[at] ?? 0)),
-        ),
-      (of) => outcomeOf(of.flat()),
+      () => findParts(config, checking, texts, from),
+      (of) => (of === TOO_MUCH ? "blocked" : outcomeOf(of.flat())),
     );
+    if (found === TOO_MUCH) {
+      throw blockedBy(guard, inputType, "more text than can be checked");
+    }
     const blocking = found?.flat().find(({ action }) => action === "block");
     if (blocking !== undefined) {
       throw blockedBy(guard, inputType, `${blocking.name} found`);

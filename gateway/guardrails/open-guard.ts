@@ -19,7 +19,9 @@ export function openGuard(config: GuardrailConfig): Guard {
   return guard;
 }
 
-function checkingOf({ check }: GuardrailConfig): Checking {
+export function checkingOf({
+  check,
+}: Pick<GuardrailConfig, "check">): Checking {
   switch (check.kind) {
     case "patterns":
       return patternsChecking(check.patterns);

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { GuardrailCheck } from "../config/types.ts";
+import { TimedWorker, TooSlow } from "../timed-worker.ts";
+import { findAll, findParts, type SearchTask } from "./find-parts.ts";
+import type { Checking, Finding } from "./guard.ts";
+import { checkingOf } from "./open-guard.ts";
+
+type Local = Extract<Checking, { kind: "local" }>;
+
+/** Takes time by the square of a text of `x`. */
+const SLOW = "x.*y|x";
+const SECRET = `ghp_${"16C7e42F292c6912E7710c838347Ae178B4a"}`;
+
+const patterns = (source: string): GuardrailCheck => ({
+  kind: "patterns",
+  patterns: [{ name: "p", source, action: "mask", replacement: "*" }],
+});
+
+test.each([
+  ["patterns", patterns(SECRET)],
+  ["secrets", { kind: "secrets", action: "block" } as const],
+])("%s are found in long texts as in short ones", async (_what, check) => {
+  const checking = checkingOf({ check }) as Local;
+  const texts = ["é ".repeat(100_000) + SECRET, "none", SECRET];
+  const from = [10, 0, 0];
+  const found = await findParts({ check }, checking, texts, from);
+  expect(found).toEqual(
+    await findAll(
+      checking,
+      texts.map((text, at) => ({ text, from: from[at] ?? 0 })),
+    ),
+  );
+  expect(found).toMatchObject([
+    [{ start: 200_000, end: 200_040 }],
+    [],
+    [{ start: 0, end: 40 }],
+  ]);
+});
+
+test("a search that takes too long is ended, and the next one succeeds", async () => {
+  const worker = new TimedWorker<SearchTask, readonly (readonly Finding[])[]>(
+    new URL("./find-parts-worker.ts", import.meta.url),
+    { maxMs: 500, maxHeapMb: 256 },
+  );
+  const search = (text: string) =>
+    worker.run({
+      config: { check: patterns(SLOW) },
+      texts: [{ text, from: 0 }],
+    });
+  const slow = search("x".repeat(1_000_000));
+  const quick = search("x");
+  await expect(slow).rejects.toBeInstanceOf(TooSlow);
+  expect(await quick).toMatchObject([[{ start: 0, end: 1 }]]);
+});

@@ -1,0 +1,61 @@
+import type { GuardrailConfig } from "../config/types.ts";
+import { TimedWorker, TooSlow } from "../timed-worker.ts";
+import type { Checking, Finding } from "./guard.ts";
+
+/** A text, and where to look for parts of it. */
+export interface Searched {
+  readonly text: string;
+  readonly from: number;
+}
+
+/** To search off the main thread; the reply is what was found in each text. */
+export interface SearchTask {
+  readonly config: Pick<GuardrailConfig, "check">;
+  readonly texts: readonly Searched[];
+}
+
+/** The texts could not be searched within the time that a call may take for that. */
+export const TOO_MUCH = "too much";
+
+/** Characters that are searched on the main thread: some milliseconds. */
+const MAX_CHARACTERS = 100_000;
+/** Texts can be made so that expressions take long on them, and secrets are looked for by many. */
+const MAX_MS = 10_000;
+const MAX_HEAP_MB = 1_024;
+
+const worker = new TimedWorker<SearchTask, readonly (readonly Finding[])[]>(
+  new URL("./find-parts-worker.ts", import.meta.url),
+  { maxMs: MAX_MS, maxHeapMb: MAX_HEAP_MB },
+);
+
+/** What a guardrail finds in each text, from `from` on (by default from its start). Long ones do not hold up other calls. */
+export async function findParts(
+  { check }: Pick<GuardrailConfig, "check">,
+  checking: Extract<Checking, { kind: "local" }>,
+  texts: readonly string[],
+  from: readonly number[],
+): Promise<readonly (readonly Finding[])[] | typeof TOO_MUCH> {
+  const searched = texts.map((text, at) => ({ text, from: from[at] ?? 0 }));
+  const characters = searched.reduce(
+    (sum, { text, from: start }) => sum + text.length - start,
+    0,
+  );
+  if (characters <= MAX_CHARACTERS) {
+    return findAll(checking, searched);
+  }
+  try {
+    return await worker.run({ config: { check }, texts: searched });
+  } catch (error) {
+    if (error instanceof TooSlow) {
+      return TOO_MUCH;
+    }
+    throw error;
+  }
+}
+
+export function findAll(
+  checking: Extract<Checking, { kind: "local" }>,
+  texts: readonly Searched[],
+): Promise<readonly (readonly Finding[])[]> {
+  return Promise.all(texts.map(({ text, from }) => checking.find(text, from)));
+}
