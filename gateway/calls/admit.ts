@@ -206,7 +206,7 @@ export async function reserveBudgets(
 
 /** What a call may cost at the deployments of a fallback, at least what it may cost at its own. */
 function estimateAt(
-  gateway: Pick<Gateway, "tokens">,
+  gateway: Pick<Gateway, "config" | "tokens">,
   call: Call,
   sent: Call,
   group: ModelGroup,
@@ -255,10 +255,16 @@ function budgetOf(
 
 /** The maximum expected cost of a call, at the most expensive deployment of a group. */
 function estimateOf(
-  gateway: Pick<Gateway, "tokens">,
+  gateway: Pick<Gateway, "config" | "tokens">,
   call: Call,
   group: ModelGroup,
 ): Nanos {
+  const { kind, body } = call;
+  // Models differ in how much they write, and in whether images are billed by token.
+  const outputTokens =
+    group === call.group
+      ? call.outputTokens
+      : kind.estimateOutput(gateway, body, group);
   const costs = group.deployments.map((deployment) => {
     const { priceCard } = deployment;
     if (priceCard === null) {
@@ -267,8 +273,8 @@ function estimateOf(
     const margin = gateway.tokens.margin(deployment);
     return mostExpensive(priceCard, {
       inputTokens: Math.ceil(call.inputTokens * margin),
-      outputTokens: call.outputTokens,
-      images: call.kind.countImages?.(call.body) ?? 0,
+      outputTokens,
+      images: kind.countImages?.(body) ?? 0,
       webSearches: askedWebSearches(call),
       tiers: askedTiers(call, deployment),
       measure: call.measure,

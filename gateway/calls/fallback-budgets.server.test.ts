@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let good: MockProvider;
+let bad: MockProvider;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  good = await startMockProvider();
+  bad = await startMockProvider({ alwaysStatus: 500 });
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: good.url,
+    yaml: yaml(good.url, bad.url),
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await good?.close();
+  await bad?.close();
+  await database?.drop();
+});
+
+/** Dollars. */
+const PER_TOKEN = 0.000_01;
+const PER_IMAGE = 0.04;
+
+function yaml(goodUrl: string, badUrl: string): string {
+  const alias = (name: string, url: string, params: string) =>
+    `  - { model_name: ${name}, provider_params: { model: openai/m, api_base: "${url}", api_key: x, max_retries: 0, input_cost_per_token: 0, ${params} } }\n`;
+  const byToken = `output_cost_per_token: ${PER_TOKEN}`;
+  return `model_list:
+${alias("short", badUrl, `${byToken}, max_tokens: 10`)}
+${alias("long", goodUrl, `${byToken}, max_tokens: 1000`)}
+${alias("by-image", badUrl, `output_cost_per_token: 0, output_cost_per_image: ${PER_IMAGE}`)}
+${alias("by-token", goodUrl, byToken)}
+router_settings:
+  allowed_fails: 100000
+  fallbacks: [{ short: [long] }, { by-image: [by-token] }]
+general_settings: { budget_mode: strict }
+`;
+}
+
+let sent = 0;
+beforeEach(() => {
+  sent = good.requests.length;
+});
+
+test("a fallback reserves the output of its own model", async () => {
+  const ask = async (maxBudget: number) =>
+    gateway.chat(await gateway.createKey({ max_budget: maxBudget }), "hello", {
+      model: "short",
+    });
+  const held = await ask(100 * PER_TOKEN);
+  expect(held.json["error"]?.["type"]).toBe("upstream_error");
+  expect(good.requests.length).toBe(sent);
+  expect((await ask(1_000 * PER_TOKEN)).status).toBe(200);
+});
+
+test("a fallback that bills images by token reserves their tokens", async () => {
+  const key = await gateway.createKey({ max_budget: 1.5 * PER_IMAGE });
+  const answer = await gateway.request(
+    "POST",
+    "/v1/images/generations",
+    { model: "by-image", prompt: "a house" },
+    key,
+  );
+  expect(answer.json["error"]?.["type"]).toBe("upstream_error");
+  expect(good.requests.length).toBe(sent);
+});
