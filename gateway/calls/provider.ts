@@ -88,8 +88,6 @@ export async function chooseDeployment(
     mayFallBack: async (group: ModelGroup) =>
       !call.ownAccess &&
       mayUse(call.caller, group) &&
-      // A call counts towards the limits of the alias that was called, so it would pass those of the key for this one.
-      !isLimitedAs(call.caller, group.alias) &&
       coversGuards(call.guards, group) &&
       raiseLease(gateway, call, callTo(call, group), group),
   });
@@ -170,16 +168,24 @@ function notePassedOver(
   }
 }
 
-/** The deployments of a fallback that the call's tags lead to; null: there are none. */
+/**
+ * The deployments of a fallback that the call's tags lead to; null: there are none, or the key has limits of its own for the
+ * fallback. A call counts towards the limits of the alias that was called, and would evade these.
+ */
 function fallbackNamed(
   { catalog, config }: Pick<Gateway, "catalog" | "config">,
   { caller, payers, userAgent }: Call,
   name: string,
 ): ModelGroup | null {
   const group = findModel(catalog, caller, name);
-  return (
-    group && withTags(group, { tags: payers.tags, userAgent }, config.router)
-  );
+  if (
+    group === null ||
+    isLimitedAs(caller, name) ||
+    isLimitedAs(caller, group.alias)
+  ) {
+    return null;
+  }
+  return withTags(group, { tags: payers.tags, userAgent }, config.router);
 }
 
 /** The next target that supports the call's parameters; null: there is none, no time for one, or its client has left. */

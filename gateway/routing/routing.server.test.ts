@@ -57,7 +57,8 @@ router_settings:
   allowed_fails: 3
   cooldown_time: 60
   num_retries: 2
-  fallbacks: [{ broken-first: [broken, works] }, { lacks-second: [lacks, works] }]
+  model_group_alias: { works-too: works }
+  fallbacks: [{ broken-first: [broken, works-too] }, { lacks-second: [lacks, works] }]
   context_window_fallbacks: [{ long: [works] }]
 `;
 }
@@ -124,6 +125,10 @@ test("fallbacks are tried in order until one answers; the row names that one", a
 test.each([
   ["may not use", { models: ["broken-first", "broken"] }],
   ["has a budget for", { model_max_budget: { works: 1 } }],
+  [
+    "has a budget for under the configured name",
+    { model_max_budget: { "works-too": 1 } },
+  ],
   ["has a limit for", { model_rpm_limit: { works: 100 } }],
 ])("a fallback that the key %s is skipped", async (_, fields) => {
   const answer = await gateway.chat(await gateway.createKey(fields), "narrow", {
