@@ -4,7 +4,7 @@ import { nanosFromEstimate, type Nanos } from "../pricing/money.ts";
 import { limitedEntities } from "../ledger/payers.ts";
 import { mostExpensive } from "../pricing/prices.ts";
 import { LIFETIME, windowEnd } from "../ledger/windows.ts";
-import { askedTiers, askedWebSearches } from "../tokens/usage.ts";
+import { askedTiers, askedWebSearches, countedAudio } from "../tokens/usage.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
@@ -265,6 +265,7 @@ function estimateOf(
     group === call.group
       ? call.outputTokens
       : kind.estimateOutput(gateway, body, group);
+  const audioTokens = countedAudio(call);
   const costs = group.deployments.map((deployment) => {
     const { priceCard } = deployment;
     if (priceCard === null) {
@@ -273,6 +274,7 @@ function estimateOf(
     const margin = gateway.tokens.margin(deployment);
     return mostExpensive(priceCard, {
       inputTokens: Math.ceil(call.inputTokens * margin),
+      audioInputTokens: Math.ceil(audioTokens * margin),
       outputTokens,
       images: kind.countImages?.(body) ?? 0,
       webSearches: askedWebSearches(call),

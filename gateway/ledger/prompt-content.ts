@@ -48,6 +48,22 @@ export function promptContent(body: unknown): PromptContent {
   return found;
 }
 
+/** The tokens of {@link promptContent} that are audio in messages. */
+export function audioContent(body: Readonly<Record<string, unknown>>): number {
+  let tokens = 0;
+  for (const messages of [body["messages"], body["input"]]) {
+    for (const message of listOf(messages)) {
+      const content = isRecord(message) ? message["content"] : null;
+      for (const part of listOf(content)) {
+        if (isRecord(part) && part["type"] === "input_audio") {
+          tokens += tokensOfAudio(part);
+        }
+      }
+    }
+  }
+  return tokens;
+}
+
 interface Found {
   readonly texts: string[];
   tokens: number;
@@ -107,15 +123,9 @@ function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
       found.tokens +=
         detailOf(part) === "low" ? LOW_DETAIL_IMAGE_TOKENS : IMAGE_TOKENS;
       return;
-    case "input_audio": {
-      const audio = isRecord(part["input_audio"]) ? part["input_audio"] : {};
-      const perToken =
-        audio["format"] === "wav"
-          ? WAV_CHARACTERS_PER_TOKEN
-          : MP3_CHARACTERS_PER_TOKEN;
-      found.tokens += Math.ceil(lengthOf(audio["data"]) / perToken);
+    case "input_audio":
+      found.tokens += tokensOfAudio(part);
       return;
-    }
     case "file":
     case "input_file":
     case "document":
@@ -130,6 +140,15 @@ function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
     default:
       addJson(found, part);
   }
+}
+
+function tokensOfAudio(part: Readonly<Record<string, unknown>>): number {
+  const audio = isRecord(part["input_audio"]) ? part["input_audio"] : {};
+  const perToken =
+    audio["format"] === "wav"
+      ? WAV_CHARACTERS_PER_TOKEN
+      : MP3_CHARACTERS_PER_TOKEN;
+  return Math.ceil(lengthOf(audio["data"]) / perToken);
 }
 
 function detailOf(part: Readonly<Record<string, unknown>>): unknown {

@@ -267,6 +267,8 @@ function tiersOf(
 export interface ExpectedUse {
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** Of the input; default: all of what is priced by the second of audio. */
+  readonly audioInputTokens?: number;
   readonly images?: number;
   readonly webSearches?: number;
   /** Requested service tiers. */
@@ -280,22 +282,12 @@ export interface ExpectedUse {
  * output at the most expensive rate, at the standard price or that of the requested tiers, whichever is higher. Of a call
  * with a `measure`, its tokens or its pieces, whichever cost more.
  */
-export function mostExpensive(
-  card: PriceCard,
-  {
-    inputTokens,
-    outputTokens,
-    images = 0,
-    webSearches = 0,
-    tiers = [],
-    measure = null,
-  }: ExpectedUse,
-): number {
+export function mostExpensive(card: PriceCard, use: ExpectedUse): number {
+  const { images = 0, webSearches = 0, tiers = [], measure = null } = use;
   const costs = ratesForEstimates(card, Date.now()).flatMap((standard) =>
     [[], tiers].map((requested) => {
       const { rates, factor } = tiersOf(card, standard, requested);
-      const tokens =
-        factor * worstTokens(rates, inputTokens, outputTokens, measure);
+      const tokens = factor * worstTokens(rates, use);
       const pieces =
         measure === null
           ? 0
@@ -320,21 +312,20 @@ export function pricesOutput(card: PriceCard): boolean {
 
 function worstTokens(
   rates: Rates,
-  inputTokens: number,
-  outputTokens: number,
-  measure: Measure | null,
+  {
+    inputTokens,
+    outputTokens,
+    measure,
+    audioInputTokens = measure?.piece === "audioSeconds" ? inputTokens : 0,
+  }: ExpectedUse,
 ): number {
   const most = (...prices: readonly (Price | null | undefined)[]) =>
     Math.max(
       0,
       ...prices.map((price) => (price == null ? 0 : tier(price, inputTokens))),
     );
-  const input = most(
-    rates.input,
-    rates.cacheWrite,
-    rates.cacheWrite1h,
-    measure?.piece === "audioSeconds" ? rates.audioInput : null,
-  );
+  const input = most(rates.input, rates.cacheWrite, rates.cacheWrite1h);
+  const audioSurcharge = Math.max(0, most(rates.audioInput) - input);
   const output = most(
     rates.output,
     rates.reasoning,
@@ -343,7 +334,12 @@ function worstTokens(
     rates.imageOutput,
     rates.videoOutput,
   );
-  return (inputTokens * input + outputTokens * output) / 1e6;
+  return (
+    (inputTokens * input +
+      audioInputTokens * audioSurcharge +
+      outputTokens * output) /
+    1e6
+  );
 }
 
 /** Above a tier's start, its price holds for all tokens of the call. */

@@ -1,4 +1,5 @@
 import type { Call } from "../calls/call.ts";
+import { audioContent } from "../ledger/prompt-content.ts";
 import { numberOf, recordsOf, textOf } from "../providers/json.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
@@ -87,7 +88,7 @@ export function askedWebSearches({ body }: Pick<Call, "body">): number {
 
 /** The bill of a call of which the provider reported nothing: its counted input. */
 export function inputUsage(
-  call: Pick<Call, "body" | "inputTokens" | "measure">,
+  call: CountedCall,
   deployment: PricedDeployment,
 ): Usage {
   const usage = withTiers(countedInput(call), askedTiers(call, deployment));
@@ -104,18 +105,28 @@ function spokenTokens({ spokenSeconds }: AnswerFacts): Partial<Usage> {
   return { outputTokens: tokens, audioOutputTokens: tokens, estimated: true };
 }
 
-/** The tokens of a file with audio are derived from its length. */
-function countedInput({
+type CountedCall = Pick<Call, "body" | "inputTokens" | "measure">;
+
+function countedInput(call: CountedCall): Usage {
+  const input = inputOnly(call.inputTokens);
+  const audioInputTokens = countedAudio(call);
+  return audioInputTokens === 0
+    ? input
+    : { ...input, audioInputTokens, estimated: true };
+}
+
+/** The part of the counted input that is audio: it follows from the length of a file, or the size of what messages contain. */
+export function countedAudio({
+  body,
   inputTokens,
   measure,
-}: Pick<Call, "inputTokens" | "measure">): Usage {
-  return measure?.piece === "audioSeconds"
-    ? {
-        ...inputOnly(inputTokens),
-        audioInputTokens: Math.min(inputTokens, audioTokensIn(measure.count)),
-        estimated: true,
-      }
-    : inputOnly(inputTokens);
+}: CountedCall): number {
+  return Math.min(
+    inputTokens,
+    measure?.piece === "audioSeconds"
+      ? audioTokensIn(measure.count)
+      : audioContent(body),
+  );
 }
 
 /**

@@ -35,6 +35,7 @@ afterAll(async () => {
 /** Dollars. */
 const PER_TOKEN = 0.000_01;
 const PER_IMAGE = 0.04;
+const PER_AUDIO_TOKEN = 0.000_04;
 
 function yaml(goodUrl: string, badUrl: string): string {
   const alias = (name: string, url: string, params: string) =>
@@ -45,6 +46,7 @@ ${alias("short", badUrl, `${byToken}, max_tokens: 10`)}
 ${alias("long", goodUrl, `${byToken}, max_tokens: 1000`)}
 ${alias("by-image", badUrl, `output_cost_per_token: 0, output_cost_per_image: ${PER_IMAGE}`)}
 ${alias("by-token", goodUrl, byToken)}
+${alias("hears", goodUrl, `input_cost_per_audio_token: ${PER_AUDIO_TOKEN}, output_cost_per_token: 0`)}
 router_settings:
   allowed_fails: 100000
   fallbacks: [{ short: [long] }, { by-image: [by-token] }]
@@ -78,4 +80,37 @@ test("a fallback that bills images by token reserves their tokens", async () => 
   );
   expect(answer.json["error"]?.["type"]).toBe("upstream_error");
   expect(good.requests.length).toBe(sent);
+});
+
+test("audio in a message is reserved, and billed where no usage is reported, at its own price", async () => {
+  const tokens = 100;
+  const clip = {
+    type: "input_audio",
+    input_audio: { data: "A".repeat(tokens * 500), format: "mp3" },
+  };
+  const ask = async (maxBudget: number, prompt: string) => {
+    const key = await gateway.createKey({ max_budget: maxBudget });
+    const answer = await gateway.request(
+      "POST",
+      "/v1/chat/completions",
+      {
+        model: "hears",
+        max_tokens: 1,
+        stream: true,
+        messages: [
+          { role: "user", content: [clip] },
+          { role: "user", content: prompt },
+        ],
+      },
+      key,
+    );
+    return { key, answer };
+  };
+  const cost = tokens * PER_AUDIO_TOKEN;
+  const held = await ask(0.9 * cost, "hello");
+  expect(held.answer.json["error"]?.["type"]).toBe("budget_exceeded");
+  const { key } = await ask(cost, '[mock]{"usage":null}');
+  await gateway.running.gateway.ledger.flush();
+  const { json } = await gateway.request("GET", "/key/info", undefined, key);
+  expect(json["info"]?.["spend"]).toBeCloseTo(cost, 9);
 });
