@@ -112,16 +112,18 @@ async function admitted(
 }
 
 /**
- * Raises the lease of a running call to the cost of a fallback; false when the payers' budgets do not allow it. `sent` is the
- * call as the fallback gets it.
+ * Raises the lease of a running call to the cost of a further attempt, at its own deployments or at a fallback, and of those that
+ * failed and may be charged; false when the payers' budgets do not allow it. `sent` is the call as the deployments of `group` get it.
  */
 export async function raiseLease(
-  gateway: Pick<Gateway, "config" | "limits" | "tokens">,
+  gateway: Pick<Gateway, "config" | "limits" | "tokens" | "underWay">,
   call: Call,
   sent: Call,
   group: ModelGroup,
 ): Promise<boolean> {
-  const estimate = estimateOf(gateway, sent.whole ?? sent, group);
+  const estimate =
+    estimateOf(gateway, sent.whole ?? sent, group) +
+    nanosFromEstimate(gateway.underWay.estimatedCost(call.id));
   if (estimate <= estimateOf(gateway, call, call.group)) {
     return true;
   }

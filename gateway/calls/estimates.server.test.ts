@@ -38,14 +38,20 @@ const PER_IMAGE = 0.04;
 const PER_AUDIO_TOKEN = 0.000_04;
 
 function yaml(goodUrl: string, badUrl: string): string {
-  const alias = (name: string, url: string, params: string) =>
-    `  - { model_name: ${name}, provider_params: { model: openai/m, api_base: "${url}", api_key: x, max_retries: 0, input_cost_per_token: 0, ${params} } }\n`;
+  const alias = (
+    name: string,
+    url: string,
+    params: string,
+    { retries = 0, input = 0 } = {},
+  ) =>
+    `  - { model_name: ${name}, provider_params: { model: openai/m, api_base: "${url}", api_key: x, max_retries: ${retries}, input_cost_per_token: ${input}, ${params} } }\n`;
   const byToken = `output_cost_per_token: ${PER_TOKEN}`;
   return `model_list:
 ${alias("short", badUrl, `${byToken}, max_tokens: 10`)}
 ${alias("long", goodUrl, `${byToken}, max_tokens: 1000`)}
 ${alias("by-image", badUrl, `output_cost_per_token: 0, output_cost_per_image: ${PER_IMAGE}`)}
 ${alias("by-token", goodUrl, byToken)}
+${alias("cuts", goodUrl, "output_cost_per_token: 0", { retries: 2, input: PER_TOKEN })}
 ${alias("hears", goodUrl, `input_cost_per_audio_token: ${PER_AUDIO_TOKEN}, output_cost_per_token: 0`)}
 router_settings:
   allowed_fails: 100000
@@ -58,6 +64,12 @@ let sent = 0;
 beforeEach(() => {
   sent = good.requests.length;
 });
+
+async function spendOf(key: string): Promise<number> {
+  await gateway.running.gateway.ledger.flush();
+  const { json } = await gateway.request("GET", "/key/info", undefined, key);
+  return Number(json["info"]?.["spend"]);
+}
 
 test("a fallback reserves the output of its own model", async () => {
   const ask = async (maxBudget: number) =>
@@ -110,7 +122,34 @@ test("audio in a message is reserved, and billed where no usage is reported, at 
   const held = await ask(0.9 * cost, "hello");
   expect(held.answer.json["error"]?.["type"]).toBe("budget_exceeded");
   const { key } = await ask(cost, '[mock]{"usage":null}');
-  await gateway.running.gateway.ledger.flush();
-  const { json } = await gateway.request("GET", "/key/info", undefined, key);
-  expect(json["info"]?.["spend"]).toBeCloseTo(cost, 9);
+  expect(await spendOf(key)).toBeCloseTo(cost, 9);
+});
+
+test("a retry reserves its cost besides that of failed attempts that may be charged", async () => {
+  const ask = async (maxBudget: number) => {
+    const key = await gateway.createKey({ max_budget: maxBudget });
+    const before = good.requests.length;
+    const instructions = {
+      field: "role",
+      chunks: 2,
+      cutAfter: 1,
+      chunkDelayMs: 20,
+    };
+    const answer = await gateway.chat(
+      key,
+      `[mock]${JSON.stringify(instructions)}`,
+      { model: "cuts", max_tokens: 1, stream: true },
+    );
+    expect(answer.json["error"]?.["type"]).toBe("upstream_error");
+    return {
+      attempts: good.requests.length - before,
+      spend: await spendOf(key),
+    };
+  };
+  const ample = await ask(1);
+  expect(ample.attempts).toBe(3);
+  const one = ample.spend / 3;
+  const tight = await ask(2.5 * one);
+  expect(tight.attempts).toBe(2);
+  expect(tight.spend).toBeCloseTo(2 * one, 9);
 });

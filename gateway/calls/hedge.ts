@@ -28,9 +28,13 @@ export interface Failed extends Chosen {
   readonly failure: UpstreamFailure;
 }
 
+export interface AnsweredAttempt extends Chosen {
+  readonly answer: Answered;
+  abort(): void;
+}
+
 /** How the attempts at one place of the route ended: with the first answer, or the last failure. */
-export type Ended =
-  (Chosen & { readonly answer: Answered; abort(): void }) | Failed;
+export type Ended = AnsweredAttempt | Failed;
 
 type Ports = AttemptPorts & Pick<Gateway, "journal" | "limits" | "tokens">;
 
@@ -232,7 +236,7 @@ async function firstAnswer(
 /** An answer that came too late to be used: it is charged nevertheless. */
 function cancelled(
   gateway: Pick<Gateway, "tokens">,
-  { target, sent, slot, answer, abort }: Extract<Ended, { answer: Answered }>,
+  { target, sent, slot, answer, abort }: AnsweredAttempt,
 ): Failed {
   const failure = new UpstreamFailure(CANCELLED, `not used: ${ANSWERED_FIRST}`);
   failure.byRequest = true;

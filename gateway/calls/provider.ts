@@ -20,6 +20,7 @@ import {
   attemptOf,
   attemptHedged,
   type Chosen,
+  type AnsweredAttempt,
   type Failed,
   type HedgeOptions,
 } from "./hedge.ts";
@@ -85,6 +86,9 @@ export async function chooseDeployment(
     numRetries: call.options.numRetries,
     fallbacks: call.fallbacks.names,
     find: (name) => fallbackNamed(gateway, call, name),
+    mayRetry: async (group: ModelGroup) =>
+      gateway.underWay.estimatedCost(call.id) === 0 ||
+      raiseLease(gateway, call, callTo(call, group), group),
     mayFallBack: async (group: ModelGroup) =>
       !call.ownAccess &&
       mayUse(call.caller, group) &&
@@ -293,32 +297,43 @@ export async function callProvider(
     waitedMs += performance.now() - startedAt;
     if ("answer" in ended) {
       recordAnswered(gateway, call, route, ended.target, attempts);
-      return {
-        ...ended.answer,
-        deployment: ended.target.deployment,
-        call: ended.sent.call,
-        attempts,
-        taken: ended.target.taken,
-        fallbacks: route.fallbacksTaken,
-        waitedMs,
-        queuedMs: ended.slot?.queuedMs ?? null,
-        abort: ended.abort,
-      };
+      const { fallbacksTaken: fallbacks } = route;
+      return upstreamOf(ended, { attempts, fallbacks, waitedMs });
     }
     recordFailed(gateway, call, ended, attempts);
     const lastedMs = Math.round(performance.now() - startedAt);
+    const owedBefore = gateway.underWay.estimatedCost(call.id);
+    const owes = noteOwed(gateway, ended);
     const next = await nextTarget(gateway, call, route, ended, client);
     describeLast(gateway, attempts, ended.target, lastedMs);
     countLeft(gateway, call, ended.target, next?.target ?? null, attempts);
     traceCooldown(gateway, call, ended.target);
     if (next === null) {
       const { fallbacksTaken: fallbacks } = route;
-      throw await giveUp(gateway, ended, { attempts, fallbacks, waitedMs });
+      const tried = { attempts, fallbacks, waitedMs };
+      throw await giveUp(gateway, ended, tried, owedBefore);
     }
-    await noteFurther(gateway, call, ended, next);
+    if (owes) {
+      await noteFurther(gateway, call, next);
+    }
     chosen = next;
     waitedMs += await pause(next.target);
   }
+}
+
+function upstreamOf(
+  { target, sent, slot, answer, abort }: AnsweredAttempt,
+  tried: Tried,
+): Upstream {
+  return {
+    ...answer,
+    ...tried,
+    deployment: target.deployment,
+    call: sent.call,
+    taken: target.taken,
+    queuedMs: slot?.queuedMs ?? null,
+    abort,
+  };
 }
 
 /** Waits before a retry, if it has to. Returns milliseconds. */
@@ -329,16 +344,12 @@ async function pause({ pauseMs }: Target): Promise<number> {
   return pauseMs;
 }
 
-/** Notes, also in the journal, what a failed attempt costs, as the call goes on with another deployment. */
+/** Notes in the journal what failed attempts cost, as the call goes on with another deployment. */
 async function noteFurther(
   gateway: Pick<Gateway, "journal" | "underWay">,
   call: Call,
-  failed: Failed,
   next: Chosen,
 ): Promise<void> {
-  if (!noteOwed(gateway, failed)) {
-    return;
-  }
   try {
     await journalFurther(gateway, call, [attemptOf(next)]);
   } catch (error) {
@@ -447,6 +458,8 @@ async function giveUp(
   gateway: RecordPorts & Pick<Gateway, "catalog">,
   { failure, target: { deployment }, sent: { call } }: Failed,
   { attempts, fallbacks, waitedMs }: Tried,
+  /** Dollars that the attempts before may cost. */
+  owedBefore: number,
 ): Promise<CallError> {
   const { message } = failure;
   gateway.metrics.retried(
@@ -459,6 +472,7 @@ async function giveUp(
     deployment,
     usage: usageOwed(call, deployment, failure),
     estimated: failure.usage === null && failure.mayBeCharged,
+    failedAttempts: owedBefore,
     firstTokenAt: null,
     responseId: null,
     cached: null,

@@ -17,6 +17,8 @@ export interface Ending extends Chargeable {
   readonly responseId: string | null;
   /** Ms of waiting for others; null: unknown. */
   readonly waitedMs: number | null;
+  /** Dollars that attempts besides the one of `usage` may cost; absent: what is noted of them. */
+  readonly failedAttempts?: number;
   /** The answer as JSON, for those who store or export it; without it, or null, there is none to show. */
   readonly response?: () => string | null;
 }
@@ -116,7 +118,7 @@ function outcomeOf(
   const endedAt = Date.now();
   const charge = chargeOf(
     ending,
-    underWay.estimatedCost(call.id),
+    ending.failedAttempts ?? underWay.estimatedCost(call.id),
     underWay.deploymentsPassedOver(call.id),
   );
   const counted = usage ?? cached?.usage ?? null;

@@ -55,6 +55,8 @@ export interface RouteOptions {
   readonly fallbacks: readonly string[] | null;
   /** The group of a fallback's name, for this call; null: there is none. */
   readonly find: (name: string) => ModelGroup | null;
+  /** Whether the call may be sent to an alias once more, within what it may cost. */
+  readonly mayRetry: (group: ModelGroup) => Promise<boolean>;
   /** Whether a fallback may be used: allowed to the caller, and within what the call may cost. */
   readonly mayFallBack: (group: ModelGroup) => Promise<boolean>;
   /** Asked only where there is a choice. */
@@ -158,7 +160,10 @@ export class Route {
       this.#options.numRetries ??
       target.deployment.maxRetries ??
       this.#router.config.numRetries;
-    if (this.#tried.length <= retries) {
+    if (
+      this.#tried.length <= retries &&
+      (await this.#options.mayRetry(this.#group))
+    ) {
       const next = await this.#choose(
         pauseMs(this.#tried.length, failure.retryAfterMs, this.#random),
       );
