@@ -21,6 +21,8 @@ export type Admitted = Extract<Admission, { kind: "admitted" }> & {
 const MAX_TOKENS = 1e12;
 /** Totals are loaded at most this often for one call; a window can start between loading and admitting. */
 const MAX_LOADS = 3;
+/** For the leases of others. */
+const WITHOUT_WAITING = AbortSignal.abort();
 
 /**
  * Reads the cache and reserves the limits of all payers; a call that must wait for others' leases waits up to 2 s. Throws the
@@ -116,7 +118,7 @@ async function admitted(
  * failed and may be charged; false when the payers' budgets do not allow it. `sent` is the call as the deployments of `group` get it.
  */
 export async function raiseLease(
-  gateway: Pick<Gateway, "config" | "limits" | "tokens" | "underWay">,
+  gateway: AdmitPorts & Pick<Gateway, "tokens" | "underWay">,
   call: Call,
   sent: Call,
   group: ModelGroup,
@@ -127,11 +129,16 @@ export async function raiseLease(
   if (estimate <= estimateOf(gateway, call, call.group)) {
     return true;
   }
-  const admission = await gateway.limits.admit({
-    ...admitCallOf(gateway, call, false),
-    estimate,
-  });
-  return admission.kind === "admitted";
+  try {
+    const raised = { ...admitCallOf(gateway, call, false), estimate };
+    await admitted(gateway, raised, WITHOUT_WAITING);
+    return true;
+  } catch (error) {
+    if (error instanceof CallError) {
+      return false;
+    }
+    throw error;
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   startTestGateway,
@@ -80,6 +80,20 @@ test("a fallback reserves the output of its own model", async () => {
   expect(held.json["error"]?.["type"]).toBe("upstream_error");
   expect(good.requests.length).toBe(sent);
   expect((await ask(1_000 * PER_TOKEN)).status).toBe(200);
+});
+
+test("a fallback is not skipped because the total of a budget is unknown, as when its window has just begun", async () => {
+  const key = await gateway.createKey({ max_budget: 1 });
+  const { limits } = gateway.running.gateway;
+  const admit = limits.admit.bind(limits);
+  vi.spyOn(limits, "admit").mockImplementationOnce(async (call) => {
+    const admission = await admit(call);
+    await limits.forgetTotals();
+    return admission;
+  });
+  const answer = await gateway.chat(key, "hello", { model: "short" });
+  vi.restoreAllMocks();
+  expect(answer.status).toBe(200);
 });
 
 test("a fallback that bills images by token reserves their tokens", async () => {
