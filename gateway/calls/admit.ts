@@ -4,7 +4,7 @@ import { nanosFromEstimate, type Nanos } from "../pricing/money.ts";
 import { limitedEntities } from "../ledger/payers.ts";
 import { mostExpensive } from "../pricing/prices.ts";
 import { LIFETIME, windowEnd } from "../ledger/windows.ts";
-import { askedTiers, askedWebSearches, countedAudio } from "../tokens/usage.ts";
+import { askedSearches, askedTiers, countedAudio } from "../tokens/usage.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
@@ -286,7 +286,8 @@ function estimateOf(
       audioInputTokens: Math.ceil(audioTokens * margin),
       outputTokens,
       images: kind.countImages?.(body) ?? 0,
-      webSearches: askedWebSearches(call),
+      webSearches: askedSearches(call, "web_search"),
+      fileSearches: askedSearches(call, "file_search"),
       tiers: askedTiers(call, deployment),
       measure: call.measure,
     });

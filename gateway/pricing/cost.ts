@@ -271,6 +271,7 @@ export interface ExpectedUse {
   readonly audioInputTokens?: number;
   readonly images?: number;
   readonly webSearches?: number;
+  readonly fileSearches?: number;
   /** Requested service tiers. */
   readonly tiers?: readonly string[];
   /** null: it is priced by tokens. */
@@ -283,7 +284,8 @@ export interface ExpectedUse {
  * with a `measure`, its tokens or its pieces, whichever cost more.
  */
 export function mostExpensive(card: PriceCard, use: ExpectedUse): number {
-  const { images = 0, webSearches = 0, tiers = [], measure = null } = use;
+  const { images = 0, tiers = [], measure = null } = use;
+  const { webSearches = 0, fileSearches = 0 } = use;
   const costs = ratesForEstimates(card, Date.now()).flatMap((standard) =>
     [[], tiers].map((requested) => {
       const { rates, factor } = tiersOf(card, standard, requested);
@@ -296,7 +298,8 @@ export function mostExpensive(card: PriceCard, use: ExpectedUse): number {
         rates.perRequest +
         Math.max(tokens, pieces) +
         images * (rates.perImage ?? 0) +
-        webSearches * (rates.perPiece?.webSearches ?? 0)
+        webSearches * (rates.perPiece?.webSearches ?? 0) +
+        fileSearches * (rates.perPiece?.fileSearches ?? 0)
       );
     }),
   );

@@ -72,18 +72,24 @@ export function askedTiers(
   });
 }
 
-/** More are rare, and providers without a limit for a call have no other bound. */
-const WEB_SEARCHES_EXPECTED = 5;
+/** More are rare, and some providers have no limit for a call. */
+const SEARCHES_EXPECTED = 5;
 
-/** The web searches that a call may make, as far as its tools tell. */
-export function askedWebSearches({ body }: Pick<Call, "body">): number {
-  return recordsOf(body["tools"])
-    .filter((tool) => textOf(tool["type"]).startsWith("web_search"))
-    .reduce(
-      (sum, tool) =>
-        sum + Math.max(0, numberOf(tool["max_uses"]) ?? WEB_SEARCHES_EXPECTED),
-      0,
-    );
+/**
+ * The searches of one kind that a call may make, as far as it says: each of its tools `max_uses` (Anthropic), all of them
+ * `max_tool_calls` (OpenAI).
+ */
+export function askedSearches(
+  { body }: Pick<Call, "body">,
+  kind: "web_search" | "file_search",
+): number {
+  const most = numberOf(body["max_tool_calls"]);
+  const each = most ?? SEARCHES_EXPECTED;
+  const sum = recordsOf(body["tools"])
+    // `web_search_preview`, `web_search_20250305` and others
+    .filter(({ type }) => textOf(type).startsWith(kind))
+    .reduce((sum, tool) => sum + (numberOf(tool["max_uses"]) ?? each), 0);
+  return Math.max(0, Math.min(sum, most ?? sum));
 }
 
 /** The bill of a call of which the provider reported nothing: its counted input. */

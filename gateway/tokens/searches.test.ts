@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { cardOf } from "../pricing/prices-fixture.ts";
+import { mostExpensive } from "../pricing/prices.ts";
+import { askedSearches } from "./usage.ts";
+
+const web = { type: "web_search_preview" };
+
+test.each([
+  ["no tools", {}, 0],
+  ["tools of other kinds", { tools: [{ type: "function" }] }, 0],
+  ["a tool without a limit", { tools: [web] }, 5],
+  ["a tool with a limit", { tools: [{ ...web, max_uses: 2 }] }, 2],
+  ["a limit of all tools", { tools: [web], max_tool_calls: 20 }, 20],
+  [
+    "limits of a tool and of all",
+    { tools: [{ ...web, max_uses: 9 }, web], max_tool_calls: 3 },
+    3,
+  ],
+  ["a negative limit", { tools: [{ ...web, max_uses: -1 }] }, 0],
+])("a call with %s makes at most that many searches", (_, body, searches) => {
+  expect(askedSearches({ body: { model: "m", ...body } }, "web_search")).toBe(
+    searches,
+  );
+});
+
+test("searches of both kinds are part of the worst case", () => {
+  const none = { inputTokens: 0, outputTokens: 0 };
+  const card = cardOf({ model: "openai/gpt-4.1" });
+  expect(mostExpensive(card, { ...none, webSearches: 3 })).toBeCloseTo(0.03, 9);
+  expect(mostExpensive(card, { ...none, fileSearches: 2 })).toBeCloseTo(
+    0.005,
+    9,
+  );
+  const body = { model: "m", tools: [{ type: "file_search" }] };
+  expect(askedSearches({ body }, "file_search")).toBe(5);
+});
