@@ -70,6 +70,7 @@ function speechUsage(usage: Usage): Usage {
 
 const LAST_EVENTS = ["transcript.text.done", "speech.audio.done"];
 const IMAGE_EVENT = /^image_(generation|edit)\.completed$/;
+const PREVIEW_EVENT = /^image_(generation|edit)\.partial_image$/;
 
 /**
  * Passes the events of transcripts, speech and images on unchanged. Those of images have no last event: each image is held
@@ -80,6 +81,7 @@ export function createMediaStream(endpoint: Endpoint): StreamTranslator {
   const texts: string[] = [];
   const isImages = endpoint === "images" || endpoint === "image_edits";
   let images = 0;
+  let isBegun = false;
   let imageTokens: Usage | null = null;
   let held: readonly StreamPiece[] = [];
   let ended = false;
@@ -92,6 +94,7 @@ export function createMediaStream(endpoint: Endpoint): StreamTranslator {
     if (type.endsWith(".delta")) {
       texts.push(textOf(reported["delta"]));
     }
+    isBegun = PREVIEW_EVENT.test(type);
     if (IMAGE_EVENT.test(type)) {
       images++;
       imageTokens = sumOf(imageTokens, imageUsage(reported["usage"], images));
@@ -118,9 +121,11 @@ export function createMediaStream(endpoint: Endpoint): StreamTranslator {
       const facts = reader.facts();
       const text = facts.text + texts.join("");
       if (isImages) {
+        const begun = images + (isBegun ? 1 : 0);
         return {
           ...facts,
-          usage: imageTokens ?? imageUsage(null, 0),
+          usage: imageTokens && { ...imageTokens, images: begun },
+          images: begun,
           text: "",
         };
       }

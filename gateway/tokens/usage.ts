@@ -48,6 +48,7 @@ function tokenUsageOf(
             deployment.baseModel ?? deployment.model,
           ),
     ...spokenTokens(facts),
+    ...(facts.images === undefined ? {} : { images: facts.images }),
   };
   return withTiers(
     counted,

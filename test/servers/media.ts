@@ -185,17 +185,16 @@ const PICTURE = { b64_json: "iVBORw0KGgo=" };
 
 function images(
   name: string,
-  { n, stream }: Body,
+  { n, stream, partial_images: partial }: Body,
   { usage }: MockInstructions,
 ): MediaAnswer {
   const made = Array.from({ length: Number(n ?? 1) }, () => PICTURE);
   if (String(stream) === "true") {
     return events(
-      made.map((one) => ({
-        type: `${name}.completed`,
-        ...one,
-        usage: usage ?? TOKENS,
-      })),
+      made.flatMap((one) => [
+        ...(partial == null ? [] : [{ type: `${name}.partial_image`, ...one }]),
+        { type: `${name}.completed`, ...one, usage: usage ?? TOKENS },
+      ]),
     );
   }
   return json({ created: 1, data: made, ...(usage && { usage }) });

@@ -1,6 +1,7 @@
 import { toFile } from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
+  instruct,
   PER_IMAGE,
   startMediaFixture,
   type MediaFixture,
@@ -73,6 +74,30 @@ describe("images", () => {
       "image_generation.completed",
     ]);
     expect(await media.spendOf(key)).toBeCloseTo(2 * PER_IMAGE, 12);
+  });
+
+  /** The spend of a stream of two images that ends after some of its events: before each image is a preview of it. */
+  async function spendOfCut(model: string, cutAfter: number): Promise<number> {
+    const key = await media.gateway.createKey();
+    const prompt = instruct({ cutAfter, chunkDelayMs: 50 });
+    const fields = { n: 2, stream: true, partial_images: 1 };
+    await media.gateway.request(
+      "POST",
+      "/v1/images/generations",
+      { model, prompt, ...fields },
+      key,
+    );
+    return media.spendOf(key);
+  }
+
+  test("a stream that breaks off bills the images that were begun", async () => {
+    expect(await spendOfCut("painter", 1)).toBeCloseTo(PER_IMAGE, 12);
+    expect(await spendOfCut("painter", 2)).toBeCloseTo(PER_IMAGE, 12);
+    expect(await spendOfCut("painter", 3)).toBeCloseTo(2 * PER_IMAGE, 12);
+  });
+
+  test("a stream that breaks off before it reports usage bills its counted input", async () => {
+    expect(await spendOfCut("by-token", 1)).toBeGreaterThan(0);
   });
 
   test("a variation is priced by image", async () => {
