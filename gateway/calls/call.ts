@@ -5,7 +5,7 @@ import {
   type Caller,
   type OtherPayer,
 } from "../access/callers.ts";
-import { authorizeAdvisors } from "../access/advisors.ts";
+import { authorizeNamedModels } from "../access/named-models.ts";
 import { refuseIfUnusable } from "../access/models.ts";
 import type { RouteName } from "../access/policy.ts";
 import type { GatewayConfig } from "../config/types.ts";
@@ -165,7 +165,7 @@ export async function startCall(
 ): Promise<Call> {
   const received = withMetadata(kind.streams ? sent : withoutStream(sent));
   rejectUnsupportedFields(received);
-  authorizeAdvisors(gateway, caller, received);
+  authorizeNamedModels(gateway, caller, received);
   const access = readClientAccess(received);
   const person = endUserOf(received);
   const payers = payersOf(caller, named.alias, received, request, person);

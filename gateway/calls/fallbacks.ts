@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { authorizeAdvisors } from "../access/advisors.ts";
+import { authorizeNamedModels } from "../access/named-models.ts";
 import type { Caller } from "../access/callers.ts";
 import { authorizeModel, isLimitedAs } from "../access/models.ts";
 import type { Gateway } from "../gateway.ts";
@@ -64,7 +64,7 @@ export function authorizeFallbacks(
     names.push(group.alias);
     if (fields !== null) {
       const replaced = replacedBody(kind, body, fields);
-      authorizeAdvisors(gateway, caller, replaced);
+      authorizeNamedModels(gateway, caller, replaced);
       replacements.set(group.alias, size(replaced, group));
     }
   }

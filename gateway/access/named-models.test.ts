@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Catalog } from "../routing/catalog.ts";
-import { authorizeAdvisors } from "./advisors.ts";
+import { authorizeNamedModels } from "./named-models.ts";
 import type { KeyCaller } from "./callers.ts";
 
 const caller = {
@@ -33,14 +33,24 @@ const advisor = (model: string) => ({ type: "advisor_20260301", model });
 test("an advisor must be a model that the caller may use by some name", () => {
   const gateway = catalogOf({ small: "claude-a", large: "claude-b" });
   const ask = (model: string) =>
-    authorizeAdvisors(gateway, caller, { tools: [advisor(model)] });
+    authorizeNamedModels(gateway, caller, { tools: [advisor(model)] });
   expect(() => ask("claude-a")).not.toThrow();
   expect(() => ask("claude-b")).toThrow("not allowed to access model claude-b");
+});
+
+test("a model that OpenRouter may fall back to must be one that the caller may use", () => {
+  const gateway = catalogOf({ small: "claude-a", large: "claude-b" });
+  const ask = (...models: string[]) =>
+    authorizeNamedModels(gateway, caller, { models });
+  expect(() => ask("claude-a", "small")).not.toThrow();
+  expect(() => ask("claude-a", "claude-b")).toThrow(
+    "not allowed to access model claude-b",
+  );
 });
 
 test("the models of a caller are looked up once for all tools of a body", () => {
   const gateway = catalogOf({ small: "claude-a" });
   const tools = Array.from({ length: 1_000 }, () => advisor("claude-a"));
-  authorizeAdvisors(gateway, caller, { tools });
+  authorizeNamedModels(gateway, caller, { tools });
   expect(gateway.asked()).toBe(1);
 });

@@ -1,0 +1,28 @@
+import type { Gateway } from "../gateway.ts";
+import { listOf, recordsOf, type JsonRecord } from "../providers/json.ts";
+import type { Caller } from "./callers.ts";
+import { authorizeProviderModels } from "./models.ts";
+
+/**
+ * Models besides its own that a call names for the provider, which asks them with the key of the deployment that is called:
+ * those of Anthropic's advisor tool, and those that OpenRouter falls back to. Throws 403 naming one that the caller may not use.
+ * https://openrouter.ai/docs/features/model-routing
+ */
+export function authorizeNamedModels(
+  gateway: Pick<Gateway, "catalog">,
+  caller: Caller,
+  body: Readonly<Record<string, unknown>>,
+): void {
+  const named = [
+    ...recordsOf(body["tools"]).flatMap(modelOfAdvisor),
+    ...listOf(body["models"]).filter((model) => typeof model === "string"),
+  ];
+  if (named.length > 0) {
+    authorizeProviderModels(gateway, caller, named);
+  }
+}
+
+function modelOfAdvisor({ type, model }: JsonRecord): readonly string[] {
+  const isAdvisor = typeof type === "string" && type.startsWith("advisor_");
+  return isAdvisor && typeof model === "string" ? [model] : [];
+}
