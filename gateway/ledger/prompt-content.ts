@@ -5,9 +5,23 @@ export interface PromptContent {
   readonly tokens: number;
 }
 
+/** Tokens of one image. */
+interface ImageTokens {
+  readonly full: number;
+  readonly low: number;
+}
+
 /** An image of full detail costs 765 to 1,600 tokens at the large providers; the upper end is taken. */
-const IMAGE_TOKENS = 1_600;
-const LOW_DETAIL_IMAGE_TOKENS = 85;
+const IMAGE: ImageTokens = { full: 1_600, low: 85 };
+/**
+ * Models with a low price of tokens count more of them, so that an image costs as much as with others: the largest one.
+ * https://platform.openai.com/docs/guides/images-vision#calculating-costs
+ */
+const IMAGES_OF_MODELS: readonly (readonly [RegExp, ImageTokens])[] = [
+  [/gpt-4o-mini/, { full: 48_169, low: 2_833 }],
+  [/gpt-4\.1-mini/, { full: 2_489, low: 85 }],
+  [/gpt-4\.1-nano/, { full: 3_779, low: 85 }],
+];
 /** Base64 characters for each token: about 10 tokens a second of 32 kbit/s mp3, or of 24 kHz wav. */
 const MP3_CHARACTERS_PER_TOKEN = 500;
 const WAV_CHARACTERS_PER_TOKEN = 6_400;
@@ -20,9 +34,16 @@ const MESSAGE_TOKENS = 3;
 const ANSWER_START_TOKENS = 3;
 const TOOL_TOKENS = 8;
 
-/** Collects the input of a chat, completions, messages or responses body; parts that it does not know count as their JSON. */
-export function promptContent(body: unknown): PromptContent {
-  const found = { texts: [] as string[], tokens: ANSWER_START_TOKENS };
+/**
+ * Collects the input of a chat, completions, messages or responses body to a model, by the provider's name of it; parts that it does
+ * not know count as their JSON.
+ */
+export function promptContent(body: unknown, model: string): PromptContent {
+  const found: Found = {
+    texts: [],
+    tokens: ANSWER_START_TOKENS,
+    model,
+  };
   if (!isRecord(body)) {
     return found;
   }
@@ -67,6 +88,7 @@ export function audioContent(body: Readonly<Record<string, unknown>>): number {
 interface Found {
   readonly texts: string[];
   tokens: number;
+  readonly model: string;
 }
 
 function addMessage(found: Found, message: unknown): void {
@@ -120,8 +142,7 @@ function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
     case "image_url":
     case "image":
     case "input_image":
-      found.tokens +=
-        detailOf(part) === "low" ? LOW_DETAIL_IMAGE_TOKENS : IMAGE_TOKENS;
+      found.tokens += tokensOfImage(part, found.model);
       return;
     case "input_audio":
       found.tokens += tokensOfAudio(part);
@@ -140,6 +161,15 @@ function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
     default:
       addJson(found, part);
   }
+}
+
+function tokensOfImage(
+  part: Readonly<Record<string, unknown>>,
+  model: string,
+): number {
+  const own = IMAGES_OF_MODELS.find(([name]) => name.test(model));
+  const { full, low } = own?.[1] ?? IMAGE;
+  return detailOf(part) === "low" ? low : full;
 }
 
 function tokensOfAudio(part: Readonly<Record<string, unknown>>): number {

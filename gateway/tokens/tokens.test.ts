@@ -157,6 +157,22 @@ describe("a body's input", () => {
     ).toBe(8 + 1_600);
   });
 
+  test("counts the images of small models as these do", () => {
+    const image = (detail: string) => [
+      { type: "image_url", image_url: { url: "https://x/y.png", detail } },
+    ];
+    const ask = (model: string, detail: string) =>
+      counter.countChat(
+        { messages: [{ role: "user", content: image(detail) }] },
+        model,
+      ) - counter.countChat({ messages: [{ role: "user" }] }, model);
+    expect(ask("gpt-4o-mini-2024-07-18", "high")).toBe(2_833 + 8 * 5_667);
+    expect(ask("gpt-4o-mini", "low")).toBe(2_833);
+    expect(ask("gpt-4.1-mini", "high")).toBe(Math.ceil(1_536 * 1.62));
+    expect(ask("gpt-4.1-nano", "high")).toBe(Math.ceil(1_536 * 2.46));
+    expect(ask("gpt-4o", "high")).toBe(1_600);
+  });
+
   test("counts audio and files by their size, not as text", () => {
     expect(
       chat({

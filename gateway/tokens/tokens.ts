@@ -42,7 +42,7 @@ export function createTokenCounter(): TokenCounter {
   const margins = createMargins();
   return {
     countChat(body, model) {
-      const { texts, tokens } = promptContent(body);
+      const { texts, tokens } = promptContent(body, model);
       return tokens + tokenizers.estimate(joined(texts), encodingOf(model));
     },
     countText: (text, model) => tokenizers.count(text, encodingOf(model)),
