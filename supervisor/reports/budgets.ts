@@ -23,12 +23,9 @@ export interface Correction {
 
 const MAX_ROWS = 5000;
 
-/** The display name of an entity `key:…`, `user:…` (`e.entity`). */
-export const ENTITY_NAME = `CASE split_part(e.entity, ':', 1)
-  WHEN 'key' THEN (SELECT coalesce(key_alias, key_name) FROM report_keys WHERE 'key:' || token = e.entity)
-  WHEN 'user' THEN (SELECT coalesce(user_alias, user_email, user_id) FROM report_users WHERE 'user:' || user_id = e.entity)
-  WHEN 'team' THEN (SELECT coalesce(team_alias, team_id) FROM report_teams WHERE 'team:' || team_id = e.entity)
-  END`;
+/** A join of the display name (`n.name`) of an entity `key:…`, `user:…`, by its `e.kind` and `e.id`. */
+export const NAMES_OF_BUDGETS =
+  "LEFT JOIN report_names n ON n.kind = e.kind AND n.id = e.id";
 
 /** Fullest first. */
 export async function readBudgets(client: Client): Promise<readonly Budget[]> {
@@ -41,14 +38,9 @@ export async function readBudgets(client: Client): Promise<readonly Budget[]> {
     resets: Date | null;
   }>(
     client,
-    `SELECT kind, id, spend::text, max_budget::text AS budget, budget_reset_at AS resets, name FROM (
-       SELECT e.*, coalesce(k.key_alias, k.key_name, u.user_alias, u.user_email, t.team_alias) AS name
-         FROM report_budgets e
-         LEFT JOIN report_keys k ON e.kind = 'key' AND k.token = e.id
-         LEFT JOIN report_users u ON e.kind = 'user' AND u.user_id = e.id
-         LEFT JOIN report_teams t ON e.kind = 'team' AND t.team_id = e.id
-         WHERE e.max_budget IS NOT NULL) b
-       ORDER BY CASE WHEN max_budget = 0 THEN 0 ELSE spend / max_budget END DESC, kind, id LIMIT ${MAX_ROWS}`,
+    `SELECT e.kind, e.id, e.spend::text, e.max_budget::text AS budget, e.budget_reset_at AS resets, n.name
+       FROM report_budgets e ${NAMES_OF_BUDGETS} WHERE e.max_budget IS NOT NULL
+       ORDER BY CASE WHEN e.max_budget = 0 THEN 0 ELSE e.spend / e.max_budget END DESC, e.kind, e.id LIMIT ${MAX_ROWS}`,
   );
   return rows.map(({ kind, id, name, spend, budget, resets }) => ({
     kind: kind.replaceAll("_", " "),
@@ -72,8 +64,9 @@ export async function readCorrections(
     spend: string;
   }>(
     client,
-    `SELECT e.at, e.entity, e.spend::text AS spend, ${ENTITY_NAME} AS name
-       FROM report_corrections e WHERE e.day BETWEEN $1 AND $2 ORDER BY e.at DESC LIMIT ${MAX_ROWS}`,
+    `SELECT e.at, e.entity, e.spend::text AS spend, n.name
+       FROM (SELECT *, split_part(entity, ':', 1) AS kind, substr(entity, strpos(entity, ':') + 1) AS id FROM report_corrections) e
+       ${NAMES_OF_BUDGETS} WHERE e.day BETWEEN $1 AND $2 ORDER BY e.at DESC LIMIT ${MAX_ROWS}`,
     [from, until],
   );
   return rows.map(({ at, entity, name, spend }) => ({

@@ -2,13 +2,7 @@ import type { Client } from "pg";
 import { money } from "../../core/words.ts";
 import { ownedBy, type Alarm } from "../alerts/alarm.ts";
 import { rowsOf } from "../backup/database.ts";
-import { ENTITY_NAME, nameOf } from "../reports/budgets.ts";
-
-/** The e-mail address of the user whom an entity belongs to (`e.entity`). */
-const OWNER = `CASE split_part(e.entity, ':', 1)
-  WHEN 'key' THEN (SELECT u.user_email FROM report_keys k JOIN report_users u USING (user_id) WHERE 'key:' || k.token = e.entity)
-  WHEN 'user' THEN (SELECT user_email FROM report_users WHERE 'user:' || user_id = e.entity)
-  END`;
+import { NAMES_OF_BUDGETS, nameOf } from "../reports/budgets.ts";
 
 interface Row extends Record<string, unknown> {
   readonly entity: string;
@@ -18,7 +12,10 @@ interface Row extends Record<string, unknown> {
   readonly budget: string;
 }
 
-/** The budgets of a condition; `columns` has what else is read of them. */
+/**
+ * The budgets of a condition; `columns` has what else is read of them. Names and owners are joined to all of them at once: looked
+ * up one by one, those of a thousand budgets take minutes.
+ */
 function budgetsWhere<T = unknown>(
   client: Client,
   columns: string,
@@ -27,8 +24,10 @@ function budgetsWhere<T = unknown>(
 ): Promise<readonly (Row & T)[]> {
   return rowsOf<Row & T>(
     client,
-    `SELECT e.entity, ${ENTITY_NAME} AS name, ${OWNER} AS owner, spend::text, ${columns}
-       FROM report_budgets e WHERE ${condition}`,
+    `WITH found AS MATERIALIZED (SELECT entity, kind, id, spend::text, ${columns} FROM report_budgets WHERE ${condition})
+     SELECT e.*, n.name, u.user_email AS owner FROM found e ${NAMES_OF_BUDGETS}
+       LEFT JOIN report_keys k ON e.kind = 'key' AND k.token = e.id
+       LEFT JOIN report_users u ON u.user_id = CASE e.kind WHEN 'user' THEN e.id ELSE k.user_id END`,
     values,
   );
 }

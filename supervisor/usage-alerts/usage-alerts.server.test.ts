@@ -10,6 +10,7 @@ import { createRandom } from "../../test/faults/random.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { withDatabase } from "../backup/database.ts";
+import { findSoftBudgets, findSpentBudgets } from "./budget-alerts.ts";
 import { usageAlertsSchema } from "./config.ts";
 import { UnusualSpend } from "./unusual-spend.ts";
 import { usageAlerts } from "./usage-alerts.ts";
@@ -70,6 +71,24 @@ test("a reached soft budget raises an alarm with its name until there is room ag
   await gateway.post("/key/update", { key, soft_budget: 2 });
   await check();
   expect(raised.size).toBe(0);
+});
+
+test("the keys are not read once more for each reached budget", async () => {
+  const budgets = 20;
+  for (let index = 0; index < budgets; index++) {
+    const key = await gateway.createKey({ soft_budget: 0.1, max_budget: 0.2 });
+    await gateway.spend({ api_key: hashKey(key), spend: 0.25 });
+  }
+  const url = readerUrl(gateway.databaseUrl, "supervisor");
+  await withDatabase(url, new AbortController().signal, async (client) => {
+    await client.query("BEGIN");
+    expect(await findSoftBudgets(client)).toHaveLength(budgets);
+    expect(await findSpentBudgets(client, [80])).toHaveLength(budgets);
+    const { rows } = await client.query<{ scans: string }>(
+      "SELECT seq_scan AS scans FROM pg_stat_xact_user_tables WHERE relname = 'keys'",
+    );
+    expect(Number(rows[0]?.scans)).toBeLessThan(budgets);
+  });
 });
 
 test("a deleted key raises no alarm", async () => {
