@@ -2,13 +2,7 @@ import { query } from "../../database/pool.ts";
 import type { Admin } from "../admin-route.ts";
 import type { Conditions } from "../paging.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
-import {
-  DAY,
-  METRIC_NAMES,
-  METRICS,
-  type DayRange,
-  type Metrics,
-} from "./days.ts";
+import { DAY, METRIC_NAMES, METRICS, type Metrics } from "./days.ts";
 import { MAX_NAMES, mostExpensiveOfEachDay } from "./most-expensive.ts";
 
 /** The parts of a day; `entities` are those that the route is about, such as teams. */
@@ -43,19 +37,27 @@ export interface ActivitySource {
 }
 
 export interface ActivityQuestion {
-  readonly range: DayRange;
   readonly filter: Conditions;
   /** The filter names keys. */
   readonly byKey: boolean;
   /** Keys shown of a day, most expensive first. */
   readonly keys: number;
+  /** The days whose parts are read, of those with calls; null: all. */
+  readonly page: Page | null;
 }
 
-/** The sums of each day, and of its most expensive parts; newest day first. */
+export interface Page {
+  /** The first one is 1. */
+  readonly page: number;
+  /** Days. */
+  readonly page_size: number;
+}
+
+/** The sums of each day, and of the most expensive parts of each shown day; newest day first. */
 export function readActivity(
   admin: Admin,
   { column, aliases }: ActivitySource,
-  { range, filter, byKey, keys: keyLimit }: ActivityQuestion,
+  { filter, byKey, keys: keyLimit, page }: ActivityQuestion,
 ): Promise<readonly ActivityRow[]> {
   const where = filter.where();
   const table = column === null ? "daily_tag_spend" : "daily_spend";
@@ -65,7 +67,8 @@ export function readActivity(
       ? table
       : dailyRowsWith(byKey ? [column, "api_key"] : [column]);
   const top = (from: string, column: string, limit: number) =>
-    mostExpensiveOfEachDay(admin, range, {
+    mostExpensiveOfEachDay({
+      days: "SELECT day AS of_day FROM shown",
       from,
       filter,
       column,
@@ -76,6 +79,7 @@ export function readActivity(
   return query<ActivityRow>(
     admin.pool,
     `WITH by_model AS (SELECT day, model, model_group, provider, ${METRICS} FROM ${modelRows} ${where} GROUP BY day, model, model_group, provider),
+      shown AS (SELECT DISTINCT day FROM by_model ORDER BY day DESC ${rowsOfPage(page)}),
       sums AS (
         SELECT day, CASE WHEN grouping(model) = 0 THEN 'models' WHEN grouping(model_group) = 0 THEN 'model_groups' WHEN grouping(provider) = 0 THEN 'providers' END AS part,
             coalesce(model, model_group, provider) AS name, ${METRIC_NAMES.map((metric) => `sum(${metric}) AS ${metric}`).join(", ")}
@@ -87,9 +91,15 @@ export function readActivity(
       ranked AS (SELECT *, row_number() OVER (PARTITION BY day, part ORDER BY spend DESC, name) AS place FROM sums)
       SELECT ${DAY} AS date, part, name, k.key_alias, k.team_id, ${aliasOf(aliases)} AS payer, ${METRIC_NAMES.map((metric) => `r.${metric}`).join(", ")}
         FROM ranked r LEFT JOIN keys k ON r.part = 'api_keys' AND k.token = r.name
-        WHERE place <= CASE part WHEN 'api_keys' THEN ${keyLimit} ELSE ${MAX_NAMES} END AND (part IS NULL OR name <> '') ORDER BY day DESC, place`,
+        WHERE place <= CASE part WHEN 'api_keys' THEN ${keyLimit} ELSE ${MAX_NAMES} END AND (part IS NULL OR name <> '' AND day IN (SELECT day FROM shown)) ORDER BY day DESC, place`,
     filter.values,
   );
+}
+
+function rowsOfPage(page: Page | null): string {
+  return page === null
+    ? ""
+    : `LIMIT ${page.page_size} OFFSET ${(page.page - 1) * page.page_size}`;
 }
 
 function aliasOf(aliases: ActivitySource["aliases"]): string {

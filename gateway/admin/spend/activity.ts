@@ -14,6 +14,7 @@ import {
   readActivity,
   type ActivityRow,
   type ActivitySource,
+  type Page,
 } from "./activity-rows.ts";
 import { dayRange, onDays, type DayRange } from "./days.ts";
 import { keepReachableSpend, ofKey } from "./former-keys.ts";
@@ -118,7 +119,7 @@ function activityRoutes(subject: Subject): readonly Route[] {
       },
       async (admin, input) =>
         pageOfActivity(
-          await readSubject(admin, subject, input, MAX_NAMES),
+          await readSubject(admin, subject, input, MAX_NAMES, input),
           input.page,
           input.page_size,
         ),
@@ -133,7 +134,7 @@ function activityRoutes(subject: Subject): readonly Route[] {
       },
       async (admin, input) =>
         wholeActivity(
-          await readSubject(admin, subject, input, input.api_key_limit),
+          await readSubject(admin, subject, input, input.api_key_limit, null),
           input.api_key_limit,
         ),
       alsoAt === undefined ? [] : [`${alsoAt}/aggregated`],
@@ -151,6 +152,7 @@ async function readSubject(
   subject: Subject,
   input: ActivityInput,
   keys: number,
+  page: Page | null,
 ): Promise<readonly ActivityRow[]> {
   const filter = onDays(admin, input);
   // A team's admin sees only that team's part of a user in several teams.
@@ -175,10 +177,10 @@ async function readSubject(
     filter.and("(model = ? OR model_group = ?)", input.model);
   }
   return readActivity(admin, subject, {
-    range: input,
     filter,
     byKey: ownKey !== null || chosenKey !== null,
     keys,
+    page,
   });
 }
 

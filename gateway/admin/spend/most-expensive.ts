@@ -7,6 +7,8 @@ import { PAID_AS } from "./former-keys.ts";
 export const MAX_NAMES = 50;
 
 export interface Ranking {
+  /** A statement for the days, as `of_day`. */
+  readonly days: string;
   /** Daily rows and their filter. */
   readonly from: string;
   readonly filter: Conditions;
@@ -25,18 +27,30 @@ export interface Ranking {
  * sums only the spend of all names: with many keys the other sums would take most of the time. While the most expensive
  * names are selected, a key counts as two on the day of its rotation.
  */
-export function mostExpensiveOfEachDay(
-  admin: Admin,
-  range: DayRange,
-  { from, filter, column, limit, sums, by }: Ranking,
-): string {
-  const { start, end } = daysOf(admin, range);
-  const days = `generate_series(${filter.bind(start)}::timestamp, ${filter.bind(end)}::timestamp, interval '1 day')`;
+export function mostExpensiveOfEachDay({
+  days,
+  from,
+  filter,
+  column,
+  limit,
+  sums,
+  by,
+}: Ranking): string {
   const grouped = by === undefined ? "name" : `name, ${by}`;
   const where = `${filter.where()} AND ${column} <> '' AND day = of_day`;
-  return `SELECT of_day AS day, ranked.* FROM (SELECT each::date AS of_day FROM ${days} each) days, LATERAL (
+  return `SELECT of_day AS day, ranked.* FROM (${days}) days, LATERAL (
       WITH most_expensive AS (SELECT ${column} AS name FROM ${from} ${where} GROUP BY 1 ORDER BY sum(spend) DESC, 1 LIMIT ${limit}),
         paid AS (${column === "api_key" ? PAID_AS : "SELECT name, name AS paid_as FROM most_expensive"})
       SELECT name, ${sums} FROM paid JOIN ${from} ON ${column} = paid_as ${where}
         GROUP BY ${grouped}) ranked`;
+}
+
+/** The days of a range for {@link mostExpensiveOfEachDay}. */
+export function everyDay(
+  admin: Admin,
+  range: DayRange,
+  filter: Conditions,
+): string {
+  const { start, end } = daysOf(admin, range);
+  return `SELECT each::date AS of_day FROM generate_series(${filter.bind(start)}::timestamp, ${filter.bind(end)}::timestamp, interval '1 day') each`;
 }

@@ -9,7 +9,11 @@ import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import { DAY, dayRange, onDays } from "./days.ts";
 import { ofKey } from "./former-keys.ts";
 import { keySpend, spendByKey } from "./spend-by-key.ts";
-import { MAX_NAMES, mostExpensiveOfEachDay } from "./most-expensive.ts";
+import {
+  everyDay,
+  MAX_NAMES,
+  mostExpensiveOfEachDay,
+} from "./most-expensive.ts";
 
 const reportOf = z.object({
   id: out.text,
@@ -140,7 +144,8 @@ export const spendReport = adminRoute(
     }
     const label =
       group === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
-    const cells = mostExpensiveOfEachDay(admin, input, {
+    const cells = mostExpensiveOfEachDay({
+      days: everyDay(admin, input, filter),
       from: dailyRowsWith(columns),
       filter,
       column: payer ?? "model_group",

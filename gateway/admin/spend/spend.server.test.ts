@@ -240,6 +240,27 @@ test.each([
   },
 );
 
+test.each(["user", "team"])(
+  "a page of /%s/daily/activity has all parts of its days, and the sums of all days",
+  async (of) => {
+    const whole = await fixture.get(`/${of}/daily/activity`);
+    const days = whole["results"] as unknown as readonly Json[];
+    expect(days).toHaveLength(2);
+    for (const [index, day] of days.entries()) {
+      const page = await fixture.get(
+        `/${of}/daily/activity?page_size=1&page=${index + 1}`,
+      );
+      expect(page["results"]).toEqual([day]);
+      expect(page["metadata"]).toEqual({
+        ...whole["metadata"],
+        page: index + 1,
+        total_pages: 2,
+        has_more: index === 0,
+      });
+    }
+  },
+);
+
 test("a caller sees its own activity", async () => {
   const own = await fixture.get("/user/daily/activity", key);
   expect(own["metadata"]).toMatchObject({ total_spend: 0.75 });
