@@ -82,11 +82,12 @@ function summary(admin: Admin, filter: Conditions): Promise<readonly Row[]> {
     admin.pool,
     `WITH cells AS (
         SELECT l.day, coalesce(l.user_id, '') AS user_id, coalesce(l.model_group, '') AS model, sum(l.spend) AS spend
-          FROM spend_log l ${filter.where()} GROUP BY 1, 2, 3)
-      SELECT to_char(day, 'YYYY-MM-DD') AS "startTime", sum(spend) AS spend,
-          (SELECT jsonb_object_agg(user_id, spend) FROM (SELECT user_id, sum(spend) AS spend FROM cells c WHERE c.day = cells.day GROUP BY 1) u) AS users,
-          (SELECT jsonb_object_agg(model, spend) FROM (SELECT model, sum(spend) AS spend FROM cells c WHERE c.day = cells.day GROUP BY 1) m) AS models
-        FROM cells GROUP BY day ORDER BY day`,
+          FROM spend_log l ${filter.where()} GROUP BY 1, 2, 3),
+        users AS (SELECT day, sum(spend) AS spend, jsonb_object_agg(user_id, spend) AS users
+          FROM (SELECT day, user_id, sum(spend) AS spend FROM cells GROUP BY 1, 2) of_users GROUP BY 1),
+        models AS (SELECT day, jsonb_object_agg(model, spend) AS models
+          FROM (SELECT day, model, sum(spend) AS spend FROM cells GROUP BY 1, 2) of_models GROUP BY 1)
+      SELECT to_char(day, 'YYYY-MM-DD') AS "startTime", spend, users, models FROM users JOIN models USING (day) ORDER BY day`,
     filter.values,
   );
 }
