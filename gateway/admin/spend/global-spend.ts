@@ -141,24 +141,29 @@ const teams = report(
   },
   ["team_id"],
   (from, where) =>
-    `SELECT ${DAY} AS date, d.team_id, coalesce(t.team_alias, d.team_id) AS team, sum(d.spend) AS spend
-       FROM (SELECT day, team_id, sum(spend) AS spend FROM ${from} ${where} AND team_id <> '' GROUP BY 1, 2) d
-       LEFT JOIN teams t ON t.team_id = d.team_id GROUP BY 1, 2, 3 ORDER BY 1, 2`,
+    `WITH named AS MATERIALIZED (
+        SELECT d.day, d.team_id, coalesce(t.team_alias, d.team_id) AS team, d.spend
+          FROM (SELECT day, team_id, sum(spend) AS spend FROM ${from} ${where} AND team_id <> '' GROUP BY 1, 2) d
+          LEFT JOIN teams t ON t.team_id = d.team_id)
+      SELECT ${DAY} AS date, NULL AS team_id, NULL AS team, NULL AS total_spend, json_object_agg(team, spend ORDER BY team_id) AS teams
+        FROM named GROUP BY day
+      UNION ALL
+      SELECT NULL, team_id, team, sum(spend), NULL FROM named GROUP BY team_id, team
+      ORDER BY date, team_id`,
+  // A row for each day and one for each team: one for each team of each day would occupy the process for seconds.
   (rows) => {
-    const days = Map.groupBy(rows, (row) => String(row["date"]));
-    const byTeam = Map.groupBy(rows, (row) => String(row["team_id"]));
+    const ofDays = rows.filter((row) => row["date"] !== null);
+    const ofTeams = rows.filter((row) => row["date"] === null);
     return {
-      daily_spend: [...days].map(([date, ofDay]) => ({
+      daily_spend: ofDays.map(({ date, teams }) => ({
         date,
-        ...Object.fromEntries(
-          ofDay.map((row) => [String(row["team"]), row["spend"]]),
-        ),
+        ...(teams as object),
       })),
-      teams: [...new Set(rows.map((row) => row["team"]))],
-      total_spend_per_team: [...byTeam].map(([id, ofTeam]) => ({
-        team_id: id,
-        team: ofTeam[0]?.["team"],
-        total_spend: ofTeam.reduce((sum, row) => sum + Number(row["spend"]), 0),
+      teams: [...new Set(ofTeams.map(({ team }) => team))],
+      total_spend_per_team: ofTeams.map(({ team_id, team, total_spend }) => ({
+        team_id,
+        team,
+        total_spend,
       })),
     };
   },
