@@ -38,7 +38,7 @@ export interface Delivery {
 }
 
 export interface AlarmStore {
-  /** Active alarms and those whose end is not reported yet, silences in force, pending messages. */
+  /** Active alarms and those whose end is not reported yet (that of a notice never is), silences in force, pending messages. */
   readonly load: (now: number) => {
     readonly alarms: readonly AlarmRecord[];
     readonly silences: readonly Silence[];
@@ -55,7 +55,7 @@ export interface AlarmStore {
 /** Reads and writes the tables above. */
 export function openAlarmStore(db: DatabaseSync): AlarmStore {
   const unfinished = db.prepare(
-    "SELECT * FROM alarms WHERE cleared_at IS NULL OR told <> '{}' ORDER BY raised_at",
+    `SELECT * FROM alarms WHERE cleared_at IS NULL OR (told <> '{}' AND alarm ->> '$.level' <> 'notice') ORDER BY raised_at`,
   );
   const latest = db.prepare(
     "SELECT * FROM alarms ORDER BY raised_at DESC LIMIT ?",

@@ -163,6 +163,15 @@ test("a notice is reported once, without an end, and is not an open alarm", asyn
   expect(alerting.history(2)).toHaveLength(1);
 });
 
+test("the end of a notice is not reported after a restart either", async () => {
+  alerting.raise(alarm("key ann", { level: "notice" }));
+  await pass(60);
+  alerting.clear("check:key ann");
+  await beginAgain();
+  await pass(60);
+  expect(messages()).toEqual(["phone: ○ notice about key ann (a)"]);
+});
+
 test("replacing alarms ends the others of the same prefix, also those of the previous process", async () => {
   const found = ["a", "b"].map((name) =>
     alarm(name, { fingerprint: `model:${name}` }),
