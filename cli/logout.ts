@@ -5,6 +5,7 @@ import { addressArg, endSession } from "./stack-client.ts";
 import { complain, print, printJson } from "./terminal.ts";
 import { UserLogins, type Login } from "./user-login.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
+import { withoutTrailingSlashes } from "../core/trailing-slashes.ts";
 
 export const logout = defineVerb({
   name: "logout",
@@ -14,7 +15,9 @@ export const logout = defineVerb({
   args: { ...jsonArg, ...addressArg },
   run: async ({ json, url }) => {
     const logins = new UserLogins(locateHome());
-    const login = logins.find(url?.replace(/\/+$/, ""));
+    const login = logins.find(
+      url === undefined ? undefined : withoutTrailingSlashes(url),
+    );
     if (login === undefined) {
       if (json) {
         printJson({ address: null });

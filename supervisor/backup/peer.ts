@@ -1,6 +1,7 @@
 import { operatorHeaders } from "../credentials.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 
 /** The supervisor of the other host, with credentials. */
 export interface Peer {
@@ -17,13 +18,16 @@ export function peerOf(
   env: Environment,
   operatorPassword: string,
 ): Peer | undefined {
-  const url = readVariable("HEARTH_PEER_URL", env)?.replace(/\/+$/, "");
+  const url = readVariable("HEARTH_PEER_URL", env);
   if (url === undefined || !URL.canParse(url)) {
     return undefined;
   }
   const password =
     readVariable("HEARTH_PEER_PASSWORD", env) ?? operatorPassword;
-  return { url, headers: operatorHeaders(password) };
+  return {
+    url: withoutTrailingSlashes(url),
+    headers: operatorHeaders(password),
+  };
 }
 
 /** Sends a request to the other host's supervisor; throws a Failure with its message, or why it cannot be reached. */

@@ -2,6 +2,7 @@ import { currentAuthor } from "../history/author.ts";
 import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, requestReason } from "../../core/failure.ts";
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 
 /** The admin API of the gateway, with the master key. */
 export interface AdminApi {
@@ -62,6 +63,12 @@ export class Unanswered extends Failure {
 
 /** Pages with prompts in their metadata are smaller. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
+
+/** GATEWAY_URL, without slashes at its end; undefined if it is not set. */
+export function gatewayAddress(env: Environment): string | undefined {
+  const url = readVariable("GATEWAY_URL", env);
+  return url === undefined ? undefined : withoutTrailingSlashes(url);
+}
 
 /** `credential` returns the master key, for each request: `hearth rotate` changes it while the supervisor runs. The audit log attributes changes to the current author. */
 export function openAdminApi(options: {

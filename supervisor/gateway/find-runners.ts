@@ -2,6 +2,7 @@ import { z } from "zod";
 import { askHttp } from "../checks/http-get.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 
 /** A local model runner that answered. */
 export interface FoundRunner {
@@ -127,7 +128,7 @@ async function ask(
   candidate: Candidate,
   timeoutMs: number,
 ): Promise<FoundRunner | undefined> {
-  const base = candidate.url.replace(/\/+$/, "").replace(/\/v1$/, "");
+  const base = withoutTrailingSlashes(candidate.url).replace(/\/v1$/, "");
   for (const dialect of candidate.speaks) {
     const models = await modelsOf(base, dialect, timeoutMs);
     if (models === undefined) {

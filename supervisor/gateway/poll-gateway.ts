@@ -2,7 +2,7 @@ import { readVariable } from "../../core/environment.ts";
 import type { Context, Module } from "../context.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import type { Attention } from "../status.ts";
-import { openAdminApi, type AdminApi } from "./admin-api.ts";
+import { gatewayAddress, openAdminApi, type AdminApi } from "./admin-api.ts";
 
 const POLL_EVERY_MS = 60_000;
 const ANSWER_WITHIN_MS = 10_000;
@@ -13,7 +13,7 @@ export function pollGateway(
   topic: string,
   open: (api: AdminApi) => () => Promise<readonly Attention[]>,
 ): Module {
-  const address = readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
+  const address = gatewayAddress(env);
   const idle = { start: () => {}, stop: async () => {} };
   if (
     address === undefined ||

@@ -2,6 +2,7 @@ import { AnswerTooLarge, askHttp } from "../checks/http-get.ts";
 import { codeOf, Failure, textOf } from "../../core/failure.ts";
 import type { CouchAnswer } from "./couch-answers.ts";
 import { isRejectedPassword, PasswordGate } from "./password-gate.ts";
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 
 export type CouchMethod = "GET" | "PUT" | "POST" | "DELETE";
 
@@ -59,7 +60,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** Every request uses a separate connection and has a deadline, and no request is sent with a password that was just rejected. */
 export function openCouch(options: CouchOptions): Couch {
-  const url = options.url.replace(/\/+$/, "");
+  const url = withoutTrailingSlashes(options.url);
   const admin = options.admin ?? "admin";
   const gate = new PasswordGate({
     password: options.password,

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import type { PluginSettings } from "./setup-uri.ts";
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 
 /** Regular expressions that the plugin stores in one text, so that none may contain the separator. */
 const patterns = (separator: string) =>
@@ -172,7 +173,7 @@ export function publicAddress(text: string): string {
       "the address for devices must not contain user, password or query: use the form https://notes.example.org.",
     );
   }
-  return href.toLowerCase().replace(/\/+$/, "");
+  return withoutTrailingSlashes(href.toLowerCase());
 }
 
 /** Requirements for devices to sync with the store at an address, one sentence each. */

@@ -4,6 +4,7 @@ import { isStoreFailure } from "./couch.ts";
 import type { HistorySource, StoreSpace } from "./history-source.ts";
 import { openCipher } from "./note-cipher.ts";
 import { isBelow, readVaultAt, type PastVault } from "./vault-past.ts";
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 
 const part = z.looseObject({ count: z.number(), bytes: z.number() });
 const folder = z.looseObject({
@@ -125,7 +126,8 @@ function sumOf(bytes: readonly number[]): z.output<typeof part> {
 
 /** The folder directly in `below` that contains the file, or the file itself. */
 function entryOf(path: string, below: string | undefined): string {
-  const from = below === undefined ? 0 : below.replace(/\/+$/, "").length + 1;
+  const from =
+    below === undefined ? 0 : withoutTrailingSlashes(below).length + 1;
   const end = path.indexOf("/", from);
   return end < 0 ? path : path.slice(0, end + 1);
 }

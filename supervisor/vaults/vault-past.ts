@@ -6,6 +6,7 @@ import {
   type NoteCipher,
   type NoteDocument,
 } from "./note-cipher.ts";
+import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 
 /** A note as of a point in time: readable, and as stored. */
 export interface PastNote {
@@ -72,7 +73,7 @@ export function isBelow(path: string, named: string | undefined): boolean {
   if (named === undefined) {
     return true;
   }
-  const folder = named.replace(/\/+$/, "");
+  const folder = withoutTrailingSlashes(named);
   return path === folder || path.startsWith(`${folder}/`);
 }
 

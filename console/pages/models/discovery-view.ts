@@ -7,6 +7,7 @@ import type { DeploymentRow } from "../../../supervisor/gateway/deployments.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped, readable } from "../../../core/words.ts";
 import { hasCredentials, NEW_PATH } from "./model-form.ts";
+import { withoutTrailingSlashes } from "../../../core/trailing-slashes.ts";
 
 /** What templates/models-found.eta shows. */
 export function viewFound(
@@ -79,8 +80,7 @@ function headingOf(
 
 /** The gateway appends /v1 to addresses without a path, and this machine has two names. */
 function keyOf(model: string, base: string): string {
-  const address = base
-    .replace(/\/+$/, "")
+  const address = withoutTrailingSlashes(base)
     .replace(/\/v1$/, "")
     .replace("//localhost", "//127.0.0.1");
   return `${model} ${address}`;

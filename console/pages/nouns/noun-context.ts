@@ -7,6 +7,7 @@ import {
   Refusal,
   Unanswered,
   type AdminApi,
+  gatewayAddress,
 } from "../../../supervisor/gateway/admin-api.ts";
 import { showFailure, showPage } from "../../http/show-page.ts";
 import { readable } from "../../../core/words.ts";
@@ -69,10 +70,6 @@ export function openGatewayApi(
       return key;
     },
   });
-}
-
-function gatewayAddress(env: Environment): string | undefined {
-  return readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
 }
 
 /** The gateway, whose latest answers are remembered. */

@@ -11,6 +11,7 @@ import {
   type ProbeResult,
 } from "./probe.ts";
 import { mebibytes } from "../../../core/size.ts";
+import { withoutTrailingSlashes } from "../../../core/trailing-slashes.ts";
 
 export const couchdbCheck = z.strictObject({
   ...everyCheck(),
@@ -48,7 +49,7 @@ export async function probeCouchdb(
   check: CouchdbCheck,
   { signal, now }: ProbeContext,
 ): Promise<ProbeResult> {
-  const base = check.url.replace(/\/+$/, "");
+  const base = withoutTrailingSlashes(check.url);
   const up = await askHttp(`${base}/_up`, { signal });
   if (up.status !== 200) {
     return failing(

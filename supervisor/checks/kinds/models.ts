@@ -8,6 +8,7 @@ import {
   type ProbeContext,
   type ProbeResult,
 } from "./probe.ts";
+import { withoutTrailingSlashes } from "../../../core/trailing-slashes.ts";
 
 export const modelsCheck = z.strictObject({
   ...everyCheck({ every: "2m", fail_after: 2, recover_after: 1 }),
@@ -44,7 +45,7 @@ export async function probeModels(
 ): Promise<ProbeResult> {
   const seconds = Math.max(1, Math.round(expect.answered_within / 1000));
   const { status, body } = await askHttp(
-    `${url.replace(/\/+$/, "")}/health?recent=${seconds}`,
+    `${withoutTrailingSlashes(url)}/health?recent=${seconds}`,
     { headers: { authorization: `Bearer ${key}` }, signal },
   );
   if (status !== 200) {
