@@ -10,7 +10,7 @@ import { drillRestore } from "./drill.ts";
 import { redisPlace } from "./forget-limits.ts";
 import { peerOf } from "./peer.ts";
 import { removeOld } from "./remove-old.ts";
-import { restore } from "./restore.ts";
+import { checkRestore, restore } from "./restore.ts";
 import { dropScratch } from "./scratch-database.ts";
 import { makeRoom, watchLocalSize } from "./size-cap.ts";
 import { sizeWords } from "../../core/size.ts";
@@ -84,13 +84,15 @@ export function backupJobs(context: Context): readonly Job[] {
 
 function restoreJob(context: Context, places: BackupPlaces): Job {
   const { env } = context;
+  const { directory } = places;
+  const target = () => readVariable("RESTORE_DATABASE_URL", env);
   return {
     name: "restore",
     description: "Restore a backup into an empty database.",
     purpose: "restore",
     schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
     options: [
-      whichBackup(places.directory),
+      whichBackup(directory),
       {
         name: "setAside",
         kind: "tick",
@@ -98,11 +100,17 @@ function restoreJob(context: Context, places: BackupPlaces): Job {
         note: "Otherwise a restore fails if the database is not empty.",
       },
     ],
+    check: (options) =>
+      void checkRestore(
+        { directory, databaseUrl: target() },
+        options,
+        Date.now(),
+      ),
     run: (job) =>
       restore(
         {
           ...places,
-          databaseUrl: readVariable("RESTORE_DATABASE_URL", env),
+          databaseUrl: target(),
           restartGateway: restartOf(context),
           redis: redisPlace(env),
           peer: peerOf(env, context.credentials().operatorPassword),

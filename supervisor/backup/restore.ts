@@ -44,15 +44,13 @@ export async function restore(
   context: JobContext,
 ): Promise<JobOutcome> {
   const { signal, progress, now } = context;
-  const { setAside, backup: wanted } = parseOptions(context.options);
-  const name = chooseBackup("postgres", places.directory, wanted, now());
+  const { migrations } = places;
+  const { name, setAside, databaseUrl } = checkRestore(
+    places,
+    context.options,
+    now(),
+  );
   const backup = join(places.directory, name);
-  const { databaseUrl, migrations } = places;
-  if (databaseUrl === undefined) {
-    throw new Failure(
-      "a restore needs the password of Postgres's superuser, which this supervisor does not have: run `hearth restore` on its host with RESTORE_DATABASE_URL (or RESTORE_DATABASE_URL_FILE, the path of a file), such as postgres://postgres:…@postgres:5432/hearth.",
-    );
-  }
   readPostgresManifest(backup);
   await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.1));
   const held = await contentOf(databaseUrl, signal);
@@ -94,6 +92,26 @@ export async function restore(
     ].join(" "),
     details: { backup: name, keptAs: keptAs ?? null },
   };
+}
+
+/** What a restore with these options restores, and where. Throws a Failure for what no restore can fulfil. */
+export function checkRestore(
+  { directory, databaseUrl }: Pick<RestorePlaces, "directory" | "databaseUrl">,
+  options: unknown,
+  now: number,
+): {
+  readonly name: string;
+  readonly setAside: boolean;
+  readonly databaseUrl: string;
+} {
+  const { setAside, backup } = parseOptions(options);
+  const name = chooseBackup("postgres", directory, backup, now);
+  if (databaseUrl === undefined) {
+    throw new Failure(
+      "a restore needs the password of Postgres's superuser, which this supervisor does not have: run `hearth restore` on its host with RESTORE_DATABASE_URL (or RESTORE_DATABASE_URL_FILE, the path of a file), such as postgres://postgres:…@postgres:5432/hearth.",
+    );
+  }
+  return { name, setAside, databaseUrl };
 }
 
 function parseOptions(options: unknown): z.output<typeof restoreOptions> {

@@ -26,6 +26,7 @@ import {
   openOffsite,
   stagingOf,
   type OffsitePlace,
+  type OffsiteSettings,
 } from "./settings.ts";
 import {
   backupsIn,
@@ -83,6 +84,7 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
           note: "Defaults to the newest.",
         },
       ],
+      check: (options) => void checkFetch(parts, options),
       run: (context) => fetchAsked(parts, context),
       cleanUp: async () => removeLocal(parts.home, "fetch"),
     },
@@ -242,12 +244,21 @@ function extraOf(home: Home): OffsiteExtra {
   return { saltKey, masterKey, files: Object.fromEntries(files) };
 }
 
-async function fetchAsked(
+/** Throws a Failure for what cannot be fetched. */
+function checkFetch(
   { home, env }: Parts,
+  options: JobContext["options"],
+): z.output<typeof fetchOptions> & { readonly settings: OffsiteSettings } {
+  const asked = optionsOf(fetchOptions, options);
+  return { ...asked, settings: needOffsite(home, env) };
+}
+
+async function fetchAsked(
+  parts: Parts,
   { signal, progress, options, now }: JobContext,
 ): Promise<JobOutcome> {
-  const { kind, name } = optionsOf(fetchOptions, options);
-  const settings = needOffsite(home, env);
+  const { home, env } = parts;
+  const { kind, name, settings } = checkFetch(parts, options);
   const place = await openOffsite(home, env, settings, "fetch");
   const backup = await chooseOffsite(place, kind, name, now(), signal);
   const details = { kind, backup: backup.name };
