@@ -8,7 +8,7 @@ import {
   type RotationPlace,
 } from "../embedded/rotation.ts";
 import { Failure } from "../core/failure.ts";
-import { faultOfGrace } from "../core/grace-options.ts";
+import { faultOfGrace, INVALID_GRACE } from "../core/grace-options.ts";
 import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import { supervisorHere } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
@@ -44,9 +44,7 @@ export const rotate = defineVerb({
     }
     const graceMs = parseDuration(grace ?? "24h");
     if (graceMs === undefined) {
-      throw new UsageError(
-        "--grace must be a duration such as 30m, 24h or 7d.",
-      );
+      throw new UsageError(INVALID_GRACE);
     }
     const place = findPlace();
     if (kind === "master" && end) {

@@ -5,6 +5,9 @@ export interface GraceOptions {
   readonly end?: boolean | undefined;
 }
 
+export const INVALID_GRACE =
+  "--grace must be a duration such as 30m, 24h or 7d.";
+
 /**
  * What is wrong with these options for a secret; null: nothing. Only the old master key has a grace period: without the error,
  * `rotate postgres --end` would rotate the passwords again.

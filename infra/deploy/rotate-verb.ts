@@ -1,7 +1,7 @@
 import { password } from "@clack/prompts";
 import { text } from "node:stream/consumers";
 import { parseDuration } from "../../core/duration.ts";
-import { faultOfGrace } from "../../core/grace-options.ts";
+import { faultOfGrace, INVALID_GRACE } from "../../core/grace-options.ts";
 import { given } from "./answer.ts";
 import { checkAndBackUp } from "./backup-first.ts";
 import { refreshFirst } from "./bring-up.ts";
@@ -70,7 +70,7 @@ export function rejectUselessGrace(kind: string, flags: Flags): void {
 export function secondsOf(text: string): number {
   const ms = /^\d+[smhd]$/.test(text) ? parseDuration(text) : undefined;
   if (ms === undefined) {
-    throw new UsageError("--grace must be a duration such as 30m, 24h or 7d.");
+    throw new UsageError(INVALID_GRACE);
   }
   return ms / 1_000;
 }
