@@ -1,43 +1,20 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryStore, textOf } from "../../test/contract/temporary-store.ts";
 import { edit } from "./change-document.ts";
 import { compact } from "./compaction.ts";
 import { readDocument } from "./incoming.ts";
 import { space } from "./space.ts";
-import { inTransaction, openStore, type Store } from "./store.ts";
+import { inTransaction } from "./store.ts";
 
-let directory: string;
-let store: Store;
-
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "hearth-space-"));
-  store = openStore(
-    {
-      name: "vault",
-      kind: "vault",
-      instanceStartTime: "1",
-      file: join(directory, "vault.sqlite"),
-      passwordIterations: 1,
-    },
-    () => undefined,
-  );
-});
-
-afterEach(() => {
-  store.reader.close();
-  store.writer.close();
-  rmSync(directory, { recursive: true });
-});
+const vault = temporaryStore();
 
 const put = async (
   id: string,
   document: Readonly<Record<string, unknown>>,
 ): Promise<string> =>
-  await inTransaction(store, () =>
-    edit(store, id, readDocument(Buffer.from(JSON.stringify(document)))),
+  await inTransaction(vault.store, () =>
+    edit(vault.store, id, readDocument(Buffer.from(JSON.stringify(document)))),
   );
 
 interface Measured {
@@ -50,11 +27,7 @@ interface Measured {
 }
 
 function measured(): Measured {
-  const answer = space(store);
-  if (!("pieces" in answer)) {
-    throw new Error("the answer is streamed");
-  }
-  return JSON.parse([...answer.pieces].join("")) as Measured;
+  return JSON.parse(textOf(space(vault.store))) as Measured;
 }
 
 test("every chunk is listed with its size; earlier versions count once, before and after a compaction", async () => {
@@ -83,8 +56,8 @@ test("every chunk is listed with its size; earlier versions count once, before a
   });
   expect(before.superseded.bytes).toBeGreaterThan(5000);
 
-  compact(store);
-  while (store.compacting) {
+  compact(vault.store);
+  while (vault.store.compacting) {
     await setTimeout(1);
   }
   const after = measured();
