@@ -182,18 +182,10 @@ export async function releaseBudgets(
   if (estimateAt(gateway, call, sent, group) === 0) {
     return;
   }
-  const admit = admitCallOf(gateway, call, false);
-  const { callId, tokens, entities } = admit;
-  await gateway.limits.settle({ callId, tokens, pending: [] });
   await admitted(gateway, {
-    ...admit,
+    ...admitCallOf(gateway, call, false),
     estimate: 0,
-    tokens: 0,
-    entities: entities.map((limits) => ({
-      ...limits,
-      requestsPerMinute: null,
-      tokensPerMinute: null,
-    })),
+    mayLower: true,
   });
 }
 

@@ -49,6 +49,7 @@ export function admitBatch(calls: readonly AdmitCall[]): AdmitBatch {
       String(call.estimate),
       String(call.tokens),
       call.strict ? "1" : "0",
+      call.mayLower === true ? "1" : "0",
       String(positionOf(lists, call.entities)),
     );
   }

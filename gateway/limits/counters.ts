@@ -95,7 +95,7 @@ export class Counters {
         : smallestRemainder(entities, estimate, this.#share, this.#now);
     const starts =
       inFlight === undefined ? this.#rates.take(call.entities, tokens) : [];
-    this.#calls.hold(call.callId, call.entities, estimate, tokens, starts);
+    this.#calls.hold(call, tokens, starts);
     return {
       kind: "admitted",
       lease,
@@ -116,7 +116,7 @@ export class Counters {
   adopt(call: AdmitCall): void {
     this.#accounts.sweep();
     this.#reaped += this.#calls.reap();
-    this.#calls.hold(call.callId, call.entities, call.estimate, 0, null);
+    this.#calls.hold(call, 0, null);
   }
 
   /** Returns the entities that may have released budget. */

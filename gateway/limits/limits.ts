@@ -20,8 +20,8 @@ export interface LimitStore {
   readonly kind: "memory" | "redis";
   /**
    * Takes parallel slots, rates and budget leases of all entities, or nothing at all.
-   * For a call that is in flight already (a more expensive fallback) it only raises the lease to the new estimate, or changes
-   * nothing; it takes no second slot, request or tokens.
+   * For a call that is in flight already (a more expensive fallback) it only raises the lease to the new estimate, or lowers it
+   * if it may, or changes nothing; it takes no second slot, request or tokens.
    */
   admit(call: AdmitCall): Promise<Admission>;
   /** What is left of the minutes and slots of entities now; takes nothing. While Redis is away: of this instance's share. */
@@ -81,6 +81,8 @@ export interface AdmitCall {
   readonly tokens: number;
   /** `budget_mode: strict`: the lease must be the whole estimate. */
   readonly strict: boolean;
+  /** The lease of a call in flight becomes the estimate, also where that is less; absent: it is only raised. */
+  readonly mayLower?: true;
 }
 
 export type Admission =

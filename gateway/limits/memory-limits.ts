@@ -15,7 +15,13 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
   const waits = new ReleaseWaits();
   return {
     kind: "memory",
-    admit: async (call) => counters.admit(call),
+    async admit(call) {
+      const admission = counters.admit(call);
+      if (call.mayLower === true) {
+        waits.released(call.entities.map(({ entity }) => entity));
+      }
+      return admission;
+    },
     look: async (entities) => counters.look(entities),
     async settle(call) {
       waits.released(counters.settle(call));

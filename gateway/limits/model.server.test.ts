@@ -60,7 +60,7 @@ const step = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constant("raise" as const),
+      do: fc.constantFrom("raise" as const, "lower" as const),
       call,
       payers: fc.constantFrom(...CALLS),
       by: fc.nat(40),
@@ -239,7 +239,8 @@ async function live(
           one.twice,
         );
       }
-      case "raise": {
+      case "raise":
+      case "lower": {
         const call = at(model.live(), one.call);
         if (call === undefined) {
           return;
@@ -250,9 +251,16 @@ async function live(
           call.takes.has(PAYERS[i]?.entity ?? ""),
         );
         const entities = payersOf([...new Set([...before, ...one.payers])]);
+        const changed =
+          one.do === "raise"
+            ? { estimate: estimate + one.by }
+            : {
+                estimate: Math.max(0, estimate - one.by),
+                mayLower: true as const,
+              };
         return admit(
           instance,
-          callOf(entities, { callId, tokens, estimate: estimate + one.by }),
+          callOf(entities, { callId, tokens, ...changed }),
         );
       }
       case "advance":

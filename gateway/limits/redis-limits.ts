@@ -355,6 +355,9 @@ export class RedisLimits implements Limits {
   #admission(call: AdmitCall, answer: Admission): Admission {
     if (answer.kind === "admitted") {
       this.#counters.adopt(call);
+      if (call.mayLower === true) {
+        this.#waits.released(call.entities.map(({ entity }) => entity));
+      }
     }
     if (answer.kind === "totals_missing") {
       for (const counter of answer.counters) {

@@ -1,4 +1,9 @@
-import { LEASE_MS, RATE_WINDOW_MS, type LimitedEntity } from "./limits.ts";
+import {
+  LEASE_MS,
+  RATE_WINDOW_MS,
+  type AdmitCall,
+  type LimitedEntity,
+} from "./limits.ts";
 import type { Nanos } from "../pricing/money.ts";
 import type { Account, Accounts } from "./accounts.ts";
 
@@ -45,17 +50,16 @@ export class Reservations {
     );
   }
 
-  /** Reserves the estimate and slots of every entity; raises the reservation of a call in flight. */
+  /** Reserves the estimate and slots of every entity; changes the reservation of a call in flight. */
   hold(
-    callId: string,
-    entities: readonly LimitedEntity[],
-    estimate: Nanos,
+    { callId, entities, estimate, mayLower }: AdmitCall,
     tokens: number,
     rateStarts: readonly number[] | null,
   ): void {
     const standing = this.#calls.get(callId);
     if (standing !== undefined) {
-      this.#raise(standing, entities, estimate);
+      const least = mayLower === true ? 0 : standing.estimate;
+      this.#reserve(standing, entities, Math.max(least, estimate));
       this.#prolong(standing);
       return;
     }
@@ -155,21 +159,17 @@ export class Reservations {
     }
   }
 
-  #raise(
+  #reserve(
     call: ReservedCall,
     entities: readonly LimitedEntity[],
     estimate: Nanos,
   ): void {
     const before = call.estimate;
-    call.estimate = Math.max(before, estimate);
-    const more = call.estimate - before;
+    call.estimate = estimate;
+    const more = estimate - before;
+    const holders = Math.sign(estimate) - Math.sign(before);
     for (const [i, account] of call.accounts.entries()) {
-      this.#change(
-        account,
-        call.takes[i] ?? 0,
-        more,
-        before === 0 && more > 0 ? 1 : 0,
-      );
+      this.#change(account, call.takes[i] ?? 0, more, holders);
     }
     for (const { entity, budget } of entities) {
       if (budget === null) {

@@ -436,6 +436,28 @@ test("a call that waits reserves no budget and is in no journal; afterwards it c
   expect(limits.counts().expiredLeases).toBe(0);
 });
 
+test("a call that waits keeps its request and tokens of the minute, which are corrected to what it used", async () => {
+  const [running] = await runningAt(llamaCpp, "line");
+  const key = await gateway.createKey({
+    max_budget: 100 * COST,
+    rpm_limit: 10,
+    tpm_limit: 5_000,
+    max_parallel_requests: 1,
+  });
+  const waiting = chat("line", { max_tokens: 1_000 }, key);
+  await expect.poll(() => queued("line")).toBe(1);
+  const meanwhile = await chat("free", {}, key);
+  expect(meanwhile.json["error"]?.["type"]).toBe("rate_limit_exceeded");
+  llamaCpp.continueAll();
+  await running;
+  expect((await waiting).status).toBe(200);
+  const { headers } = await chat("free", { max_tokens: 1 }, key);
+  const left = (name: string) =>
+    Number(headers.get(`x-ratelimit-remaining-${name}`));
+  expect(left("requests")).toBe(8);
+  expect(left("tokens")).toBeGreaterThan(4_900);
+});
+
 test("a call that waits at a fallback reserves what that costs only when its turn comes", async () => {
   const [running] = await runningAt(llamaCpp, "line");
   const key = await gateway.createKey({ max_budget: 3 * COST });

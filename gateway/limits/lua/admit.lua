@@ -2,7 +2,7 @@
 -- reported once.
 -- ARGV: lease in ms; count of payers, of each: name, budget ('' for none), window, requests/min, tokens/min, parallel
 -- ('' for none); count of lists of payers, of each: count, positions (from 1) of its payers; then for each call: id,
--- estimate, tokens, strict (1 or 0), position of its list.
+-- estimate, tokens, strict (1 or 0), whether it may lower its lease (1 or 0), position of its list.
 -- Answers: 0, reaped leases, four numbers for each payer as they are after all calls (requests, tokens, ms left of the
 -- minute, spend; -1 where there is none); then for each call its lease, or { code, ... }.
 local MISSING, EXCEEDED, HELD, TOO_LARGE, RATE_LIMITED = 1, 2, 3, 4, 5
@@ -53,9 +53,10 @@ local function minute(account)
 end
 
 local function hold(account, estimate, held)
-  if estimate <= held then return false end
-  account[LEASED] = account[LEASED] + estimate - held
+  if estimate == held then return false end
+  account[LEASED] = math.max(0, account[LEASED] + estimate - held)
   if held == 0 then account[HOLDERS] = account[HOLDERS] + 1 end
+  if estimate == 0 then account[HOLDERS] = math.max(0, account[HOLDERS] - 1) end
   return true
 end
 
@@ -130,9 +131,9 @@ local function leaseOf(list, estimate, strict, own)
   return lease
 end
 
--- A call that is in flight already (`standing`, its record) only raises its lease: its own reservation does not block
+-- A call that is in flight already (`standing`, its record) only changes its lease: its own reservation does not block
 -- it. Answers the lease and the call's record, or nil and the rejection.
-local function admit(estimate, tokens, strict, list, standing)
+local function admit(estimate, tokens, strict, mayLower, list, standing)
   local own, recorded = {}, {}
   if standing then
     for i = 3, #standing, 3 do
@@ -147,7 +148,7 @@ local function admit(estimate, tokens, strict, list, standing)
   if not lease then return nil, held end
 
   local record = standing or { estimate, tokens }
-  estimate = math.max(estimate, record[1])
+  if not mayLower then estimate = math.max(estimate, record[1]) end
   record[1] = estimate
   for _, payer in ipairs(list) do
     local name, entity, account, takes, started = payer.name, payer.entity, payer.account, 0, 0
@@ -188,14 +189,14 @@ local function admit(estimate, tokens, strict, list, standing)
 end
 
 local ids = {}
-for at = a, #ARGV, 5 do ids[#ids + 1] = ARGV[at] end
+for at = a, #ARGV, 6 do ids[#ids + 1] = ARGV[at] end
 local standing = call('HMGET', CALLS, unpack(ids))
 
 local answers, records, leases = {}, {}, {}
 for i, id in ipairs(ids) do
-  local at = a + (i - 1) * 5
+  local at = a + (i - 1) * 6
   local estimate, tokens = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local lease, record = admit(estimate, tokens, ARGV[at + 3] == '1', lists[tonumber(ARGV[at + 4])],
+  local lease, record = admit(estimate, tokens, ARGV[at + 3] == '1', ARGV[at + 4] == '1', lists[tonumber(ARGV[at + 5])],
     standing[i] and cmsgpack.unpack(standing[i]))
   if lease then
     local n = #records

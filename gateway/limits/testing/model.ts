@@ -256,7 +256,10 @@ export class Model {
       expires: 0,
       takes: new Map(),
     };
-    taken.estimate = Math.max(taken.estimate, call.estimate);
+    taken.estimate =
+      call.mayLower === true
+        ? call.estimate
+        : Math.max(taken.estimate, call.estimate);
     taken.expires = this.now + LEASE_MS;
     for (const {
       entity,
