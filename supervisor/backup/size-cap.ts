@@ -34,33 +34,46 @@ export function beyondCap(
   coming: number,
   now: number,
 ): readonly MeasuredBackup[] | undefined {
+  const kept = alwaysKept(backups, now);
   const removable = backups
-    .filter(({ kind, name }) => !alwaysKept(backups, kind, now).has(name))
+    .filter((backup) => !kept.has(backup))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const uses = new Map<string, number>();
+  for (const { key } of backups.flatMap(({ parts }) => parts)) {
+    uses.set(key, (uses.get(key) ?? 0) + 1);
+  }
+  let bytes = bytesOf(backups) + coming;
   const gone: MeasuredBackup[] = [];
-  const fits = () =>
-    bytesOf(backups.filter((each) => !gone.includes(each))) + coming <= most;
-  while (!fits()) {
+  while (bytes > most) {
     const oldest = removable[gone.length];
     if (oldest === undefined) {
       return undefined;
     }
     gone.push(oldest);
+    for (const part of oldest.parts) {
+      const others = (uses.get(part.key) ?? 0) - 1;
+      uses.set(part.key, others);
+      bytes -= others === 0 ? part.bytes : 0;
+    }
   }
   return gone;
 }
 
 function alwaysKept(
   backups: readonly MeasuredBackup[],
-  kind: string,
   now: number,
-): ReadonlySet<string> {
-  const names = backups.filter((each) => each.kind === kind);
-  return backupsToKeep(
-    names.map(({ name }) => name),
-    { daily: 1, weekly: 0, monthly: 0 },
-    "UTC",
-    now,
+): ReadonlySet<MeasuredBackup> {
+  const ofKinds = Map.groupBy(backups, ({ kind }) => kind);
+  return new Set(
+    [...ofKinds.values()].flatMap((ofKind) => {
+      const names = backupsToKeep(
+        ofKind.map(({ name }) => name),
+        { daily: 1, weekly: 0, monthly: 0 },
+        "UTC",
+        now,
+      );
+      return ofKind.filter(({ name }) => names.has(name));
+    }),
   );
 }
 
