@@ -117,7 +117,8 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
       tags: [name],
       metadata: { [name]: name },
       aliases: { [name]: name },
-      model_max_budget: { [name]: { budget_limit: 1 } },
+      // Budgets of patterns are rejected.
+      model_max_budget: { [name.replaceAll("*", "x")]: { budget_limit: 1 } },
     });
     if (held === 200) {
       expect(key).toMatchObject({ key_alias: name, user_id: name });

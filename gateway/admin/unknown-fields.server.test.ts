@@ -29,6 +29,18 @@ test.each([
     "model_max_budget.mock.time_perod",
     "did you mean `time_period`",
   ],
+  [
+    "/key/generate",
+    { model_max_budget: { "openai/*": 5 } },
+    "model_max_budget",
+    "is a pattern",
+  ],
+  [
+    "/key/generate",
+    { model_rpm_limit: { "*": 5 } },
+    "model_rpm_limit",
+    "is a pattern",
+  ],
   ["/user/new", { usr_email: "a@b.example" }, "usr_email", "did you mean"],
   ["/budget/new", { max_budjet: 1 }, "max_budjet", "did you mean"],
 ])(

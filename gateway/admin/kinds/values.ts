@@ -60,11 +60,18 @@ function durationBy(parse: typeof parseDuration) {
   });
 }
 
+/** Calls count by the name that they use, so that values of a wildcard would never apply. */
+function faultOfModel(alias: string): string | null {
+  return alias.includes("*")
+    ? "is a pattern: name each model as calls do"
+    : faultOfName(alias);
+}
+
 /** Values by alias. */
 function byModel<Value extends z.ZodType>(value: Value) {
   return z.record(z.string(), value).superRefine((given, context) => {
     for (const alias of Object.keys(given)) {
-      const fault = faultOfName(alias);
+      const fault = faultOfModel(alias);
       if (fault !== null) {
         context.addIssue({
           code: "custom",
