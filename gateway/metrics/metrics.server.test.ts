@@ -167,10 +167,11 @@ test("failures, retries, fallbacks, cooldowns and rejections are counted", async
   expect(sample(text, "hearth_retries_total", { alias: "backed" })).toBeNull();
   expect(sample(text, "hearth_fallbacks_total", { alias: "backed" })).toBe(1);
   expect(sample(text, "hearth_fallbacks_total", { alias: "gone" })).toBeNull();
-  for (const model_id of ["gone-1", "gone-2"]) {
+  const coolingDown = ["gone-1", "gone-2", "backed-1"];
+  for (const model_id of coolingDown) {
     expect(sample(text, "hearth_cooldowns_total", { model_id })).toBe(1);
   }
-  expect(sample(text, "hearth_resting_deployments")).toBe(2);
+  expect(sample(text, "hearth_resting_deployments")).toBe(coolingDown.length);
   expect(
     sample(text, "hearth_unavailable_rejections_total", {
       alias: "gone",

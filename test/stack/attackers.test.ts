@@ -551,14 +551,9 @@ test("not even the operator can restore a backup to another server over the API"
     headers,
     body: restore?.body ?? null,
   });
-  const { id } = (await started.json()) as { readonly id: number };
-  const run = async () =>
-    (
-      await fetch(`${stack.supervisorUrl}/api/job-runs/${id}`, { headers })
-    ).json();
-  await expect.poll(run, { timeout: 20_000 }).toMatchObject({
-    status: "failed",
-    text: "unknown option databaseUrl: a restore takes backup and setAside.",
-  });
+  expect(started.status).toBe(400);
+  expect(await started.text()).toContain(
+    "unknown option databaseUrl: a restore takes backup and setAside.",
+  );
   expect(connections).toBe(0);
 });

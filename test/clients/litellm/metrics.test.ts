@@ -26,6 +26,9 @@ const MODELS = (url: string) => `
   - model_name: backed
     litellm_params: { model: openai/backed, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0 }
     model_info: { id: backed-1 }
+  - model_name: lone
+    litellm_params: { model: openai/lone, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0 }
+    model_info: { id: lone-1 }
   - model_name: doomed
     litellm_params: { model: openai/doomed, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0 }
     model_info: { id: doomed-1 }
@@ -121,6 +124,7 @@ async function makeCalls(): Promise<void> {
   expect(drawn.status).toBe(200);
   await gateway.chat(key, "doomed", { model: "doomed" });
   await gateway.chat(key, "gone", { model: "gone" });
+  await gateway.chat(key, "lone", { model: "lone" });
   const backed = await gateway.chat(key, "backed", { model: "backed" });
   expect(backed.status).toBe(200);
   const poor = await gateway.createKey({ key_alias: "poor", max_budget: 0 });
@@ -323,8 +327,12 @@ test.skipIf(!withRedis)(
       expect(sumOf(samples, "litellm_deployment_state", { model_id })).toBe(2);
     }
     expect(
-      sumOf(samples, "litellm_deployment_state", { model_id: "backed-1" }),
+      sumOf(samples, "litellm_deployment_state", { model_id: "lone-1" }),
     ).toBe(1);
+    // Other than in LiteLLM: its calls can go to a fallback.
+    expect(
+      sumOf(samples, "litellm_deployment_state", { model_id: "backed-1" }),
+    ).toBe(2);
     expect(
       sumOf(samples, "litellm_deployment_state", {
         litellm_model_name: "mock-model",
