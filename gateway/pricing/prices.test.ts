@@ -49,6 +49,17 @@ test("a deployment's own price wins over the file, the file over the catalogue",
   expect(card(own, {}, file)?.source).toBe("deployment");
 });
 
+test("prices that are not overridden keep their hours of the day", () => {
+  const priced = cardOf({
+    model: "deepseek/deepseek-chat",
+    cache_read_input_token_cost: 0,
+  });
+  const at = (time: string) =>
+    cost(priced, { inputTokens: 1e6 }, Date.parse(`2026-11-27T${time}Z`));
+  expect(at("12:00")).toBeCloseTo(0.27, 12);
+  expect(at("20:00")).toBeCloseTo(0.135, 12);
+});
+
 test("an overridden input price drops the catalogue's cache discount, and keeps its output price", () => {
   const own = cardOf({ model: "openai/gpt-5-mini", input_cost_per_token: 0 });
   expect(

@@ -3,9 +3,10 @@ import { cataloguePrices } from "./price-catalogue.ts";
 import {
   flatCard,
   perMillion,
-  ratesAt,
   type Piece,
   type PriceCard,
+  type PricePeriod,
+  type Rates,
 } from "./price-card.ts";
 import type { FilePrices } from "./price-file.ts";
 import { isKnownRunner, isLocalRunner } from "./local-runner.ts";
@@ -102,46 +103,63 @@ const FREE: PriceCard = flatCard("local", {
  * multiply both sides.
  */
 function overridden(own: PriceOverrides, base: PriceCard | null): PriceCard {
-  const lower = base === null ? null : ratesAt(base, Date.now());
-  const inputSide = own.input === null ? lower : null;
-  const outputSide = own.output === null ? lower : null;
-  const ownPieces: Partial<Record<Piece, number>> = {
-    ...(own.perSecond === null ? {} : { audioSeconds: own.perSecond }),
-    ...(own.perCharacter === null ? {} : { characters: own.perCharacter }),
-    ...(own.perQuery === null ? {} : { searchUnits: own.perQuery }),
-  };
+  const pieces = ownPiecesOf(own);
+  const onlyPieces = own.input === null && own.output === null;
+  const [first, ...later] = (base ?? FREE).periods;
+  const withOwn = (period: PricePeriod): PricePeriod => ({
+    ...period,
+    rates: overriddenRates(own, base && period.rates, pieces),
+  });
   return {
-    ...flatCard("deployment", {
-      input: perMillion(own.input) ?? inputSide?.input ?? 0,
-      output: perMillion(own.output) ?? outputSide?.output ?? 0,
-      cachedInput: perMillion(own.cacheRead) ?? inputSide?.cachedInput ?? null,
-      cachedAudio: inputSide?.cachedAudio ?? null,
-      cachedImage: inputSide?.cachedImage ?? null,
-      cacheWrite: perMillion(own.cacheWrite) ?? inputSide?.cacheWrite ?? null,
-      cacheWrite1h:
-        perMillion(own.cacheWrite1h) ?? inputSide?.cacheWrite1h ?? null,
-      audioInput: perMillion(own.audioInput) ?? inputSide?.audioInput ?? null,
-      imageInput: perMillion(own.imageInput) ?? inputSide?.imageInput ?? null,
-      videoInput: inputSide?.videoInput ?? null,
-      audioOutput:
-        perMillion(own.audioOutput) ?? outputSide?.audioOutput ?? null,
-      imageOutput:
-        perMillion(own.imageOutput) ?? outputSide?.imageOutput ?? null,
-      videoOutput: outputSide?.videoOutput ?? null,
-      reasoning: perMillion(own.reasoning) ?? outputSide?.reasoning ?? null,
-      citation: outputSide?.citation ?? null,
-      perRequest: own.perRequest ?? lower?.perRequest ?? 0,
-      perImage: own.perImage ?? lower?.perImage ?? null,
-      perPiece: { ...lower?.perPiece, ...ownPieces },
-    }),
-    ...(own.input === null && own.output === null
-      ? { ownPieces: Object.keys(ownPieces) as readonly Piece[] }
+    source: "deployment",
+    periods: [withOwn(first), ...later.map(withOwn)],
+    ...(onlyPieces
+      ? { ownPieces: Object.keys(pieces) as readonly Piece[] }
       : {}),
     serviceTiers: {
-      ...(own.input === null && own.output === null ? base?.serviceTiers : {}),
+      ...(onlyPieces ? base?.serviceTiers : {}),
       ...own.serviceTiers,
     },
     maxOutputTokens: base?.maxOutputTokens ?? null,
     contextWindow: base?.contextWindow ?? null,
+  };
+}
+
+function ownPiecesOf(own: PriceOverrides): Partial<Record<Piece, number>> {
+  return {
+    ...(own.perSecond === null ? {} : { audioSeconds: own.perSecond }),
+    ...(own.perCharacter === null ? {} : { characters: own.perCharacter }),
+    ...(own.perQuery === null ? {} : { searchUnits: own.perQuery }),
+  };
+}
+
+/** `lower`: of the card below; null: there is none. */
+function overriddenRates(
+  own: PriceOverrides,
+  lower: Rates | null,
+  ownPieces: Partial<Record<Piece, number>>,
+): Rates {
+  const inputSide = own.input === null ? lower : null;
+  const outputSide = own.output === null ? lower : null;
+  return {
+    input: perMillion(own.input) ?? inputSide?.input ?? 0,
+    output: perMillion(own.output) ?? outputSide?.output ?? 0,
+    cachedInput: perMillion(own.cacheRead) ?? inputSide?.cachedInput ?? null,
+    cachedAudio: inputSide?.cachedAudio ?? null,
+    cachedImage: inputSide?.cachedImage ?? null,
+    cacheWrite: perMillion(own.cacheWrite) ?? inputSide?.cacheWrite ?? null,
+    cacheWrite1h:
+      perMillion(own.cacheWrite1h) ?? inputSide?.cacheWrite1h ?? null,
+    audioInput: perMillion(own.audioInput) ?? inputSide?.audioInput ?? null,
+    imageInput: perMillion(own.imageInput) ?? inputSide?.imageInput ?? null,
+    videoInput: inputSide?.videoInput ?? null,
+    audioOutput: perMillion(own.audioOutput) ?? outputSide?.audioOutput ?? null,
+    imageOutput: perMillion(own.imageOutput) ?? outputSide?.imageOutput ?? null,
+    videoOutput: outputSide?.videoOutput ?? null,
+    reasoning: perMillion(own.reasoning) ?? outputSide?.reasoning ?? null,
+    citation: outputSide?.citation ?? null,
+    perRequest: own.perRequest ?? lower?.perRequest ?? 0,
+    perImage: own.perImage ?? lower?.perImage ?? null,
+    perPiece: { ...lower?.perPiece, ...ownPieces },
   };
 }
