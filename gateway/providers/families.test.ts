@@ -263,6 +263,19 @@ test("responses pass event by event, and their usage is read", () => {
   expect(cut.at(-1)?.kind).toBe("error");
 });
 
+test("the searches of a response that breaks off are read", () => {
+  const stream = openai.stream("responses");
+  const search = { type: "web_search_call", action: { type: "search" } };
+  for (const item of [search, search, { type: "file_search_call" }]) {
+    const event = { type: "response.output_item.done", item };
+    stream.push({ event: event.type, data: JSON.stringify(event) });
+  }
+  expect(stream.facts()).toMatchObject({
+    usage: null,
+    pieces: { webSearches: 2, fileSearches: 1 },
+  });
+});
+
 test("any chunk is handled without an exception", () => {
   const chunk = fc.record(
     {

@@ -125,7 +125,7 @@ export function createMediaStream(endpoint: Endpoint): StreamTranslator {
         return {
           ...facts,
           usage: imageTokens && { ...imageTokens, images: begun },
-          images: begun,
+          pieces: { images: begun },
           text: "",
         };
       }

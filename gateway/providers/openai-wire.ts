@@ -178,13 +178,19 @@ function tierFacts({ service_tier }: JsonRecord): Pick<AnswerFacts, "tiers"> {
   return service_tier == null ? {} : { tiers: tiersIn({ service_tier }) };
 }
 
-/**
- * The usage of a response with the searches among its items. Opening a page or searching within it does not count:
- * https://platform.openai.com/docs/guides/tools-web-search
- */
+/** The usage of a response with the searches among its items. */
 function responsesUsage(response: JsonRecord): Usage | null {
   const usage = usageFromOpenAI(response["usage"]);
-  const items = recordsOf(response["output"]);
+  return usage && { ...usage, ...searchesAmong(recordsOf(response["output"])) };
+}
+
+/**
+ * The searches among the items of a response. Opening a page or searching within it does not count:
+ * https://platform.openai.com/docs/guides/tools-web-search
+ */
+function searchesAmong(
+  items: readonly JsonRecord[],
+): Pick<Usage, "webSearches" | "fileSearches"> {
   const webSearches = items.filter(
     ({ type, action }) =>
       type === "web_search_call" &&
@@ -193,13 +199,10 @@ function responsesUsage(response: JsonRecord): Usage | null {
   const fileSearches = items.filter(
     ({ type }) => type === "file_search_call",
   ).length;
-  return (
-    usage && {
-      ...usage,
-      ...(webSearches === 0 ? {} : { webSearches }),
-      ...(fileSearches === 0 ? {} : { fileSearches }),
-    }
-  );
+  return {
+    ...(webSearches === 0 ? {} : { webSearches }),
+    ...(fileSearches === 0 ? {} : { fileSearches }),
+  };
 }
 
 function outputText(output: unknown): string {
@@ -220,6 +223,7 @@ function outputText(output: unknown): string {
 function createResponsesStream(): StreamTranslator {
   let facts: AnswerFacts = { usage: null, responseId: null, text: "" };
   const texts: string[] = [];
+  const items: JsonRecord[] = [];
   let ended = false;
   let started: JsonRecord = { object: "response" };
   let sequence = -1;
@@ -234,6 +238,9 @@ function createResponsesStream(): StreamTranslator {
     }
     if (type.endsWith(".delta")) {
       texts.push(textOf(reported["delta"]));
+    }
+    if (type === "response.output_item.done") {
+      items.push(recordOf(reported["item"]));
     }
     const last =
       type === "response.completed" || type === "response.incomplete";
@@ -256,6 +263,10 @@ function createResponsesStream(): StreamTranslator {
     push,
     end: () => (ended ? [] : fail(CUT_SHORT)),
     fail,
-    facts: () => ({ ...facts, text: texts.join("") }),
+    facts: () => ({
+      ...facts,
+      text: texts.join(""),
+      pieces: searchesAmong(items),
+    }),
   };
 }

@@ -48,7 +48,7 @@ function tokenUsageOf(
             deployment.baseModel ?? deployment.model,
           ),
     ...spokenTokens(facts),
-    ...(facts.images === undefined ? {} : { images: facts.images }),
+    ...facts.pieces,
   };
   return withTiers(
     counted,
