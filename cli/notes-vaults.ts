@@ -2,12 +2,9 @@ import { readVariable } from "../core/environment.ts";
 import { sizeWords } from "../core/size.ts";
 import { inWords } from "../core/duration.ts";
 import type { VaultView } from "../supervisor/vaults/overview.ts";
-import type {
-  Removed,
-  SetupAnswer,
-} from "../supervisor/vaults/provisioning.ts";
+import type { Removed } from "../supervisor/vaults/provisioning.ts";
 import { printTable } from "./job-run.ts";
-import { printSetup, setupArgs } from "./setup-answer.ts";
+import { askForSetup, setupArgs } from "./setup-answer.ts";
 import { findStack } from "./stack-client.ts";
 import { print, printJson, type Tone } from "./terminal.ts";
 import { askForName, yesArg } from "./ask-for-name.ts";
@@ -121,11 +118,10 @@ export const add = defineVerb({
     ...supervisorArg,
   },
   run: async ({ vault, url, e2ee, supervisor, qr, json, ...args }) => {
-    const answer = (await findStack(supervisor).ask(
-      "POST",
-      "/api/notes",
-      SLOW_MS,
-      {
+    await askForSetup({
+      supervisor,
+      path: "/api/notes",
+      body: {
         vault,
         e2ee,
         ...(url === undefined ? {} : { url }),
@@ -134,8 +130,7 @@ export const add = defineVerb({
           : {}),
         ...choicesOf(args),
       },
-    )) as SetupAnswer;
-    await printSetup(answer, `Vault "${vault}" created at ${answer.url}.`, {
+      headlineOf: (answer) => `Vault "${vault}" created at ${answer.url}.`,
       qr,
       json,
     });
@@ -159,18 +154,19 @@ export const setupUri = defineVerb({
     ...supervisorArg,
   },
   run: async ({ vault, url, keep, supervisor, qr, json, ...args }) => {
-    const answer = (await findStack(supervisor).ask(
-      "POST",
-      `/api/notes/${encodeURIComponent(vault)}/setup-uri`,
-      SLOW_MS,
-      {
+    await askForSetup({
+      supervisor,
+      path: `/api/notes/${encodeURIComponent(vault)}/setup-uri`,
+      body: {
         ...(url === undefined ? {} : { url }),
         ...(keep === true ? { keep } : {}),
         ...passphraseGiven(),
         choices: choicesOf(args),
       },
-    )) as SetupAnswer;
-    await printSetup(answer, `Vault ${vault}, at ${answer.url}.`, { qr, json });
+      headlineOf: (answer) => `Vault ${vault}, at ${answer.url}.`,
+      qr,
+      json,
+    });
     return 0;
   },
 });
@@ -182,17 +178,15 @@ export const rotate = defineVerb({
   example: "hearth notes rotate notes",
   args: { ...vaultArg, ...setupArgs, ...supervisorArg },
   run: async ({ vault, supervisor, qr, json }) => {
-    const answer = (await findStack(supervisor).ask(
-      "POST",
-      `/api/notes/${encodeURIComponent(vault)}/rotate`,
-      SLOW_MS,
-      passphraseGiven(),
-    )) as SetupAnswer;
-    await printSetup(
-      answer,
-      `Vault "${vault}" has a new password. Devices sync again after opening this Setup URI.`,
-      { qr, json },
-    );
+    await askForSetup({
+      supervisor,
+      path: `/api/notes/${encodeURIComponent(vault)}/rotate`,
+      body: passphraseGiven(),
+      headlineOf: () =>
+        `Vault "${vault}" has a new password. Devices sync again after opening this Setup URI.`,
+      qr,
+      json,
+    });
     return 0;
   },
 });

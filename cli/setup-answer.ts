@@ -1,5 +1,7 @@
+import { extname } from "node:path";
 import { asTyped } from "../supervisor/home/home.ts";
 import type { SetupAnswer } from "../supervisor/vaults/provisioning.ts";
+import { findStack } from "./stack-client.ts";
 import { alignColumns, paint, print, printJson, widthOf } from "./terminal.ts";
 import { jsonArg, UsageError } from "./verb.ts";
 import { writeOutput } from "./write-output.ts";
@@ -14,22 +16,48 @@ export const setupArgs = {
   ...jsonArg,
 } as const;
 
+const SLOW_MS = 60_000;
+
+/** A request to the supervisor that is answered with a Setup URI. */
+interface SetupRequest {
+  readonly supervisor: string | undefined;
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headlineOf: (answer: SetupAnswer) => string;
+  readonly qr: string | undefined;
+  readonly json: boolean | undefined;
+}
+
+/** Sends the request and prints its Setup URI before the QR code is written, which may fail when the change is already made. */
+export async function askForSetup({
+  supervisor,
+  path,
+  body,
+  headlineOf,
+  qr,
+  json,
+}: SetupRequest): Promise<void> {
+  checkPicture(qr);
+  const stack = findStack(supervisor);
+  const answer = (await stack.ask("POST", path, SLOW_MS, body)) as SetupAnswer;
+  if (json === true) {
+    printJson(answer);
+  } else {
+    await printSetup(answer, headlineOf(answer));
+  }
+  if (qr !== undefined) {
+    await writeQr(answer.setupUri, qr);
+    if (json !== true) {
+      print(`QR code: ${qr}`);
+    }
+  }
+}
+
 /** The Setup URI, its passphrase, and a QR code if the terminal is wide enough. */
-export async function printSetup(
+async function printSetup(
   answer: SetupAnswer,
   headline: string,
-  options: {
-    readonly qr?: string | undefined;
-    readonly json?: boolean | undefined;
-  },
 ): Promise<void> {
-  if (options.qr !== undefined) {
-    await writeQr(answer.setupUri, options.qr);
-  }
-  if (options.json === true) {
-    printJson(answer);
-    return;
-  }
   print(headline);
   print(
     "\nOpen this Setup URI on the device, or paste it into Self-hosted LiveSync (Setup wizard, Use Setup URI):\n",
@@ -59,9 +87,6 @@ export async function printSetup(
   }
   print("");
   await printQr(answer.setupUri);
-  if (options.qr !== undefined) {
-    print(`QR code: ${options.qr}`);
-  }
   print(
     `Credentials: ${asTyped(answer.file)}. Also store the passphrase elsewhere.`,
   );
@@ -95,18 +120,21 @@ async function printQr(uri: string): Promise<void> {
   );
 }
 
-async function writeQr(uri: string, path: string): Promise<void> {
-  const { default: qrcode } = await import("qrcode");
-  const options = { errorCorrectionLevel: "L" } as const;
-  let content: string | Buffer;
-  if (path.endsWith(".svg")) {
-    content = await qrcode.toString(uri, { ...options, type: "svg" });
-  } else if (path.endsWith(".png")) {
-    content = await qrcode.toBuffer(uri, { ...options, scale: 6 });
-  } else {
+function checkPicture(path: string | undefined): void {
+  if (path !== undefined && ![".png", ".svg"].includes(extname(path))) {
     throw new UsageError(
       `--qr must be a file name ending in .png or .svg, not "${path}".`,
     );
   }
-  writeOutput(path, content);
+}
+
+async function writeQr(uri: string, path: string): Promise<void> {
+  const { default: qrcode } = await import("qrcode");
+  const options = { errorCorrectionLevel: "L" } as const;
+  writeOutput(
+    path,
+    extname(path) === ".svg"
+      ? await qrcode.toString(uri, { ...options, type: "svg" })
+      : await qrcode.toBuffer(uri, { ...options, scale: 6 }),
+  );
 }

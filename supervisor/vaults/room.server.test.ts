@@ -135,6 +135,23 @@ test("add prints a valid Setup URI, its passphrase and a QR code", async () => {
   expect(out).not.toContain(password);
 }, 30_000);
 
+test("a QR code that cannot be written is reported before a vault is created, or after its Setup URI", async () => {
+  expect(await hearth(["notes", "add", "other", "--qr", "x.gif"])).toEqual({
+    code: 2,
+    out: "",
+    error:
+      'hearth: --qr must be a file name ending in .png or .svg, not "x.gif".\n',
+  });
+  expect(await asJson("notes", "list")).toMatchObject([{ vault: "family" }]);
+  const picture = join(place.directory, "missing", "x.png");
+  const rotated = await hearth(["notes", "rotate", "family", "--qr", picture]);
+  expect(rotated).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/^obsidian:\S+$/m) as unknown,
+    error: expect.stringContaining(`cannot write ${picture}`) as unknown,
+  });
+}, 30_000);
+
 test("a vault rebuilt by an admin admits its member again without waiting for the next inspection", async () => {
   const { user, password } = JSON.parse(
     readFileSync(file("family"), "utf8"),
