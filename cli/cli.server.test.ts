@@ -57,6 +57,22 @@ test.each([
     "hearth: --url requires a value, for example: hearth models discover --url http://192.168.1.10:11434\n",
   ],
   [
+    ["keys", "new", "--models", "gpt-mini", "--models=claude-sonnet"],
+    "hearth: --models is given twice; give it once. Run `hearth keys new --help` for details.\n",
+  ],
+  [
+    ["logs", "gateway", "-n", "5", "--lines", "6"],
+    "hearth: --lines is given twice; give it once. Run `hearth logs --help` for details.\n",
+  ],
+  [
+    ["up", "--echo", "--no-echo"],
+    "hearth: --echo is given twice; give it once. Run `hearth up --help` for details.\n",
+  ],
+  [
+    ["notes", "remove", "family", "--yes=no"],
+    'hearth: --yes takes no value, not "no". Run `hearth notes remove --help` for details.\n',
+  ],
+  [
     ["--verbose"],
     'hearth: unknown option "--verbose". Run `hearth --help` for all commands.\n',
   ],

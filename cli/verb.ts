@@ -109,47 +109,42 @@ function asksForHelp(words: readonly string[]): boolean {
   return words.includes("--help") || words.includes("-h");
 }
 
-/** Throws a UsageError for words that the verb does not accept: citty ignores unknown options. */
+/** Throws a UsageError for words that the verb does not accept: citty ignores unknown options, and the first of two. */
 export function checkWords(verb: Verb, words: readonly string[]): void {
   const { args = {} } = verb;
-  const options = Object.entries(args).filter(
-    ([, arg]) => arg.type !== "positional",
-  );
   const positionals = Object.entries(args).filter(
     ([, arg]) => arg.type === "positional",
   );
-  const known = new Map(
-    options.flatMap(([name, arg]) => [
-      [`--${name}`, arg] as const,
-      ...(arg.type === "boolean" ? [[`--no-${name}`, arg] as const] : []),
-      ...[("alias" in arg ? arg.alias : undefined) ?? []]
-        .flat()
-        .map(
-          (alias) =>
-            [alias.length === 1 ? `-${alias}` : `--${alias}`, arg] as const,
-        ),
-    ]),
-  );
-  let given = 0;
+  const known = optionsOf(args);
+  const fail = (problem: string): never => {
+    throw new UsageError(
+      `${problem}. Run \`hearth ${verb.name} --help\` for details.`,
+    );
+  };
+  const given = new Set<string>();
+  let values = 0;
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";
     if (!word.startsWith("-") || word === "-") {
-      given += 1;
-      if (given > positionals.length) {
-        throw new UsageError(
-          `unexpected argument "${word}". Run \`hearth ${verb.name} --help\` for details.`,
-        );
+      values += 1;
+      if (values > positionals.length) {
+        fail(`unexpected argument "${word}"`);
       }
       continue;
     }
-    const [option = "", value] = word.split("=", 2);
-    const arg = known.get(option);
-    if (arg === undefined) {
-      throw new UsageError(
-        `${unknownName("option", option, [...known.keys()])}. Run \`hearth ${verb.name} --help\` for details.`,
-      );
+    const [typed = "", value] = word.split("=", 2);
+    const option = known.get(typed);
+    if (option === undefined) {
+      return fail(unknownName("option", typed, [...known.keys()]));
     }
-    if (arg.type === "boolean") {
+    if (given.has(option.name)) {
+      fail(`--${option.name} is given twice; give it once`);
+    }
+    given.add(option.name);
+    if (!option.hasValue) {
+      if (value !== undefined) {
+        fail(`${typed} takes no value, not "${value}"`);
+      }
       continue;
     }
     if (value === undefined) {
@@ -157,18 +152,40 @@ export function checkWords(verb: Verb, words: readonly string[]): void {
     }
     if (value === "" || (value === undefined && words[at] === undefined)) {
       throw new UsageError(
-        `${option} requires a value, for example: ${verb.example}`,
+        `${typed} requires a value, for example: ${verb.example}`,
       );
     }
   }
   const missing = positionals.find(
-    ([, arg], index) => arg.required === true && index >= given,
+    ([, arg], index) => arg.required === true && index >= values,
   );
   if (missing !== undefined) {
     throw new UsageError(
       `${missing[0]} is required, for example: ${verb.example}`,
     );
   }
+}
+
+interface Option {
+  readonly name: string;
+  readonly hasValue: boolean;
+}
+
+/** The options of a verb by each spelling: `--lines` and `-n`, `--echo` and `--no-echo`. */
+function optionsOf(args: ArgsDef): ReadonlyMap<string, Option> {
+  return new Map(
+    Object.entries(args)
+      .filter(([, { type }]) => type !== "positional")
+      .flatMap(([name, arg]) => {
+        const hasValue = arg.type !== "boolean";
+        const aliases = [("alias" in arg ? arg.alias : undefined) ?? []].flat();
+        return [
+          `--${name}`,
+          ...(hasValue ? [] : [`--no-${name}`]),
+          ...aliases.map((each) => `${each.length === 1 ? "-" : "--"}${each}`),
+        ].map((spelling) => [spelling, { name, hasValue }] as const);
+      }),
+  );
 }
 
 async function printHelp(verb: Verb, command: CommandDef): Promise<void> {
