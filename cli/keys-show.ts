@@ -3,7 +3,7 @@ import { readKeyUse, type KeyFacts } from "../console/pages/nouns/key-facts.ts";
 import { zoneHere } from "./budget-cells.ts";
 import { findKey, keyArg } from "./find-key.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { alignColumns, paint, print, type Cell } from "./terminal.ts";
+import { alignColumns, harmless, paint, print, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 export const show = defineVerb({
@@ -39,7 +39,7 @@ function asJson({ key, usage, calls, refusals }: KeyFacts) {
 
 function describe(view: KeyView): readonly string[] {
   return [
-    paint("strong", view.title),
+    paint("strong", harmless(view.title)),
     paint("soft", view.facts.join(" · ")),
     "",
     view.everyModel

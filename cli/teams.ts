@@ -20,7 +20,7 @@ import { printTable } from "./job-run.ts";
 import { limitArgs, limitsIn, needChange, numberOf } from "./limit-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
-import { paint, print, printJson, type Cell } from "./terminal.ts";
+import { harmless, paint, print, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const teamArg = {
@@ -144,7 +144,10 @@ const show = defineVerb({
     }
     const { team_info: row, team_memberships: members } = found;
     print(
-      paint("strong", `${teamName(row)}${row.blocked ? " (blocked)" : ""}`),
+      paint(
+        "strong",
+        harmless(`${teamName(row)}${row.blocked ? " (blocked)" : ""}`),
+      ),
     );
     print(paint("soft", row.team_id));
     print("");

@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { readable } from "../core/words.ts";
 
 export type Stream = NodeJS.WriteStream;
 export type Tone =
@@ -35,17 +36,25 @@ export interface Cell {
   readonly right?: boolean;
 }
 
+/** A name or message without control characters: those that a key's holder chose would move the cursor or hide other lines. */
+export function harmless(text: string): string {
+  return readable(text).replace(/\p{Cc}/gu, "\uFFFD");
+}
+
 /** Rows with aligned columns, two spaces apart; the last column is cut at the width of the terminal. */
 export function alignColumns(
   rows: readonly (readonly Cell[])[],
   width: number = widthOf(),
   stream: Stream = process.stdout,
 ): readonly string[] {
-  const columns = Math.max(0, ...rows.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(0, ...rows.map((row) => lengthOf(row[column]?.text ?? ""))),
+  const shown = rows.map((row) =>
+    row.map((cell) => ({ ...cell, text: harmless(cell.text) })),
   );
-  return rows.map((row) => {
+  const columns = Math.max(0, ...shown.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, column) =>
+    Math.max(0, ...shown.map((row) => lengthOf(row[column]?.text ?? ""))),
+  );
+  return shown.map((row) => {
     let used = 0;
     return row
       .map((cell, column) => {

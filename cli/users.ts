@@ -15,7 +15,7 @@ import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
 import { knownUserId } from "./owner-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
-import { paint, print, printJson, type Cell } from "./terminal.ts";
+import { harmless, paint, print, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const userArg = {
@@ -153,7 +153,7 @@ const show = defineVerb({
       return 0;
     }
     const { user_info: row, keys, teams } = found;
-    print(paint("strong", userName(row)));
+    print(paint("strong", harmless(userName(row))));
     print(
       paint(
         "soft",
