@@ -76,11 +76,17 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const WRONG_TYPE = /^Invalid input: expected (\w+), received (\w+)$/;
 
+/** Zod's message for a value that a list does not contain. */
+const ONE_OF = /^Invalid option: /;
+
 /** The text after a field's name: the schema's own message, such as `must be …`, or Zod's for a wrong type or a limit in plain words. */
 function mistake(issue: z.core.$ZodIssue | undefined): string {
   const [, expected = "", received] =
     WRONG_TYPE.exec(issue?.message ?? "") ?? [];
   const kind = KINDS[expected];
+  if (issue?.code === "invalid_value" && ONE_OF.test(issue.message)) {
+    return `must be one of ${issue.values.join(", ")}`;
+  }
   if (kind === undefined) {
     const message = limitInWords(issue?.message ?? "wrong type");
     return /^(must|has|is) /.test(message) ? message : `is invalid: ${message}`;
