@@ -57,6 +57,22 @@ test.each([
     "hearth: --url requires a value, for example: hearth models discover --url http://192.168.1.10:11434\n",
   ],
   [
+    ["report", "spend", "--out", ""],
+    "hearth: --out requires a value, for example: hearth report spend --since 30d --format html --open\n",
+  ],
+  [
+    ["notes", "export", "family", ""],
+    "hearth: directory must not be empty, for example: hearth notes export notes ~/notes-copy\n",
+  ],
+  [
+    ["report", "spend", "--since", "30d", "--period", "week"],
+    "hearth: --since and --period cannot be combined.\n",
+  ],
+  [
+    ["report", "health", "--json", "--format", "csv"],
+    "hearth: --json and --format cannot be combined.\n",
+  ],
+  [
     ["keys", "new", "--models", "gpt-mini", "--models=claude-sonnet"],
     "hearth: --models is given twice; give it once. Run `hearth keys new --help` for details.\n",
   ],

@@ -195,7 +195,7 @@ test.each([
   [["keys", "new", "--per", "1x", "--budget", "1"], 1, "--per must be a whole"],
   [["keys", "new", "--models", "mock,"], 1, "--models must not be empty."],
   [["keys", "new", "--alias", "as-json"], 1, "--alias already exists"],
-  [["keys", "show", ""], 1, "key must not be empty."],
+  [["keys", "show", ""], 2, "key must not be empty, for example"],
   [["keys", "list", "--user", "anan"], 1, 'did you mean "anna"?'],
   [["keys", "show", "sk-...zzzz"], 1, 'key "sk-...zzzz" not found.'],
   [["keys", "block", "unknown"], 1, 'key with alias "unknown" not found'],

@@ -65,7 +65,19 @@ interface ReportOptions {
   readonly url?: string | undefined;
 }
 
+/** Options of which one would have no effect beside the other. */
+const EXCLUSIVE = [
+  ["since", "period"],
+  ["since", "last"],
+  ["json", "format"],
+] as const;
+
 async function showReport(kind: ReportKind, args: ReportOptions): Promise<0> {
+  for (const [one, other] of EXCLUSIVE) {
+    if (args[one] !== undefined && args[other] !== undefined) {
+      throw new UsageError(`--${one} and --${other} cannot be combined.`);
+    }
+  }
   const format =
     args.format ??
     (args.json === true ? "json" : args.open === true ? "html" : "text");

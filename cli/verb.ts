@@ -126,9 +126,13 @@ export function checkWords(verb: Verb, words: readonly string[]): void {
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";
     if (!word.startsWith("-") || word === "-") {
+      const [name] =
+        positionals[values] ?? fail(`unexpected argument "${word}"`);
       values += 1;
-      if (values > positionals.length) {
-        fail(`unexpected argument "${word}"`);
+      if (word === "") {
+        throw new UsageError(
+          `${name} must not be empty, for example: ${verb.example}`,
+        );
       }
       continue;
     }
@@ -150,7 +154,7 @@ export function checkWords(verb: Verb, words: readonly string[]): void {
     if (value === undefined) {
       at += 1;
     }
-    if (value === "" || (value === undefined && words[at] === undefined)) {
+    if ((value ?? words[at] ?? "") === "") {
       throw new UsageError(
         `${typed} requires a value, for example: ${verb.example}`,
       );
