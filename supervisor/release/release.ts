@@ -68,14 +68,16 @@ export function installedIn(home: Pick<Home, "root">): readonly string[] {
   return [releasesOf(home), join(home.root, "programs")];
 }
 
-/** The release in a directory; undefined if there is none, or an incomplete one. */
+/** The release in a directory; undefined if there is none, or an incomplete or damaged one: `hearth up` installs it again. */
 export function readRelease(directory: string): Release | undefined {
   try {
     return releaseSchema.parse(
       JSON.parse(readFileSync(join(directory, RELEASE_FILE), "utf8")),
     );
   } catch (error) {
-    if (codeOf(error) === "ENOENT" || error instanceof z.ZodError) {
+    const isDamaged =
+      error instanceof SyntaxError || error instanceof z.ZodError;
+    if (codeOf(error) === "ENOENT" || isDamaged) {
       return undefined;
     }
     throw error;
