@@ -65,3 +65,14 @@ test("a setting that could not be saved does not take effect with the next one",
   expect(settings.get("log", "level")).toBe("debug");
   expect(Object.keys(settings.admins())).toEqual(["admin"]);
 });
+
+test.each(["config.json", "server.json"])(
+  "a damaged %s is named, with what to do",
+  (name) => {
+    const file = join(directory, name);
+    writeFileSync(file, '{"admins": {');
+    expect(() => read([`admin=${hash("a")}`])).toThrow(
+      `${file} is damaged; restore it from a copy, or move it away`,
+    );
+  },
+);

@@ -59,11 +59,11 @@ interface Override {
 
 type Overrides = Record<string, Record<string, Override>>;
 
-/** Reads the ini and the values saved in the data directory. Throws an error of one sentence for an invalid ini. */
+/** Reads the ini and the values saved in the data directory. Throws an error of one sentence if one is invalid. */
 export function readSettings(iniFile: string, dataDirectory: string): Settings {
   const ini = readIni(iniFile);
   const keptFile = join(dataDirectory, "config.json");
-  let kept: Overrides = dictionary(readJson<Overrides>(keptFile));
+  let kept = readOverrides(keptFile);
   let merged = merge(ini, kept);
   const listeners: (() => void)[] = [];
   checkAdmins(iniFile, merged);
@@ -187,9 +187,21 @@ function merge(ini: Ini, kept: Overrides): Ini {
   return merged;
 }
 
+function readOverrides(file: string): Overrides {
+  return dictionary(
+    readJson<Overrides>(
+      file,
+      "the settings and passwords of the ini file then apply",
+    ),
+  );
+}
+
 function ownUuid(dataDirectory: string): string {
   const file = join(dataDirectory, "server.json");
-  const known = readJson<{ uuid: string }>(file);
+  const known = readJson<{ uuid: string }>(
+    file,
+    "devices then compare all of their notes once more",
+  );
   if (known !== undefined) {
     return known.uuid;
   }
@@ -199,8 +211,16 @@ function ownUuid(dataDirectory: string): string {
   return uuid;
 }
 
-function readJson<T>(file: string): T | undefined {
-  return existsSync(file)
-    ? (JSON.parse(readFileSync(file, "utf8")) as T)
-    : undefined;
+function readJson<T>(file: string, withoutIt: string): T | undefined {
+  if (!existsSync(file)) {
+    return undefined;
+  }
+  const text = readFileSync(file, "utf8");
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new Error(
+      `${file} is damaged; restore it from a copy, or move it away: ${withoutIt}`,
+    );
+  }
 }
