@@ -60,11 +60,11 @@ export function inspectCluster(
   place: Pick<PostgresPlace, "data" | "major" | "user">,
 ): void {
   const missing = ["PG_VERSION", "postgresql.conf", "global/pg_control"].find(
-    (file) => !existsSync(join(place.data, file)),
+    (file) => !hasBytes(join(place.data, file)),
   );
   if (missing !== undefined) {
     throw new Failure(
-      `${place.data} is not a complete Postgres data directory (${missing} is missing): restore it from a copy, or move it away to start with an empty database.`,
+      `${place.data} is not a complete Postgres data directory (${missing} is missing or empty): restore it from a copy, or move it away to start with an empty database.`,
     );
   }
   const major = majorOfData(place.data);
@@ -80,6 +80,10 @@ export function inspectCluster(
       `${place.data} belongs to user id ${owner}, but Postgres would run as id ${ours}: run the command as that user, or change the owner of the directory (chown -R).`,
     );
   }
+}
+
+function hasBytes(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 /** Removes what killed commands left incomplete in `parent`, and stops servers that still run on it. */

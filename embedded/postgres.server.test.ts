@@ -182,18 +182,20 @@ describe("lifecycle", () => {
   test.each([
     [
       "global/pg_control",
-      /is not a complete Postgres data directory \(global\/pg_control is missing\): restore it from a copy, or move it away/,
+      /is not a complete Postgres data directory \(global\/pg_control is missing or empty\): restore it from a copy, or move it away/,
     ],
     [
       "PG_VERSION",
-      /is not a complete Postgres data directory \(PG_VERSION is missing\)/,
+      /is not a complete Postgres data directory \(PG_VERSION is missing or empty\)/,
     ],
   ])(
-    "a directory without %s is refused in one sentence",
+    "a directory without %s, or with an empty one, is rejected in one sentence",
     async (file, sentence) => {
       await runtime.stop("test");
       const path = join(findPostgresPlace(place.home).data, file);
       renameSync(path, `${path}.away`);
+      await expect(newRuntime().start()).rejects.toThrow(sentence);
+      writeFileSync(path, "");
       await expect(newRuntime().start()).rejects.toThrow(sentence);
       renameSync(`${path}.away`, path);
       runtime = newRuntime();
