@@ -21,7 +21,10 @@ import {
 } from "../supervisor/release/release.ts";
 import { alreadyRunsSentence } from "../supervisor/release/version.ts";
 import type { ProcessRuntime } from "../supervisor/runtimes/process/process-runtime.ts";
-import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
+import {
+  aliveIn,
+  readRunFile,
+} from "../supervisor/runtimes/process/run-file.ts";
 import type {
   ServiceState,
   ServiceView,
@@ -253,9 +256,10 @@ function maintainFiles(
 }
 
 function alreadyRunning(home: Home): AlreadyRunning {
-  const { supervisor } = readRunFile(home.runFile);
+  // The file may still name a killed supervisor while its successor starts.
+  const supervisor = aliveIn(readRunFile(home.runFile).supervisor);
   return new AlreadyRunning(
-    supervisor === null
+    supervisor === undefined
       ? startingOrStopping(home.root)
       : alreadyRunsSentence(supervisor),
   );
