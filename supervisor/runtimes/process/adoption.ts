@@ -1,7 +1,7 @@
 import { Failure } from "../../../core/failure.ts";
 import type { History } from "../../history/history.ts";
 import { fingerprintOf } from "./fingerprint.ts";
-import { handOver } from "./hand-over.ts";
+import { findLeftSuccessor, handOver } from "./hand-over.ts";
 import { isHealthy } from "./health.ts";
 import type { ProcessIdentity } from "./identity.ts";
 import { aliveIn, type RunFile } from "./run-file.ts";
@@ -26,6 +26,7 @@ export async function adoptProcess(
   { history, logFile, fingerprintKey, upgrading }: AdoptionOptions,
 ): Promise<ProcessIdentity | undefined> {
   const { name } = spec;
+  await stopLeftSuccessor(spec, history);
   const entry = aliveIn(recorded);
   if (entry === undefined) {
     return undefined;
@@ -67,4 +68,21 @@ export async function adoptProcess(
   );
   await stopProcess(identity, spec.stopSignal, spec.stopWithinMs);
   return undefined;
+}
+
+/** A supervisor that was killed during a hand-over left a process that would keep the port. */
+async function stopLeftSuccessor(
+  { name, successorFile, stopSignal, stopWithinMs }: ServiceSpec,
+  history: History,
+): Promise<void> {
+  const successor =
+    successorFile === undefined ? undefined : findLeftSuccessor(successorFile);
+  if (successor !== undefined) {
+    history.act(
+      name,
+      "stop",
+      `pid ${successor.pid} was taking over when the previous supervisor ended`,
+    );
+    await stopProcess(successor, stopSignal, stopWithinMs);
+  }
 }

@@ -21,7 +21,7 @@ export async function handOver(
   log: string,
 ): Promise<ProcessIdentity | undefined> {
   const { file, args, cwd, env } = spec.plan();
-  const started = `${successorFile}.started`;
+  const started = startedFileOf(successorFile);
   rmSync(started, { force: true });
   try {
     try {
@@ -38,6 +38,7 @@ export async function handOver(
     if (successor === undefined) {
       return undefined;
     }
+    recordSuccessor(started, successor);
     const deadline = Date.now() + spec.startWithinMs + spec.stopWithinMs;
     while (isAlive(running) && isAlive(successor) && Date.now() < deadline) {
       await wait(POLL_EVERY_MS);
@@ -58,6 +59,39 @@ export async function handOver(
     // It contains variables, which may be keys.
     rmSync(successorFile, { force: true });
     rmSync(started, { force: true });
+  }
+}
+
+/** The successor of a hand-over that ended with its supervisor, if it is alive: no entry of run.json names it. */
+export function findLeftSuccessor(
+  successorFile: string,
+): ProcessIdentity | undefined {
+  try {
+    const text = readFileSync(startedFileOf(successorFile), "utf8");
+    const [, pid, startTime] = /^(\d+)\n(.+)\n$/.exec(text) ?? [];
+    if (pid === undefined || startTime === undefined) {
+      return undefined;
+    }
+    const successor = { pid: Number(pid), startTime };
+    return isAlive(successor) ? successor : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function startedFileOf(successorFile: string): string {
+  return `${successorFile}.started`;
+}
+
+/** Adds the start time: after a restart of the machine, another program may have the process id. */
+function recordSuccessor(
+  started: string,
+  { pid, startTime }: ProcessIdentity,
+): void {
+  try {
+    writeDurably(started, `${pid}\n${startTime}\n`);
+  } catch {
+    // On a full disk the hand-over continues; only a kill of this supervisor meanwhile would leave the successor unknown.
   }
 }
 
