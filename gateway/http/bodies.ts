@@ -43,8 +43,11 @@ export class Bodies {
     done: Done,
   ): void => {
     const limit = Math.min(request.routeOptions.bodyLimit, this.#limit);
+    const { "content-encoding": encoding = "identity" } = request.headers;
     const announced = Number(request.headers["content-length"] ?? 0);
-    if (announced > limit) {
+    if (encoding !== "identity") {
+      done(compressed());
+    } else if (announced > limit) {
       done(tooLarge());
     } else if (this.#total + announced > this.#limit) {
       done(busy());
@@ -161,6 +164,13 @@ function parseJson(text: string): unknown {
       `The body is not valid JSON: ${(error as Error).message}.`,
     );
   }
+}
+
+function compressed(): CallError {
+  return new CallError(
+    "invalid_request",
+    "Compressed bodies are not supported. Send the body without `content-encoding`.",
+  );
 }
 
 function tooLarge(): CallError {

@@ -525,6 +525,18 @@ const ERRORS: readonly (readonly [
     },
   ],
   [
+    "a compressed body",
+    () =>
+      gateway.request("POST", "/v1/chat/completions", {}, undefined, {
+        "content-encoding": "gzip",
+      }),
+    400,
+    {
+      type: "invalid_request_error",
+      message: expect.stringMatching(/^Compressed bodies are not supported/),
+    },
+  ],
+  [
     "no model",
     () => gateway.request("POST", "/v1/chat/completions", {}),
     400,
