@@ -223,6 +223,7 @@ test("rows are counted up to a limit, beyond which the cursor continues", async 
 test.each([
   ["", "start_date"],
   [`start_date=${DAY}`, "end_date"],
+  [`start_date=${DAY} 12:00:00&end_date=${DAY} 11:00:00`, "end_date"],
   [`start_date=2026-02-30&end_date=${DAY}`, "start_date"],
   [`start_date=${DAY}&end_date=${DAY} 25:00:00`, "end_date"],
   [`${RANGE}&page_size=1001`, "page_size"],

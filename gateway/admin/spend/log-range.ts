@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CallError } from "../../http/errors.ts";
 import type { Conditions } from "../paging.ts";
 import { queryDay } from "../kinds/values.ts";
 import { endOfDay, startOfDay } from "./log-filters.ts";
@@ -26,7 +27,7 @@ function isMoment(text: string): boolean {
 
 /**
  * Keeps the rows whose time, by default of `spend_log l`, is in a range, whose end is included to its last second, or to the end of a day
- * in the time zone. (LiteLLM ends a range at the first moment of its last day.)
+ * in the time zone. (LiteLLM ends a range at the first moment of its last day.) Throws 400 for a reversed range.
  */
 export function keepRange(
   filter: Conditions,
@@ -38,18 +39,31 @@ export function keepRange(
   column = "l.started_at",
 ): void {
   const { start_date: start, end_date: end } = range;
-  if (start !== undefined) {
-    filter.and(
-      `${column} >= ?`,
-      DAY.test(start) ? startOfDay(start, timeZone) : iso(timeOf(start)),
+  const from = start === undefined ? undefined : startOf(start, timeZone);
+  const to = end === undefined ? undefined : endOf(end, timeZone);
+  if (from !== undefined && to !== undefined && from >= to) {
+    throw new CallError(
+      "invalid_request",
+      "`end_date` must be on or after `start_date`.",
+      { param: "end_date" },
     );
   }
-  if (end !== undefined) {
-    filter.and(
-      `${column} < ?`,
-      DAY.test(end) ? endOfDay(end, timeZone) : iso(secondAfter(timeOf(end))),
-    );
+  if (from !== undefined) {
+    filter.and(`${column} >= ?`, from);
   }
+  if (to !== undefined) {
+    filter.and(`${column} < ?`, to);
+  }
+}
+
+function startOf(text: string, timeZone: string): string {
+  return DAY.test(text) ? startOfDay(text, timeZone) : iso(timeOf(text));
+}
+
+function endOf(text: string, timeZone: string): string {
+  return DAY.test(text)
+    ? endOfDay(text, timeZone)
+    : iso(secondAfter(timeOf(text)));
 }
 
 function timeOf(text: string): number {
