@@ -212,6 +212,8 @@ test("an exceeded budget is shown with the rejection, and so is a raised one", a
   await expect
     .poll(async () => (await fixture.chat(key, "two")).status, PATIENT)
     .toBe(400);
+  // The page shows the ledger, which gets the call a moment later.
+  await fixture.running.gateway.ledger.flush();
   const { page } = await open(DESK);
   await show(page, key);
   expect(await page.textContent("h1")).toContain("is used up");
