@@ -1,4 +1,4 @@
-import { Worker } from "node:worker_threads";
+import { parentPort, Worker } from "node:worker_threads";
 
 export interface TimedWorkerOptions {
   /** Longest time for one task. */
@@ -9,12 +9,12 @@ export interface TimedWorkerOptions {
 /** A task took longer than it may. */
 export class TooSlow extends Error {}
 
-/** The first message of a worker, once it has loaded its libraries. */
-export const READY = "ready";
+/** The first message of a thread, once it has loaded its libraries. */
+const READY = "ready";
 
 /**
- * Runs tasks in turn, off the main thread: each is a message to a script that answers with one. The first task starts the
- * thread, which stays for the next ones; after a task that fails or takes too long the next one gets a new thread.
+ * Runs tasks in turn, off the main thread, by a script that calls {@link answerTasks}. The first task starts the thread, which
+ * stays for the next ones; after a task that fails or takes too long the next one gets a new thread.
  */
 export class TimedWorker<Task, Result> {
   readonly #script: URL;
@@ -83,4 +83,14 @@ function nextMessage(from: Worker, maxMs: number | null): Promise<unknown> {
     };
     from.on("message", onMessage).on("error", onError).on("exit", onExit);
   });
+}
+
+/** Answers the tasks of a {@link TimedWorker}, in its script. A failure ends the thread, and fails the task. */
+export function answerTasks<Task, Result>(
+  answer: (task: Task) => Promise<Result>,
+): void {
+  parentPort?.on("message", (task: Task) => {
+    void answer(task).then((result) => parentPort?.postMessage(result));
+  });
+  parentPort?.postMessage(READY);
 }

@@ -1,15 +1,8 @@
-import { parentPort } from "node:worker_threads";
 import { parseBuffer } from "music-metadata";
-import { READY } from "../timed-worker.ts";
+import { answerTasks } from "../timed-worker.ts";
 import type { AudioToMeasure } from "./audio-length.ts";
 
-/** Answers each file with its seconds, or null. */
-parentPort?.on("message", (audio: AudioToMeasure) => {
-  secondsIn(audio).then(
-    (seconds) => parentPort?.postMessage(seconds),
-    () => parentPort?.postMessage(null),
-  );
-});
+answerTasks((audio: AudioToMeasure) => secondsIn(audio).catch(() => null));
 
 async function secondsIn({
   bytes,
@@ -32,5 +25,3 @@ async function secondsIn({
     ? duration
     : null;
 }
-
-parentPort?.postMessage(READY);

@@ -60,7 +60,7 @@ export async function findIn(
     }
     const found = await run.run(
       guard,
-      () => findParts(config, checking, texts, from),
+      () => findParts(config.check, checking, texts, from),
       (of) => (of === TOO_MUCH ? "blocked" : outcomeOf(of.flat())),
     );
     if (found === TOO_MUCH) {

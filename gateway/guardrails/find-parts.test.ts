@@ -20,10 +20,10 @@ test.each([
   ["patterns", patterns(SECRET)],
   ["secrets", { kind: "secrets", action: "block" } as const],
 ])("%s are found in long texts as in short ones", async (_what, check) => {
-  const checking = checkingOf({ check }) as Local;
+  const checking = checkingOf(check) as Local;
   const texts = ["é ".repeat(100_000) + SECRET, "none", SECRET];
   const from = [10, 0, 0];
-  const found = await findParts({ check }, checking, texts, from);
+  const found = await findParts(check, checking, texts, from);
   expect(found).toEqual(
     await findAll(
       checking,
@@ -44,7 +44,7 @@ test("a search that takes too long is ended, and the next one succeeds", async (
   );
   const search = (text: string) =>
     worker.run({
-      config: { check: patterns(SLOW) },
+      check: patterns(SLOW),
       texts: [{ text, from: 0 }],
     });
   const slow = search("x".repeat(1_000_000));

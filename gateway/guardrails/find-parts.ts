@@ -1,4 +1,4 @@
-import type { GuardrailConfig } from "../config/types.ts";
+import type { GuardrailCheck } from "../config/types.ts";
 import { TimedWorker, TooSlow } from "../timed-worker.ts";
 import type { Checking, Finding } from "./guard.ts";
 
@@ -10,7 +10,7 @@ export interface Searched {
 
 /** To search off the main thread; the reply is what was found in each text. */
 export interface SearchTask {
-  readonly config: Pick<GuardrailConfig, "check">;
+  readonly check: GuardrailCheck;
   readonly texts: readonly Searched[];
 }
 
@@ -30,7 +30,7 @@ const worker = new TimedWorker<SearchTask, readonly (readonly Finding[])[]>(
 
 /** What a guardrail finds in each text, from `from` on (by default from its start). Long ones do not hold up other calls. */
 export async function findParts(
-  { check }: Pick<GuardrailConfig, "check">,
+  check: GuardrailCheck,
   checking: Extract<Checking, { kind: "local" }>,
   texts: readonly string[],
   from: readonly number[],
@@ -44,7 +44,7 @@ export async function findParts(
     return findAll(checking, searched);
   }
   try {
-    return await worker.run({ config: { check }, texts: searched });
+    return await worker.run({ check, texts: searched });
   } catch (error) {
     if (error instanceof TooSlow) {
       return TOO_MUCH;

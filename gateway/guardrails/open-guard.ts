@@ -1,4 +1,4 @@
-import type { GuardrailConfig } from "../config/types.ts";
+import type { GuardrailCheck, GuardrailConfig } from "../config/types.ts";
 import type { Checking, Guard } from "./guard.ts";
 import { moderationChecking } from "./moderation.ts";
 import { patternsChecking } from "./patterns.ts";
@@ -14,14 +14,12 @@ export function openGuard(config: GuardrailConfig): Guard {
   if (known !== undefined) {
     return known;
   }
-  const guard = { config, checking: checkingOf(config) };
+  const guard = { config, checking: checkingOf(config.check) };
   open.set(config, guard);
   return guard;
 }
 
-export function checkingOf({
-  check,
-}: Pick<GuardrailConfig, "check">): Checking {
+export function checkingOf(check: GuardrailCheck): Checking {
   switch (check.kind) {
     case "patterns":
       return patternsChecking(check.patterns);
