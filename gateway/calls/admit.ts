@@ -267,6 +267,8 @@ function estimateOf(
       ? call.outputTokens
       : kind.estimateOutput(gateway, body, group);
   const audioTokens = countedAudio(call);
+  const webSearches = askedSearches(call, "web_search");
+  const fileSearches = askedSearches(call, "file_search");
   const costs = group.deployments.map((deployment) => {
     const { priceCard } = deployment;
     if (priceCard === null) {
@@ -278,8 +280,8 @@ function estimateOf(
       audioInputTokens: Math.ceil(audioTokens * margin),
       outputTokens,
       images: kind.countImages?.(body) ?? 0,
-      webSearches: askedSearches(call, "web_search"),
-      fileSearches: askedSearches(call, "file_search"),
+      webSearches,
+      fileSearches,
       tiers: askedTiers(call, deployment),
       measure: call.measure,
     });
