@@ -104,7 +104,7 @@ const FREE: PriceCard = flatCard("local", {
  */
 function overridden(own: PriceOverrides, base: PriceCard | null): PriceCard {
   const pieces = ownPiecesOf(own);
-  const onlyPieces = own.input === null && own.output === null;
+  const keepsTokenPrices = own.input === null && own.output === null;
   const [first, ...later] = (base ?? FREE).periods;
   const withOwn = (period: PricePeriod): PricePeriod => ({
     ...period,
@@ -113,11 +113,11 @@ function overridden(own: PriceOverrides, base: PriceCard | null): PriceCard {
   return {
     source: "deployment",
     periods: [withOwn(first), ...later.map(withOwn)],
-    ...(onlyPieces
+    ...(keepsTokenPrices
       ? { ownPieces: Object.keys(pieces) as readonly Piece[] }
       : {}),
     serviceTiers: {
-      ...(onlyPieces ? base?.serviceTiers : {}),
+      ...(keepsTokenPrices ? base?.serviceTiers : {}),
       ...own.serviceTiers,
     },
     maxOutputTokens: base?.maxOutputTokens ?? null,

@@ -70,7 +70,10 @@ export interface AnswerFacts {
   readonly text: string;
   /** Of speech without a report of its usage: its length, where its cost depends on it. */
   readonly spokenSeconds?: number;
-  /** Of a stream that broke off before it reported any usage: what it contained that is billed by the piece, images from their first preview on. */
+  /**
+   * Of a stream that broke off before it reported any usage: what it contained that is billed by the piece, images from their
+   * first preview on.
+   */
   readonly pieces?: Pick<Usage, "images" | "webSearches" | "fileSearches">;
   /** Of a stream that broke off between the reports of input and output: the reported input. */
   readonly inputUsage?: Usage;

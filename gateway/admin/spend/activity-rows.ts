@@ -43,10 +43,10 @@ export interface ActivityQuestion {
   /** Keys shown of a day, most expensive first. */
   readonly keys: number;
   /** The days whose parts are read, of those with calls; null: all. */
-  readonly page: Page | null;
+  readonly page: PageOfDays | null;
 }
 
-export interface Page {
+export interface PageOfDays {
   /** The first one is 1. */
   readonly page: number;
   /** Days. */
@@ -96,7 +96,7 @@ export function readActivity(
   );
 }
 
-function rowsOfPage(page: Page | null): string {
+function rowsOfPage(page: PageOfDays | null): string {
   return page === null
     ? ""
     : `LIMIT ${page.page_size} OFFSET ${(page.page - 1) * page.page_size}`;

@@ -14,7 +14,7 @@ import {
   readActivity,
   type ActivityRow,
   type ActivitySource,
-  type Page,
+  type PageOfDays,
 } from "./activity-rows.ts";
 import { dayRange, onDays, type DayRange } from "./days.ts";
 import { keepReachableSpend, ofKey } from "./former-keys.ts";
@@ -152,7 +152,7 @@ async function readSubject(
   subject: Subject,
   input: ActivityInput,
   keys: number,
-  page: Page | null,
+  page: PageOfDays | null,
 ): Promise<readonly ActivityRow[]> {
   const filter = onDays(admin, input);
   // A team's admin sees only that team's part of a user in several teams.
