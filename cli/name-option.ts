@@ -31,24 +31,35 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
 const FIELD =
   /^(?:`(\w+)[^`]*`|(\w+)[\w.]*:) (?=must |already |is |does |has )/;
 
-/** A rejection whose field is named as the command's argument, "--budget must be …"; other errors as they are. */
+/** A further field in such a sentence: "`end_date` must be on or after `start_date`". */
+const FURTHER_FIELD = /`(\w+)`/g;
+
+/** A rejection whose fields are named as the command's arguments, "--budget must be …"; other errors as they are. */
 export function namingOption(error: unknown, args: ArgsDef): unknown {
   if (!(error instanceof Failure)) {
     return error;
   }
   const [first = "", ...rest] = error.sentences;
   const [start = "", ofGateway, ofSupervisor] = FIELD.exec(first) ?? [];
-  const field = ofGateway ?? ofSupervisor ?? "";
+  const name = argumentFor(ofGateway ?? ofSupervisor ?? "", args);
+  if (name === undefined) {
+    return error;
+  }
+  const mistake = first
+    .slice(start.length)
+    .replaceAll(
+      FURTHER_FIELD,
+      (text, field: string) => argumentFor(field, args) ?? text,
+    );
+  return new Failure([`${name} ${mistake}`, ...rest], error);
+}
+
+/** The argument of a command that sets a field, as it is typed; undefined: it has none. */
+function argumentFor(field: string, args: ArgsDef): string | undefined {
   const name = [...(ARGUMENTS[field] ?? []), field].find((each) =>
     Object.hasOwn(args, each),
   );
-  return name === undefined
-    ? error
-    : new Failure(
-        [
-          `${args[name]?.type === "positional" ? name : `--${name}`} ${first.slice(start.length)}`,
-          ...rest,
-        ],
-        error,
-      );
+  return name === undefined || args[name]?.type === "positional"
+    ? name
+    : `--${name}`;
 }
