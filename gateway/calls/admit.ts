@@ -124,8 +124,7 @@ export async function raiseLease(
   group: ModelGroup,
 ): Promise<boolean> {
   const estimate =
-    estimateOf(gateway, sent.whole ?? sent, group) +
-    nanosFromEstimate(gateway.underWay.estimatedCost(call.id));
+    estimateOf(gateway, sent.whole ?? sent, group) + owedBy(gateway, call);
   if (estimate <= estimateOf(gateway, call, call.group)) {
     return true;
   }
@@ -142,8 +141,8 @@ export async function raiseLease(
 }
 
 /**
- * Raises the lease of a running call to twice its cost, for a second attempt beside the first; false when the payers' budgets
- * do not have all of it left. `sent` is the call as the deployments of `group` get it.
+ * Raises the lease of a running call to twice its cost, for a second attempt beside the first, and that of its failed attempts;
+ * false when the payers' budgets do not have all of it left. `sent` is the call as the deployments of `group` get it.
  */
 export async function admitSecond(
   gateway: Pick<Gateway, "config" | "limits" | "tokens" | "underWay">,
@@ -157,7 +156,7 @@ export async function admitSecond(
   }
   const admission = await gateway.limits.admit({
     ...admitCallOf(gateway, call, false),
-    estimate: once * 2,
+    estimate: once * 2 + owedBy(gateway, call),
     strict: true,
   });
   if (gateway.underWay.isSettled(call.id)) {
@@ -203,6 +202,11 @@ export async function reserveBudgets(
       estimate,
     });
   }
+}
+
+/** What the attempts of a call may cost that failed and may be charged. */
+function owedBy({ underWay }: Pick<Gateway, "underWay">, call: Call): Nanos {
+  return nanosFromEstimate(underWay.estimatedCost(call.id));
 }
 
 /** What a call may cost at the deployments of a fallback, at least what it may cost at its own. */

@@ -123,7 +123,7 @@ beforeAll(async () => {
   const SOON = ", hedge_after: 50ms";
   const LATER = ", hedge_after: 60s";
   yaml = `model_list:
-${deployment("pair", "first", SOON, PRICE * 0.999)}${deployment("pair", "second", "")}${deployment("single", "second", SOON)}${deployment("later", "first", LATER, PRICE * 0.999)}${deployment("later", "second", "")}${deployment("patient", "first", "", PRICE * 0.999)}${deployment("patient", "second", "")}${deployment("again", "cut", ", max_retries: 1", PRICE * 0.999)}${deployment("again", "second", "")}
+${deployment("pair", "first", SOON, PRICE * 0.999)}${deployment("pair", "second", "")}${deployment("single", "second", SOON)}${deployment("later", "first", LATER, PRICE * 0.999)}${deployment("later", "second", "")}${deployment("patient", "first", "", PRICE * 0.999)}${deployment("patient", "second", "")}${deployment("again", "cut", ", max_retries: 1", PRICE * 0.999)}${deployment("again", "second", "")}${deployment("thrice", "cut", ", max_retries: 1", PRICE * 0.998)}${deployment("thrice", "first", SOON, PRICE * 0.999)}${deployment("thrice", "second", "")}
 router_settings: { routing_strategy: cost-based-routing, num_retries: 0, allowed_fails: 1000 }
 `;
   gateway = await startTestGateway({
@@ -306,6 +306,25 @@ test.each([
     });
     expect(answer.status).toBe(408);
     expect(called).toHaveLength(1);
+  },
+);
+
+test.each([
+  [0.25, ["cut", "first"]],
+  [0.35, ["cut", "first", "second"]],
+])(
+  "after a failure that may be charged, a budget of $%d allows the calls of %j",
+  async (maxBudget, calls) => {
+    second = "wait";
+    const key = await gateway.createKey({ max_budget: maxBudget });
+    // About a hundred tokens, ten cents for each attempt.
+    await gateway.chat(key, "hello ".repeat(95), {
+      model: "thrice",
+      stream: true,
+      timeout: 0.5,
+      max_tokens: 1,
+    });
+    expect(called).toEqual(calls);
   },
 );
 
