@@ -14,7 +14,8 @@ const ATTACKERS = 64;
 /** 14 MB of `[[],[],…]`, which would take 13 times as much memory once parsed. */
 const BODY = Buffer.from(`[${"[],".repeat(4_900_000)}[]]`);
 const PATHS = ["/v1/chat/completions", "/key/generate", "/no/such/route"];
-const MAX_GROWTH_MB = 50;
+/** A ninth of what attackers send at once. V8 collects buffers, which are outside its heap, once there are 64 MB of them. */
+const MAX_GROWTH_MB = 100;
 /** V8's young generation reaches its full size in this time, so that only the effect of large bodies is measured. */
 const WARM_UP_MS = 4_000;
 const SMALL_BODY = Buffer.from("{}");

@@ -65,7 +65,7 @@ test("data of an earlier version in the checkout stays in use until it is moved,
     firstStart: false,
     gatewayReady: true,
     models: expect.arrayContaining([
-      { id: "hearth-echo", pending: false },
+      { id: "hearth-echo", pending: false, note: "" },
     ]) as unknown,
   });
   const again = await hearth("up", "--detach", "--json");
