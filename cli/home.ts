@@ -1,7 +1,10 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isNewHome, locateHome, type Home } from "../supervisor/home/home.ts";
-import { defaultHomeRoot } from "../supervisor/home/home-root.js";
+import {
+  defaultHomeRoot,
+  namedHomeRoot,
+} from "../supervisor/home/home-root.js";
 import {
   placeMovedPostgres,
   systemPlaceOf,
@@ -43,8 +46,10 @@ const move = defineVerb({
   run: async ({ to, json }) => {
     const from = locateHome();
     const target = locateHome({ HEARTH_HOME: to ?? defaultHomeRoot() });
+    const named = namedHomeRoot(from.checkout);
     moveHome(from, target);
-    const sentences = sentencesAfterMove(from, target);
+    const env = { ...process.env, HEARTH_HOME: named };
+    const sentences = sentencesAfterMove(from, target, env);
     if (json) {
       printJson({ from: from.root, to: target.root, notes: sentences });
     } else {

@@ -1,7 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "../../supervisor/home/home.ts";
-import { findHomeRoot } from "../../supervisor/home/home-root.js";
+import {
+  findHomeRoot,
+  namedHomeRoot,
+} from "../../supervisor/home/home-root.js";
 import { executeSync } from "../../core/execute.ts";
 import { Failure } from "../../core/failure.ts";
 import { privateGroupOf, type ServiceUser } from "./service-user.ts";
@@ -16,11 +19,9 @@ export function planForUser(
   checkout: string,
   env: Environment,
 ): ServicePlan {
-  // bin/hearth.js always sets a home; root's own does not apply to another user.
-  const { HEARTH_HOME: named, ...others } = env;
-  const customRoot =
-    named === findHomeRoot(checkout, others) ? undefined : named;
-  const home = findHomeRoot(checkout, { HEARTH_HOME: customRoot }, user.home);
+  // Root's own home does not apply to another user.
+  const named = namedHomeRoot(checkout, env);
+  const home = findHomeRoot(checkout, { HEARTH_HOME: named }, user.home);
   const project = join(home, "releases", "current");
   return {
     node: join(project, "node_modules", "node", "bin", "node"),

@@ -4,5 +4,9 @@ export function findHomeRoot(
   env?: Environment,
   user?: string,
 ): string;
+export function namedHomeRoot(
+  project: string,
+  env?: Environment,
+): string | undefined;
 export function earlierHomeRoot(project: string): string | undefined;
 export function defaultHomeRoot(env?: Environment, user?: string): string;

@@ -22,6 +22,12 @@ export function findHomeRoot(project, env = process.env, user = homedir()) {
   return earlierHomeRoot(project) ?? defaultHomeRoot(env, user);
 }
 
+/** HEARTH_HOME as the user has set it; undefined: as bin/hearth.js does, which always passes one on. */
+export function namedHomeRoot(project, env = process.env) {
+  const { HEARTH_HOME: named, ...others } = env;
+  return named === findHomeRoot(project, others) ? undefined : named;
+}
+
 /** `.hearth` in the checkout, if an earlier version of Hearth was started there. (Deployments also store build contexts in it.) */
 export function earlierHomeRoot(project) {
   const root = join(project, ".hearth");

@@ -57,6 +57,7 @@ test("data of an earlier version in the checkout stays in use until it is moved,
   expect(await hearth("down")).toMatchObject({ code: 0 });
   const moved = await hearth("home", "move");
   expect(moved).toMatchObject({ code: 0 });
+  expect(moved.output).not.toContain("HEARTH_HOME");
   expect(existsSync(earlier)).toBe(false);
   expect((await hearth("home", "show")).output.trim()).toBe(usual);
   const started = await hearth("up", "--detach", "--json");
