@@ -124,3 +124,38 @@ test("an answer without an end fails at its maximum length, as one that may be c
     mayBeCharged: true,
   });
 });
+
+const ANSWER = JSON.stringify({ id: "c", choices: [{ index: 0 }], usage: {} });
+
+/** The connection is closed in order after it. */
+function answerWith(body: string): Promise<unknown> {
+  apiBase = apiBase.replace("https:", "http:");
+  server.on("connection", (socket) =>
+    socket.end(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${body}`,
+    ),
+  );
+  return send(clientOf(1_000), "ask", new AbortController().signal);
+}
+
+test.each([
+  ["in a name", 12],
+  ["in a list", 26],
+  ["before the last bracket", ANSWER.lastIndexOf("{")],
+])(
+  "an answer whose JSON has no end has broken off: %s",
+  async (_at, length) => {
+    await expect(answerWith(ANSWER.slice(0, length))).rejects.toMatchObject({
+      status: 502,
+      message: `${apiBase} broke off its answer (incomplete JSON): try again, and if that repeats, see its log or that of a proxy before it`,
+      mayBeCharged: true,
+    });
+  },
+);
+
+test("white space around the JSON of an answer is passed on", async () => {
+  const body = `\r\n${ANSWER}\n`;
+  await expect(answerWith(body)).resolves.toMatchObject({
+    body: Buffer.from(body),
+  });
+});

@@ -140,9 +140,9 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
     if (error !== null) {
       return answeredError(this.#call, this.#headers, error);
     }
-    return this.#call.anyType === true || isJson(body)
+    return this.#call.anyType === true
       ? null
-      : notJson(this.#call, this.#headers);
+      : faultOfJson(this.#call, this.#headers, body);
   }
 
   onResponseError(
@@ -174,14 +174,39 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Whether bytes begin as an object or a list does: most answers are parsed later, and once. */
-function isJson(body: Buffer): boolean {
-  const first = body.find((byte) => !WHITE_SPACE.includes(byte));
-  return first === OBJECT || first === LIST;
+/**
+ * By the first and the last bracket: most answers are parsed later, and once. Without a length, a server that dies in the middle
+ * of its answer closes the connection as one that has finished. null: an object or a list.
+ */
+function faultOfJson(
+  call: ProviderCall,
+  headers: ResponseHeaders,
+  body: Buffer,
+): UpstreamFailure | null {
+  const end = END_OF.get(body.find(isFilled));
+  if (end === undefined) {
+    return notJson(call, headers);
+  }
+  if (body.findLast(isFilled) === end) {
+    return null;
+  }
+  const failure = brokenOff(INCOMPLETE, call.deployment.apiBase);
+  failure.mayBeCharged = true;
+  return failure;
 }
 
+const INCOMPLETE = new Error("incomplete JSON");
 const WHITE_SPACE = Buffer.from(" \t\r\n");
-const [OBJECT, LIST] = Buffer.from("{[");
+const [OBJECT, OBJECT_END, LIST, LIST_END] = Buffer.from("{}[]");
+/** The last byte of what begins with a byte. */
+const END_OF = new Map([
+  [OBJECT, OBJECT_END],
+  [LIST, LIST_END],
+]);
+
+function isFilled(byte: number): boolean {
+  return !WHITE_SPACE.includes(byte);
+}
 
 /** Other servers at a wrong address answer with a page. */
 function notJson(
