@@ -70,7 +70,6 @@ export async function sendAttempt(
   }
   const { observations } = gateway.router;
   const startedAt = performance.now();
-  let latencyMs: number | null = null;
   observations.started(deployment.id);
   const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
   const deadline = startDeadline(deadlineAt, aborter);
@@ -82,9 +81,11 @@ export async function sendAttempt(
       client,
       signal: aborter.signal,
     });
-    latencyMs = performance.now() - startedAt;
+    observations.answered(deployment.id, performance.now() - startedAt);
+    onceArrived(read, () => observations.ended(deployment.id));
     return read;
   } catch (error) {
+    observations.ended(deployment.id);
     const lost = lostBecause(races);
     const failure = !aborter.signal.aborted
       ? error
@@ -97,7 +98,15 @@ export async function sendAttempt(
   } finally {
     clearTimeout(deadline);
     leaveRaces();
-    observations.ended(deployment.id, latencyMs);
+  }
+}
+
+/** A stream keeps its deployment busy until it ends, or is stopped. */
+function onceArrived(answer: Answered, then: () => void): void {
+  if (answer.kind === "whole" || answer.body.closed) {
+    then();
+  } else {
+    answer.body.once("close", then);
   }
 }
 

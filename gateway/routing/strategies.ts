@@ -7,8 +7,10 @@ import type { PricedDeployment } from "./catalog.ts";
 /** This instance's measurements of its deployments. */
 export interface Observations {
   started(deploymentId: string): void;
-  /** Ms until the answer (or a stream's first content) arrived; null: it failed. */
-  ended(deploymentId: string, latencyMs: number | null): void;
+  /** Ms until the answer (or a stream's first content) arrived. */
+  answered(deploymentId: string, latencyMs: number): void;
+  /** An attempt has failed, or the whole answer has arrived. */
+  ended(deploymentId: string): void;
   busy(deploymentId: string): number;
   /** When it last answered, ms since the epoch; null: never. */
   answeredAt(deploymentId: string): number | null;
@@ -31,15 +33,12 @@ export function createObservations(now: () => number = Date.now): Observations {
   const missed = new Map<string, number>();
   return {
     started: (id) => void busy.set(id, (busy.get(id) ?? 0) + 1),
-    ended(id, latencyMs) {
-      busy.set(id, Math.max(0, (busy.get(id) ?? 0) - 1));
-      if (latencyMs === null) {
-        return;
-      }
+    answered(id, latencyMs) {
       answered.set(id, now());
       const before = latencies.get(id) ?? latencyMs;
       latencies.set(id, before + NEWEST_WEIGHT * (latencyMs - before));
     },
+    ended: (id) => void busy.set(id, Math.max(0, (busy.get(id) ?? 0) - 1)),
     answeredAt: (id) => answered.get(id) ?? null,
     busy: (id) => busy.get(id) ?? 0,
     latencyMs: (id) => latencies.get(id) ?? 0,
