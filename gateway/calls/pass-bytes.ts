@@ -56,6 +56,9 @@ export async function passBytes(
     client.setTimeout(0, () => client.destroy());
     const startedAt = performance.now();
     const passed = await passOn(gateway, call, upstream, client);
+    if (passed.failure !== null) {
+      upstream.brokeOff(passed.failure);
+    }
     await record(gateway, call, upstream, passed, {
       waitedMs: upstream.waitedMs + performance.now() - startedAt,
       clientLeft: client.destroyed,

@@ -55,6 +55,8 @@ export type Upstream = Answered & {
   readonly queuedMs: number | null;
   /** Stops the provider's work. */
   abort(): void;
+  /** Records that the deployment failed in the middle of its answer. */
+  brokeOff(failure: UpstreamFailure): void;
 };
 
 /** An answer that is still arriving: events or bytes. */
@@ -298,7 +300,8 @@ export async function callProvider(
     if ("answer" in ended) {
       recordAnswered(gateway, call, route, ended.target, attempts);
       const { fallbacksTaken: fallbacks } = route;
-      return upstreamOf(ended, { attempts, fallbacks, waitedMs });
+      const tried = { attempts, fallbacks, waitedMs };
+      return upstreamOf(gateway, route, ended, tried);
     }
     recordFailed(gateway, call, ended, attempts);
     const lastedMs = Math.round(performance.now() - startedAt);
@@ -322,6 +325,8 @@ export async function callProvider(
 }
 
 function upstreamOf(
+  gateway: FailurePorts & Pick<Gateway, "underWay">,
+  route: Route,
   { target, sent, slot, answer, abort }: AnsweredAttempt,
   tried: Tried,
 ): Upstream {
@@ -333,6 +338,14 @@ function upstreamOf(
     taken: target.taken,
     queuedMs: slot?.queuedMs ?? null,
     abort,
+    brokeOff(failure) {
+      if (gateway.underWay.aborted()) {
+        return;
+      }
+      failure.byRequest ||= sent.call.ownAccess;
+      noteFailure(gateway, target, failure);
+      route.brokeOff(failure, target);
+    },
   };
 }
 
@@ -393,22 +406,34 @@ function recordAnswered(
   countAnswer(gateway, call, target, attempts);
 }
 
+type FailurePorts = Pick<Gateway, "metrics" | "runners">;
+
+/** For the metric, and for the runner that may be gone. */
+function noteFailure(
+  { metrics, runners }: FailurePorts,
+  { deployment }: Target,
+  { status }: UpstreamFailure,
+): void {
+  if (status === 502 || status === 408) {
+    runners.suspect(deployment);
+  }
+  if (status !== CANCELLED) {
+    metrics.providerFailed(deployment.providerName, status);
+  }
+}
+
 function recordFailed(
-  gateway: Pick<Gateway, "metrics" | "router" | "runners">,
+  gateway: FailurePorts & Pick<Gateway, "router">,
   call: Call,
-  { target, slot, failure: { status, message } }: Failed,
+  { target, slot, failure }: Failed,
   attempts: Attempt[],
 ): void {
   slot?.release();
-  if (status === 502 || status === 408) {
-    gateway.runners.suspect(target.deployment);
-  }
-  const { id, providerName } = target.deployment;
+  noteFailure(gateway, target, failure);
+  const { status, message } = failure;
+  const { id } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
   call.trace?.failed(status, message, id);
-  if (status !== CANCELLED) {
-    gateway.metrics.providerFailed(providerName, status);
-  }
   countFailure(gateway, call, target.deployment, status);
   if (target.taken !== null) {
     gateway.router.usage.correct(target.taken, 0);

@@ -3,7 +3,8 @@ import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { StreamCheck } from "../guardrails/stream-check.ts";
 import { CallError, loggedMessage } from "../http/errors.ts";
-import { brokenOff, type UpstreamFailure } from "../providers/failure.ts";
+import { errorInEvent } from "../providers/answered-error.ts";
+import { brokenOff, UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
 import { SseParser } from "../../core/sse.ts";
 import { lastEvents } from "../providers/stream-start.ts";
@@ -32,7 +33,7 @@ type StreamEnd =
   | { readonly kind: "whole" }
   | { readonly kind: "client_gone" }
   /** The provider reported an error in the stream, which the client has received. */
-  | { readonly kind: "failed" }
+  | { readonly kind: "failed"; readonly failure: UpstreamFailure }
   /** A guardrail blocked it, or is unavailable. */
   | { readonly kind: "blocked"; readonly error: CallError }
   | { readonly kind: "cut"; readonly failure: UpstreamFailure };
@@ -97,6 +98,9 @@ async function passAndRecord(
   const startedAt = performance.now();
   const end = await passOn(gateway, upstream, passed, client, text, audience);
   const streamedMs = performance.now() - startedAt;
+  if (end.kind === "cut" || end.kind === "failed") {
+    upstream.brokeOff(end.failure);
+  }
   const facts = stream.facts();
   const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
   const succeeded = end.kind === "whole" || end.kind === "client_gone";
@@ -193,7 +197,7 @@ async function passOn(
         await untilRead(client, config.timeouts.idleMs);
       }
       if (taken.failed) {
-        return { kind: "failed" };
+        return failedBy(passed);
       }
       if (taken.done) {
         isRead = true;
@@ -212,7 +216,7 @@ async function passOn(
     if (taken.text !== "") {
       client.write(taken.text);
     }
-    return { kind: taken.failed ? "failed" : "whole" };
+    return taken.failed ? failedBy(passed) : { kind: "whole" };
   } catch (error) {
     if (error instanceof CallError) {
       upstream.abort();
@@ -228,6 +232,13 @@ async function passOn(
     audience.unwatch();
     endBody(upstream, isRead);
   }
+}
+
+/** By the error among the last events. */
+function failedBy(pieces: readonly StreamPiece[]): StreamEnd {
+  const data = pieces.find(({ kind }) => kind === "error")?.data ?? "";
+  const { status, text } = errorInEvent(data) ?? { status: 502, text: data };
+  return { kind: "failed", failure: new UpstreamFailure(status, text) };
 }
 
 /** `isRead`: its last event has arrived. */

@@ -40,7 +40,7 @@ function yaml(url: string): string {
     deployment(alias, model, `${alias.slice(0, 4)}-1`) +
     deployment(alias, model, `${alias.slice(0, 4)}-2`);
   return `model_list:
-${deployment("only", "m", "only-1")}${pair("pair")}${pair("wild/*", "*")}${pair("fail")}${pair("mockable")}
+${deployment("only", "m", "only-1")}${pair("pair")}${pair("wild/*", "*")}${pair("fail")}${pair("torn")}${pair("mockable")}
 ${deployment("slow", "m", "slow-1")}${deployment("backed", "m", "backed-1")}${deployment("spare", "m", "spare-1")}
 router_settings:
   fallbacks: [{ backed: [spare] }]
@@ -109,6 +109,21 @@ test("a retried call counts once per deployment", async () => {
     500, 500,
   ]);
   expect(await statuses("pair", ["fine"])).toEqual([200]);
+});
+
+test("streams that break off after their first content count as failures", async () => {
+  const torn = times(12, '[mock]{"chunks":3,"chunkDelayMs":30,"cutAfter":2}');
+  const answers = await statuses("torn", torn, {
+    num_retries: 0,
+    stream: true,
+  });
+  expect(answers.slice(0, 5)).toEqual(Array(5).fill(200));
+  expect(answers).toContain(429);
+  expect(await statuses("torn", ["fine"])).toEqual([429]);
+  const { text } = await gateway.request("GET", "/metrics");
+  expect(text).toMatch(
+    /hearth_provider_failures_total\{provider="openai",status="502"\} \d/,
+  );
 });
 
 test("a name unknown to a provider blocks no other name of a wildcard", async () => {

@@ -8,7 +8,7 @@ const FAILURE: CountedFailure = {
   retryAfterMs: null,
   alone: false,
   hasFallback: false,
-  countedBefore: false,
+  countedBefore: null,
 };
 
 function createTestCooldowns() {
@@ -71,8 +71,20 @@ test("failures and calls of an earlier minute do not count", () => {
 test("a further attempt of a counted call does not count", () => {
   const { cooldowns, fail } = createTestCooldowns();
   fail(4);
-  fail(10, { countedBefore: true });
+  fail(10, { countedBefore: "failure" });
   expect(cooldowns.cooling("a")).toBeNull();
+});
+
+test("a call that had been answered when it failed is one call, also in the minute after", () => {
+  const { clock, cooldowns, fail, answer } = createTestCooldowns();
+  answer(5);
+  fail(4, { countedBefore: "answer" });
+  expect(cooldowns.stateOf("a")).toMatchObject({ calls: 5, failures: 4 });
+  expect(cooldowns.cooling("a")).not.toBeNull();
+  clock.at += 60_000;
+  fail(5, { countedBefore: "answer" });
+  expect(cooldowns.stateOf("a")).toMatchObject({ calls: 5, failures: 5 });
+  expect(cooldowns.cooling("a")).not.toBeNull();
 });
 
 test("the only deployment of an alias cools down for a 429 that names a time, and for nothing else", () => {
@@ -97,7 +109,7 @@ test("the only deployment of an alias cools down for failing too often if calls 
 
 test("a deployment cools down at once after a 429 if others can take the calls", () => {
   const { clock, cooldowns, fail } = createTestCooldowns();
-  fail(1, { status: 429, countedBefore: true });
+  fail(1, { status: 429, countedBefore: "failure" });
   expect(cooldowns.cooling("a")).toMatchObject({ until: clock.at + 60_000 });
   clock.at += 60_000;
   expect(cooldowns.cooling("a")).toBeNull();

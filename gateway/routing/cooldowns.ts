@@ -20,6 +20,9 @@ export interface CooldownState extends RecentCalls {
   readonly cooling: Cooling | null;
 }
 
+/** What a call counts as at a deployment: a failure counts in place of an answer before it. */
+export type CountedAs = "answer" | "failure";
+
 export interface CountedFailure {
   readonly status: number;
   readonly reason: string;
@@ -28,8 +31,8 @@ export interface CountedFailure {
   readonly alone: boolean;
   /** A fallback could take the call. */
   readonly hasFallback: boolean;
-  /** An earlier attempt of the same call at this deployment was counted. */
-  readonly countedBefore: boolean;
+  /** What the same call was counted as at this deployment before; null: it was not. */
+  readonly countedBefore: CountedAs | null;
 }
 
 export interface CooldownOptions {
@@ -119,9 +122,13 @@ export class Cooldowns {
     const { reason, retryAfterMs, alone, hasFallback, countedBefore } = failure;
     const { cooldownMs } = this.#options.router();
     const counts = this.#recent.of(id);
-    if (!countedBefore) {
+    if (countedBefore === null) {
       counts.calls++;
+    }
+    if (countedBefore !== "failure") {
       counts.failures++;
+      // The answer may have been counted in an earlier minute.
+      counts.calls = Math.max(counts.calls, counts.failures);
     }
     const isRateLimited = failure.status === 429;
     const requested = isRateLimited && retryAfterMs !== null;

@@ -7,7 +7,7 @@ import {
   type UpstreamFailure,
 } from "../providers/failure.ts";
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
-import { cooldownId, type Cooldowns } from "./cooldowns.ts";
+import { cooldownId, type Cooldowns, type CountedAs } from "./cooldowns.ts";
 import type { Runners } from "../runners/runners.ts";
 import type { ProviderBudgets, UsedUp } from "./provider-budgets.ts";
 import {
@@ -92,8 +92,8 @@ export class Route {
   #followsContentPolicy = false;
   /** undefined: not asked for yet. */
   #session: Session | null | undefined;
-  /** Cooldowns that have counted this call: each counts it once, however often it is retried. */
-  readonly #counted = new Set<string>();
+  /** What cooldowns have counted this call as: each counts it once, however often it is retried. */
+  readonly #counted = new Map<string, CountedAs>();
 
   constructor(router: Router, options: RouteOptions) {
     this.#router = router;
@@ -126,6 +126,11 @@ export class Route {
   failed(failure: UpstreamFailure, target: Target): void {
     this.#count(target, failure);
     this.#tried.push(target.deployment);
+  }
+
+  /** Records that a target that has answered failed before the end of its answer. */
+  brokeOff(failure: UpstreamFailure, target: Target): void {
+    this.#count(target, failure);
   }
 
   /** Another deployment of the alias that was not tried, while `target` is called; null: there is none. */
@@ -376,9 +381,9 @@ export class Route {
   /** Counts an attempt; for the deployment a failure that the request itself caused is an answer. */
   #count({ group, deployment }: Target, failure: UpstreamFailure | null): void {
     const id = cooldownId(group, deployment);
-    const countedBefore = this.#counted.has(id);
-    this.#counted.add(id);
+    const countedBefore = this.#counted.get(id) ?? null;
     if (failure !== null && countsAgainstDeployment(failure)) {
+      this.#counted.set(id, "failure");
       this.#router.cooldowns.failed(id, {
         status: failure.status,
         reason: failure.message.slice(0, MAX_REASON_CHARACTERS),
@@ -387,7 +392,8 @@ export class Route {
         hasFallback: this.#hasFallback(group),
         countedBefore,
       });
-    } else if (!countedBefore) {
+    } else if (countedBefore === null) {
+      this.#counted.set(id, "answer");
       this.#router.cooldowns.answered(id);
     }
   }
