@@ -235,6 +235,35 @@ test.each([
   },
 );
 
+test("what is read of a tool call without usage is what the model has written, in a stream as in a whole answer", () => {
+  const call = (index: number, called: object) => ({ index, ...called });
+  const named = { id: "call_1", type: "function" };
+  const written = [
+    call(0, { ...named, function: { name: "find", arguments: "" } }),
+    call(0, { function: { arguments: '{"city":' } }),
+    call(0, { function: { arguments: ' "Oslo"}' } }),
+    call(1, { ...named, type: "custom", custom: { name: "run", input: "ls" } }),
+  ];
+  const translator = openai.stream("chat");
+  for (const one of written) {
+    const choices = [{ index: 0, delta: { tool_calls: [one] } }];
+    translator.push({ event: null, data: JSON.stringify({ choices }) });
+  }
+  const text = 'find{"city": "Oslo"}runls';
+  expect(translator.facts()).toMatchObject({ usage: null, text });
+  const message = {
+    tool_calls: [
+      {
+        ...named,
+        function: { name: "find", arguments: '{"city": "Oslo"}' },
+      },
+      written[3],
+    ],
+  };
+  const answer = Buffer.from(JSON.stringify({ choices: [{ message }] }));
+  expect(openai.answer("chat", answer).facts).toMatchObject({ text });
+});
+
 test("a whole answer of OpenAI's shape passes as the same bytes", () => {
   const bytes = Buffer.from('{ "id":"x",  "choices":[]}');
   expect(openai.answer("chat", bytes).body).toBe(bytes);

@@ -4,7 +4,13 @@ import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import { errorInEvent } from "./answered-error.ts";
-import { present } from "./json.ts";
+import {
+  isRecord,
+  present,
+  recordOf,
+  recordsOf,
+  type JsonRecord,
+} from "./json.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
 export type { AnswerFacts } from "./wire.ts";
@@ -231,11 +237,21 @@ function textOf(message: Said | undefined): string {
   if (message == null) {
     return "";
   }
-  const tools =
-    message.tool_calls == null ? "" : JSON.stringify(message.tool_calls);
   const reasoning =
     asText(message.reasoning_content) || asText(message.reasoning);
-  return reasoning + asText(message.content) + tools;
+  return (
+    reasoning +
+    asText(message.content) +
+    recordsOf(message.tool_calls).map(textOfCall).join("")
+  );
+}
+
+/** What the model has written of a tool call: each piece of a stream repeats the fields around it. */
+function textOfCall(call: JsonRecord): string {
+  const { name, arguments: written } = recordOf(call["function"]);
+  const { name: custom, input } = recordOf(call["custom"]);
+  const given = isRecord(written) ? JSON.stringify(written) : written;
+  return [name, given, custom, input].map(asText).join("");
 }
 
 function asText(value: unknown): string {
