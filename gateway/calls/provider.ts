@@ -39,6 +39,7 @@ import {
 } from "./take-slot.ts";
 import { mockTranslation, translationFor } from "./translation.ts";
 import { traceCooldown } from "./trace.ts";
+import { WaitEnding } from "./wait-ending.ts";
 import type { WaitingClient } from "./waiting-client.ts";
 
 /** The answer of a call. */
@@ -212,6 +213,11 @@ async function nextTarget(
   }
   let next = await route.after(failure, target);
   while (next !== null) {
+    if (isLate(call.deadlineAt, next.pauseMs)) {
+      giveBack(gateway, next);
+      next = await route.passOver();
+      continue;
+    }
     const chosen = await chosenAt(gateway, call, next, {
       client,
       isFirst: false,
@@ -311,7 +317,8 @@ export async function callProvider(
     describeLast(gateway, attempts, ended.target, lastedMs);
     countLeft(gateway, call, ended.target, next?.target ?? null, attempts);
     traceCooldown(gateway, call, ended.target);
-    if (next === null) {
+    waitedMs += next?.target.pauseMs ?? 0;
+    if (next === null || !(await pause(gateway, call, next, client))) {
       const { fallbacksTaken: fallbacks } = route;
       const tried = { attempts, fallbacks, waitedMs };
       throw await giveUp(gateway, ended, tried, owedBefore);
@@ -320,7 +327,6 @@ export async function callProvider(
       await noteFurther(gateway, call, next);
     }
     chosen = next;
-    waitedMs += await pause(next.target);
   }
 }
 
@@ -349,12 +355,27 @@ function upstreamOf(
   };
 }
 
-/** Waits before a retry, if it has to. Returns milliseconds. */
-async function pause({ pauseMs }: Target): Promise<number> {
-  if (pauseMs > 0) {
-    await sleep(pauseMs);
+/** Waits before a retry, if it has to; false: the call ended meanwhile, and gives back what it has taken for the retry. */
+async function pause(
+  gateway: SlotPorts & Pick<Gateway, "router">,
+  call: Call,
+  { target, slot }: Chosen,
+  client: WaitingClient | null,
+): Promise<boolean> {
+  if (target.pauseMs === 0) {
+    return true;
   }
-  return pauseMs;
+  const end = new WaitEnding(gateway, call, client?.connection ?? null);
+  try {
+    await sleep(target.pauseMs, undefined, { signal: end.signal });
+    return true;
+  } catch {
+    slot?.release();
+    giveBack(gateway, target);
+    return false;
+  } finally {
+    end.forget();
+  }
 }
 
 /** Notes in the journal what failed attempts cost, as the call goes on with another deployment. */
@@ -469,8 +490,9 @@ export function correctUsage(
   }
 }
 
-function isLate(deadlineAt: number | null): boolean {
-  return deadlineAt !== null && Date.now() >= deadlineAt;
+/** Whether a call's time is over, or will be after a pause. */
+function isLate(deadlineAt: number | null, pauseMs = 0): boolean {
+  return deadlineAt !== null && Date.now() + pauseMs >= deadlineAt;
 }
 
 interface Tried {

@@ -20,12 +20,12 @@ export class WaitEnding {
       }),
     );
 
-  /** `client`: null for none that can leave. `tooLate` describes the end of the call's time. */
+  /** `client`: null for none that can leave. `tooLate` describes the end of the call's time, where its error is the answer. */
   constructor(
     { underWay }: Pick<Gateway, "underWay">,
     { id, race, deadlineAt }: Call,
     client: StreamClient | null,
-    tooLate: () => CallError,
+    tooLate = outOfTime,
   ) {
     this.#client = client;
     this.#race = race;
@@ -64,6 +64,12 @@ export class WaitEnding {
   #end(error: CallError): void {
     this.#aborter.abort(error);
   }
+}
+
+function outOfTime(): CallError {
+  return new CallError("upstream_error", "The call's time is over.", {
+    status: 408,
+  });
 }
 
 export function clientLeft(): CallError {

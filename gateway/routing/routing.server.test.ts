@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
@@ -46,6 +47,7 @@ ${deployment("works", goodUrl)}
 ${deployment("dear", goodUrl.replace("127.0.0.1", "localhost"), ", weight: 1")}
 ${deployment("limited", goodUrl, ", rpm: 2")}
 ${deployment("long", goodUrl)}
+${deployment("pauses", goodUrl)}
   - model_name: either
     provider_params: { model: anthropic/claude, api_base: "${badUrl}", api_key: x }
 ${deployment("either", goodUrl)}
@@ -233,33 +235,55 @@ test("mock hooks work for keys that may use them, and for no others", async () =
   expect(failed.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
 });
 
-test("a call whose client has left is not retried", async () => {
-  const aborter = new AbortController();
+test("a call that has no time for the pause before a retry goes to its fallback, else ends with the failure", async () => {
   const before = good.requests.length;
-  const left = fetch(`${gateway.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${key}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({
-      model: "works",
-      num_retries: 3,
-      messages: [
-        { role: "user", content: '[mock]{"delayMs":300,"status":500}' },
-      ],
-    }),
-    signal: aborter.signal,
-  });
-  const failed = expect(left).rejects.toThrow();
-  await expect.poll(() => good.requests.length).toBe(before + 1);
-  aborter.abort();
-  await failed;
-  await expect
-    .poll(() => gateway.running.gateway.underWay.count(), { timeout: 10_000 })
-    .toBe(0);
+  const ask = (fallbacks: readonly string[]) =>
+    gateway.chat(key, `${fallbacks} [mock]{"status":503,"retryAfter":4}`, {
+      model: "pauses",
+      num_retries: 1,
+      timeout: 2,
+      fallbacks,
+    });
+  const failed = await ask([]);
+  expect(failed.status).toBe(503);
   expect(good.requests.length).toBe(before + 1);
+  const fellBack = await ask(["dear"]);
+  expect(fellBack.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
+  expect(good.requests.length).toBe(before + 3);
 });
+
+test.each([
+  ["while it is called", { delayMs: 300, status: 500 }, 0],
+  ["in the pause before the retry", { status: 503, retryAfter: 3 }, 300],
+])(
+  "a call whose client has left is not retried: %s",
+  async (_when, mock, ms) => {
+    const aborter = new AbortController();
+    const before = good.requests.length;
+    const left = fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({
+        model: "works",
+        num_retries: 3,
+        messages: [{ role: "user", content: `[mock]${JSON.stringify(mock)}` }],
+      }),
+      signal: aborter.signal,
+    });
+    const failed = expect(left).rejects.toThrow();
+    await expect.poll(() => good.requests.length).toBe(before + 1);
+    await sleep(ms);
+    aborter.abort();
+    await failed;
+    await expect
+      .poll(() => gateway.running.gateway.underWay.count(), { timeout: 10_000 })
+      .toBe(0);
+    expect(good.requests.length).toBe(before + 1);
+  },
+);
 
 test("an invented answer has the shape of its route", async () => {
   const ask = (path: string, fields: object) =>
