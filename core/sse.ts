@@ -6,14 +6,24 @@ export interface SseEvent {
 
 const SPACE = 0x20;
 
+/** What a line means that is no field of an event; null: nothing. */
+type ReadOther = (line: string) => SseEvent | null;
+
+const IGNORED: ReadOther = () => null;
+
 /** An incremental parser of `text/event-stream`. */
 export class SseParser {
+  readonly #readOther: ReadOther;
   readonly #decoder = new TextDecoder("utf-8");
   /** The start of a line whose end has not arrived. */
   #rest = "";
   #data: string[] = [];
   #event: string | null = null;
   #afterCarriageReturn = false;
+
+  constructor(readOther = IGNORED) {
+    this.#readOther = readOther;
+  }
 
   /** Events completed by these bytes; any chunking gives the same events. */
   push(chunk: Uint8Array): readonly SseEvent[] {
@@ -91,6 +101,11 @@ export class SseParser {
       this.#data.push(line.slice(start));
     } else if (field === "event") {
       this.#event = line.slice(start);
+    } else {
+      const other = this.#readOther(line);
+      if (other !== null) {
+        events.push(other);
+      }
     }
   }
 }

@@ -110,6 +110,16 @@ const FORMS: readonly (readonly [string, boolean, string])[] = [
     true,
     OPENING + event({ ...HEAD, ...ERROR, choices: [] }),
   ],
+  [
+    "a field of a stream",
+    true,
+    `${OPENING}error: ${JSON.stringify(ERROR.error)}\n\ndata: [DONE]\n\n`,
+  ],
+  [
+    "a line of a stream that is no field",
+    true,
+    OPENING + JSON.stringify(ERROR),
+  ],
 ];
 
 test.each(FORMS)(
@@ -183,6 +193,30 @@ test("an error in the middle of a stream ends it: a failure, not cached, billed 
   expect(row["spend"]).toBeCloseTo(0.005, 10);
   await gateway.chat(key, "half", { stream: true });
   expect(calls).toBe(2);
+});
+
+test("an error in a field of a stream takes the place of its end, also in a client's own shape", async () => {
+  const content = { index: 0, delta: { content: "half" } };
+  answers = [
+    `${OPENING}${event({ ...HEAD, choices: [content] })}error: ${JSON.stringify(ERROR.error)}\n\ndata: [DONE]\n\n`,
+  ];
+  const failed = await gateway.chat(key, "field", { stream: true });
+  expect(failed.text).toContain("half");
+  expect(failed.text).toContain('data: {"error":{"code":503,"message":"No');
+  expect(await rowOf(failed)).toMatchObject({ status: "failure" });
+  const message = await gateway.request(
+    "POST",
+    "/v1/messages",
+    {
+      model: "mock",
+      stream: true,
+      max_tokens: 9,
+      messages: [{ role: "user", content: "field" }],
+    },
+    key,
+  );
+  expect(message.text).toContain('event: error\ndata: {"type":"error"');
+  expect(message.text).not.toContain("message_stop");
 });
 
 test("usage that the provider reports for a failed answer is billed", async () => {

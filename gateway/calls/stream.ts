@@ -6,7 +6,7 @@ import { CallError, loggedMessage } from "../http/errors.ts";
 import { errorInEvent } from "../providers/answered-error.ts";
 import { brokenOff, UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
-import { SseParser } from "../../core/sse.ts";
+import { createStreamParser } from "../providers/stream-errors.ts";
 import { lastEvents } from "../providers/stream-start.ts";
 import { readRest, stopReading } from "../providers/streamed-answer.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
@@ -183,7 +183,7 @@ async function passOn(
   audience: Audience,
 ): Promise<StreamEnd> {
   audience.watch();
-  const parser = new SseParser();
+  const parser = createStreamParser();
   let isRead = false;
   try {
     for await (const chunk of upstream.chunks) {

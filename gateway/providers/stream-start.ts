@@ -1,10 +1,11 @@
 import type { EventEmitter } from "node:events";
 import type { Readable } from "node:stream";
 import type { Usage } from "../pricing/prices.ts";
-import { SseParser, type SseEvent } from "../../core/sse.ts";
+import type { SseEvent, SseParser } from "../../core/sse.ts";
 import { errorInEvent, type AnsweredError } from "./answered-error.ts";
 import { parseJson } from "./json.ts";
 import { isContent, openingUsage } from "./stream-content.ts";
+import { createStreamParser } from "./stream-errors.ts";
 
 /** The client that waits for a stream. */
 export type StreamClient = EventEmitter & { readonly destroyed: boolean };
@@ -49,7 +50,7 @@ export async function startOfStream(
     onClose();
   }
   client?.once("close", onClose);
-  const parser = new SseParser();
+  const parser = createStreamParser();
   const opening = new Opening();
   const read: Read[] = [];
   const chunks = { [Symbol.asyncIterator]: () => readAgain(read, rest) };
