@@ -203,6 +203,7 @@ test("an error in a field of a stream takes the place of its end, also in a clie
   const failed = await gateway.chat(key, "field", { stream: true });
   expect(failed.text).toContain("half");
   expect(failed.text).toContain('data: {"error":{"code":503,"message":"No');
+  expect(failed.text).not.toContain("sk-secret");
   expect(await rowOf(failed)).toMatchObject({ status: "failure" });
   const message = await gateway.request(
     "POST",

@@ -14,17 +14,14 @@ export interface TakenText {
 /** The text of a stream on its way to the client, also kept for the cache. */
 export class StreamText {
   readonly #usageWanted: boolean;
-  readonly #errorText: (text: string) => string;
   #firstTokenAt: number | null = null;
   /** null once it is too long for the cache. */
   #kept: string[] | null = [];
   #characters = 0;
   #ending = "";
 
-  /** `errorText`: an error as the caller may read it. */
-  constructor(usageWanted: boolean, errorText: (text: string) => string) {
+  constructor(usageWanted: boolean) {
     this.#usageWanted = usageWanted;
-    this.#errorText = errorText;
   }
 
   /** Ms since the epoch. */
@@ -56,14 +53,10 @@ export class StreamText {
       }
       failed ||= piece.kind === "error";
       done ||= piece.kind === "done";
-      const sent =
-        piece.kind === "error"
-          ? { ...piece, data: this.#errorText(piece.data) }
-          : piece;
       if (done) {
-        this.#ending += ssePieceText(sent);
+        this.#ending += ssePieceText(piece);
       } else {
-        text += ssePieceText(sent);
+        text += ssePieceText(piece);
       }
     }
     if (text !== "") {

@@ -4,6 +4,7 @@ import type { Gateway } from "../gateway.ts";
 import type { StreamCheck } from "../guardrails/stream-check.ts";
 import { CallError, loggedMessage } from "../http/errors.ts";
 import { errorInEvent } from "../providers/answered-error.ts";
+import { withoutSecret } from "../providers/error-answer.ts";
 import { brokenOff, UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
 import { createStreamParser } from "../providers/stream-errors.ts";
@@ -81,10 +82,8 @@ async function passAndRecord(
   reply: FastifyReply,
 ): Promise<void> {
   const client = reply.raw;
-  const stream = upstream.translation.stream();
-  const text = new StreamText(wantsUsage(call.body), (error) =>
-    errorTextFor(call.caller, gateway, error),
-  );
+  const stream = withReadableErrors(gateway, call, upstream);
+  const text = new StreamText(wantsUsage(call.body));
   const audience = new Audience(
     gateway.flights,
     call,
@@ -134,6 +133,28 @@ async function passAndRecord(
       : text.ending;
   client.setTimeout(gateway.config.timeouts.idleMs);
   sendEnd(gateway, call, end, { ...passed, ending, reply });
+}
+
+/** A stream whose errors lack the provider's key, and for most callers its address. */
+function withReadableErrors(
+  gateway: Pick<Gateway, "catalog">,
+  { caller }: Call,
+  { deployment, translation }: UpstreamStream,
+): StreamTranslation {
+  const stream = translation.stream();
+  return {
+    ...stream,
+    push(event) {
+      if (errorInEvent(event.data) === null) {
+        return stream.push(event);
+      }
+      const data = withoutSecret(event.data, deployment);
+      return stream.push({
+        ...event,
+        data: errorTextFor(caller, gateway, data),
+      });
+    },
+  };
 }
 
 /** Sends what remains of a recorded stream: its last event, or the error that ends it. */

@@ -70,8 +70,11 @@ export function isTimeout(
 }
 
 /** A provider may repeat the key it was sent. */
-function withoutSecret(text: string, deployment: PricedDeployment): string {
-  const key = deployment.apiKey?.reveal();
+export function withoutSecret(
+  text: string,
+  { apiKey }: Pick<PricedDeployment, "apiKey">,
+): string {
+  const key = apiKey?.reveal();
   return key === undefined || key.length < 4
     ? text
     : text.replaceAll(key, "[secret]");

@@ -107,6 +107,20 @@ test.each(["chat", "native"])(
   },
 );
 
+test.each(["chat", "native"])(
+  "%s that breaks off is stored without the address of its provider",
+  async (model) => {
+    const { id } = await anna.responses.create({
+      model,
+      input: "break off",
+      background: true,
+    });
+    const { status, error } = await ended(anna, id);
+    expect(status).toBe("failed");
+    expect(error?.message).toBe("the provider ran out of memory");
+  },
+);
+
 test("a deleted one is cancelled", async () => {
   const { id } = await anna.responses.create({
     model: "chat",

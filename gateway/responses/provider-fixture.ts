@@ -25,7 +25,7 @@ export const FIRST_WORDS = "A word, and ";
 
 /**
  * A provider with chat and the Responses API, stateless as any: it answers with what it was asked last, `wait` lets a
- * stream wait after its first words, and `fail` fails.
+ * stream wait after its first words, `fail` fails, and `break` breaks a stream off with an error that names its address.
  */
 export async function startTalkingProvider(): Promise<TalkingProvider> {
   const chats: Fields[] = [];
@@ -67,6 +67,23 @@ export async function startTalkingProvider(): Promise<TalkingProvider> {
         waiting.add(go);
         response.on("close", go);
       });
+    }
+    if (asked.startsWith("break")) {
+      const error = { message: `${request.headers.host} ran out of memory` };
+      send(isChat ? chunk(FIRST_WORDS) : delta(FIRST_WORDS, at));
+      send(
+        isChat
+          ? { error }
+          : {
+              type: "response.failed",
+              response: {
+                ...responseAnswer(body, "", at),
+                status: "failed",
+                error,
+              },
+            },
+      );
+      return void response.end();
     }
     const text = `You said: ${asked}`;
     if (isChat) {
