@@ -107,12 +107,16 @@ test.each(["chat", "native"])(
   },
 );
 
-test.each(["chat", "native"])(
-  "%s that breaks off is stored without the address of its provider",
-  async (model) => {
+test.each([
+  ["chat", "break off"],
+  ["native", "break off"],
+  ["native", "break plainly"],
+])(
+  "%s that was asked to %s has failed, with the error but not the address of its provider",
+  async (model, input) => {
     const { id } = await anna.responses.create({
       model,
-      input: "break off",
+      input,
       background: true,
     });
     const { status, error } = await ended(anna, id);

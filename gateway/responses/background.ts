@@ -201,7 +201,7 @@ function failureOf(
 ): JsonRecord {
   const failed = run.failedResponse;
   if (failed !== null) {
-    return { ...response, ...failed };
+    return { ...response, ...failed, status: "failed" };
   }
   const error = recordOf(parseRecord(answer?.payload ?? "")?.["error"]);
   return failedResponse(

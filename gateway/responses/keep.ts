@@ -2,10 +2,12 @@ import type { CallBody } from "../calls/body.ts";
 import type { Call } from "../calls/call.ts";
 import { sessionOf } from "../calls/session.ts";
 import type { Gateway } from "../gateway.ts";
+import { errorInEvent } from "../providers/answered-error.ts";
 import {
   isRecord,
   listOf,
   parseRecord,
+  recordOf,
   recordsOf,
   textOf,
   type JsonRecord,
@@ -53,9 +55,15 @@ export class KeptStream {
 
   push(pieces: readonly StreamPiece[]): readonly StreamPiece[] {
     const shownPieces = pieces.map((piece) => this.#shown(piece));
-    const events = this.#call.kept.background?.events;
-    for (const piece of events ? shownPieces : []) {
-      events?.record(piece);
+    const { background } = this.#call.kept;
+    if (background === null) {
+      return shownPieces;
+    }
+    for (const piece of shownPieces) {
+      background.events?.record(piece);
+      if (piece.kind === "error") {
+        background.failed(failureIn(piece));
+      }
     }
     return shownPieces;
   }
@@ -84,17 +92,24 @@ export class KeptStream {
     if (!isRecord(response)) {
       return piece;
     }
-    const { kept } = this.#call;
-    const own = shown(kept, response);
+    const own = shown(this.#call.kept, response);
     const sent = withResponse(piece, event, own);
-    const type = textOf(event?.["type"]);
-    if (FINAL.includes(type)) {
+    if (FINAL.includes(textOf(event?.["type"]))) {
       this.#final = sent;
-    } else if (type === "response.failed") {
-      kept.background?.failed(own);
     }
     return sent;
   }
+}
+
+/** The response of an event that ends a stream as failed; an event `error` has none, only what went wrong. */
+function failureIn({ data }: StreamPiece): JsonRecord {
+  const response = parseRecord(data)?.["response"];
+  if (isRecord(response)) {
+    return response;
+  }
+  const { error } = parseRecord(errorInEvent(data)?.text ?? "") ?? {};
+  const { code, message } = recordOf(error);
+  return { error: { code: textOf(code) || "server_error", message } };
 }
 
 function withResponse(

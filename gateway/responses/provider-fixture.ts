@@ -25,7 +25,8 @@ export const FIRST_WORDS = "A word, and ";
 
 /**
  * A provider with chat and the Responses API, stateless as any: it answers with what it was asked last, `wait` lets a
- * stream wait after its first words, `fail` fails, and `break` breaks a stream off with an error that names its address.
+ * stream wait after its first words, `fail` fails, and `break` breaks a stream off with an error that
+ * names its address, in the Responses API as a failed response, or `plainly` as an event.
  */
 export async function startTalkingProvider(): Promise<TalkingProvider> {
   const chats: Fields[] = [];
@@ -69,19 +70,15 @@ export async function startTalkingProvider(): Promise<TalkingProvider> {
       });
     }
     if (asked.startsWith("break")) {
-      const error = { message: `${request.headers.host} ran out of memory` };
+      const message = `${request.headers.host} ran out of memory`;
+      const error = { code: "server_error", message };
       send(isChat ? chunk(FIRST_WORDS) : delta(FIRST_WORDS, at));
       send(
         isChat
           ? { error }
-          : {
-              type: "response.failed",
-              response: {
-                ...responseAnswer(body, "", at),
-                status: "failed",
-                error,
-              },
-            },
+          : asked === "break plainly"
+            ? { type: "error", ...error, param: null }
+            : { type: "response.failed", response: { error } },
       );
       return void response.end();
     }
