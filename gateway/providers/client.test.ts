@@ -4,6 +4,7 @@ import { listen } from "../../test/servers/ports.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { createProviderClient, type ProviderClient } from "./client.ts";
 import type { ProviderCall } from "./provider-call.ts";
+import type { StreamedAnswer } from "./streamed-answer.ts";
 
 /** Accepts connections and never answers, not even to TLS. */
 let server: Server;
@@ -128,14 +129,17 @@ test("an answer without an end fails at its maximum length, as one that may be c
 const ANSWER = JSON.stringify({ id: "c", choices: [{ index: 0 }], usage: {} });
 
 /** The connection is closed in order after it. */
-function answerWith(body: string): Promise<unknown> {
+function answerWith(
+  body: string,
+  kind: (typeof KINDS)[number] = "ask",
+  type: string | null = "application/json",
+): Promise<unknown> {
   apiBase = apiBase.replace("https:", "http:");
+  const header = type === null ? "" : `content-type: ${type}\r\n`;
   server.on("connection", (socket) =>
-    socket.end(
-      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${body}`,
-    ),
+    socket.end(`HTTP/1.1 200 OK\r\n${header}connection: close\r\n\r\n${body}`),
   );
-  return send(clientOf(1_000), "ask", new AbortController().signal);
+  return send(clientOf(1_000), kind, new AbortController().signal);
 }
 
 test.each([
@@ -157,5 +161,32 @@ test("white space around the JSON of an answer is passed on", async () => {
   const body = `\r\n${ANSWER}\n`;
   await expect(answerWith(body)).resolves.toMatchObject({
     body: Buffer.from(body),
+  });
+});
+
+const TEXT = 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n';
+
+test.each([
+  "Text/Event-Stream; charset=utf-8",
+  "text/plain; charset=utf-8",
+  "application/octet-stream",
+  null,
+])("a stream may come as %s", async (type) => {
+  const { chunks } = (await answerWith(TEXT, "stream", type)) as StreamedAnswer;
+  let text = "";
+  for await (const chunk of chunks) {
+    text += chunk.toString();
+  }
+  expect(text).toBe(TEXT);
+});
+
+test.each([
+  ["application/json", "omit `stream`"],
+  ["text/html", "omit `stream`"],
+  [null, "ended its stream without an answer"],
+])("what is no stream fails as %s", async (type, message) => {
+  await expect(answerWith(ANSWER, "stream", type)).rejects.toMatchObject({
+    status: 502,
+    message: expect.stringContaining(message),
   });
 });

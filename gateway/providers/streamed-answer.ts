@@ -142,6 +142,9 @@ async function ask(
   }
 }
 
+/** Servers of OpenAI's format that are written by hand often name another type for their streams, or none. */
+const OF_STREAMS = /event-stream|text\/plain|octet-stream/i;
+
 /** Reads to the first content: what fails before is thrown, so that another attempt can follow. */
 async function readStart(
   call: ProviderCall,
@@ -151,7 +154,7 @@ async function readStart(
   await throwErrorStatus(call, answer);
   const { headers, body } = answer;
   const contentType = contentTypeOf(headers);
-  if (!contentType.includes("text/event-stream")) {
+  if (headers["content-type"] !== undefined && !OF_STREAMS.test(contentType)) {
     throw notAStream(call, headers, await readFirstBytes(body));
   }
   const start = await startOfStream(body, client);
