@@ -33,3 +33,11 @@ test("a provider's retry-after may be a date", () => {
   expect(wait).toBeGreaterThan(0);
   expect(wait).toBeLessThanOrEqual(60_000);
 });
+
+test.each([
+  [429, 429],
+  [599, 599],
+  [999, 502],
+])("a provider's status %i is answered as %i", (status, answered) => {
+  expect(errorAnswer(CALL, status, {}, "failed").status).toBe(answered);
+});

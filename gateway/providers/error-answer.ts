@@ -10,6 +10,9 @@ import {
 /** Bytes of an error's text that are read and passed on. */
 export const MAX_ERROR_BYTES = 64 * 1024;
 
+/** Some servers invent higher ones, which HTTP does not have. */
+const MAX_STATUS = 599;
+
 export function contentTypeOf(headers: ResponseHeaders): string {
   return String(headers["content-type"] ?? "application/json");
 }
@@ -25,7 +28,7 @@ export function errorAnswer(
     return redirected(call, status, headers);
   }
   return new UpstreamFailure(
-    status,
+    status > MAX_STATUS ? 502 : status,
     withoutSecret(call.error(status, text), call.deployment),
     retryAfterMs(headers["retry-after"]),
   );
