@@ -54,6 +54,10 @@ export interface CooldownOptions {
 /** One hash without expiry: readers remove expired entries. */
 const SHARED = "hearth:cooldowns";
 const SHARE_EVERY_MS = 500;
+
+/** ARGV: hash, name, value. A cooldown that another instance has started since it was read stays. */
+const REMOVE = `
+if redis.call('HGET', ARGV[1], ARGV[2]) == ARGV[3] then redis.call('HDEL', ARGV[1], ARGV[2]) end`;
 /** Never part of an id: names cannot contain NUL. */
 const BEFORE_MODEL = "\0";
 
@@ -179,7 +183,9 @@ export class Cooldowns {
 
   #coolDown(id: string, cooling: Cooling, status: number): void {
     const { redis, log, onCooldown } = this.#options;
-    this.#coolingDown.set(id, cooling);
+    if (!this.#extend(id, cooling)) {
+      return;
+    }
     const [deployment, model] = id.split(BEFORE_MODEL);
     onCooldown(deploymentOf(id), status);
     log.warn(
@@ -199,11 +205,20 @@ export class Cooldowns {
     for (const [id, text] of Object.entries(shared)) {
       const cooling = parseCooling(text);
       if (cooling !== null && cooling.until > this.#now()) {
-        this.#coolingDown.set(id, cooling);
+        this.#extend(id, cooling);
       } else {
-        await redis.hdel(SHARED, id);
+        await redis.eval(REMOVE, 0, SHARED, id, text);
       }
     }
+  }
+
+  /** Whether a cooldown ends later than the one that is known: a shorter one does not end it. */
+  #extend(id: string, cooling: Cooling): boolean {
+    const isLonger = cooling.until > (this.cooling(id)?.until ?? 0);
+    if (isLonger) {
+      this.#coolingDown.set(id, cooling);
+    }
+    return isLonger;
   }
 }
 

@@ -1,0 +1,118 @@
+import type { Redis } from "ioredis";
+import { pino } from "pino";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  test,
+  vi,
+} from "vitest";
+import {
+  hasRedisServer,
+  redisAt,
+  startRedis,
+  type TestRedis,
+} from "../../test/servers/redis.ts";
+import { connectRedis } from "../cache/redis.ts";
+import { Cooldowns, type CountedFailure } from "./cooldowns.ts";
+
+const LIMITED: CountedFailure = {
+  status: 429,
+  reason: "too many",
+  retryAfterMs: 60_000,
+  alone: false,
+  hasFallback: false,
+  countedBefore: null,
+};
+
+describe.runIf(hasRedisServer())("with a redis-server", () => {
+  let redis: TestRedis;
+  let client: Redis;
+  const opened: { stop(): void }[] = [];
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    client = connectRedis(redisAt(redis.port), () => undefined);
+    await vi.waitUntil(() => client.status === "ready", 10_000);
+  });
+  afterEach(() => opened.splice(0).forEach((one) => one.stop()));
+  afterAll(async () => {
+    client?.disconnect();
+    await redis?.remove();
+  });
+
+  /** Of one instance. */
+  function open(own: Redis, late = 0): Cooldowns {
+    const cooldowns = new Cooldowns({
+      router: () => ({
+        allowedFails: 3,
+        cooldownMs: 60_000,
+        cooldownFailureRatio: 0.5,
+        cooldownMinimumCalls: 5,
+      }),
+      redis: own,
+      log: pino({ level: "silent" }),
+      onCooldown: () => undefined,
+      now: () => Date.now() - late,
+    });
+    opened.push(cooldowns);
+    return cooldowns;
+  }
+
+  /** Reads what is shared by `read`, and shares by Redis. */
+  function reading(read: (key: string) => Promise<object>): Redis {
+    return Object.assign(Object.create(client) as Redis, { hgetall: read });
+  }
+
+  /** Only shares. */
+  const mute = () => reading(async () => ({}));
+
+  test("a cooldown reaches the other instances", async () => {
+    const [here, there] = [open(client), open(client)];
+    here.failed("shared", LIMITED);
+    await expect
+      .poll(() => there.cooling("shared"), { timeout: 10_000 })
+      .toEqual(here.cooling("shared"));
+  });
+
+  test("a cooldown that starts while an earlier one is removed reaches them, too", async () => {
+    const here = open(mute(), 120_000);
+    const there = open(mute());
+    here.failed("again", LIMITED);
+    let readings = 0;
+    const slow = reading(async (key) => {
+      const read = await client.hgetall(key);
+      if (readings++ === 0) {
+        there.failed("again", LIMITED);
+      }
+      return read;
+    });
+    open(slow);
+    await expect.poll(() => readings, { timeout: 10_000 }).toBeGreaterThan(1);
+    const last = open(client);
+    await expect
+      .poll(() => last.cooling("again"), { timeout: 10_000 })
+      .toEqual(there.cooling("again"));
+  });
+
+  test("a shorter cooldown does not end a longer one", async () => {
+    const here = open(mute());
+    here.failed("longer", LIMITED);
+    const longer = here.cooling("longer");
+    here.failed("longer", { ...LIMITED, retryAfterMs: 1_000 });
+    expect(here.cooling("longer")).toEqual(longer);
+
+    let readings = 0;
+    const outdated = reading(async () => {
+      readings++;
+      return { longer: JSON.stringify(longer) };
+    });
+    const there = open(outdated);
+    there.failed("longer", { ...LIMITED, retryAfterMs: 600_000 });
+    const longest = there.cooling("longer");
+    await expect.poll(() => readings, { timeout: 10_000 }).toBeGreaterThan(1);
+    expect(there.cooling("longer")).toEqual(longest);
+  });
+});
