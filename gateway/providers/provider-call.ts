@@ -34,14 +34,22 @@ export function headersFor(
   { deployment, callId, headers, body }: ProviderCall,
   accept: string,
 ): Record<string, string> {
-  const sent: Record<string, string> = {
+  return withOwnHeaders(deployment, {
     // A form's is set with its boundary.
     ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
     accept,
     "x-request-id": callId,
     ...headers,
-  };
-  for (const [name, value] of Object.entries(deployment.headers)) {
+  });
+}
+
+/** Headers of the provider's format with those of the deployment, which override them. */
+export function withOwnHeaders(
+  { headers: own }: PricedDeployment,
+  headers: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const sent = { ...headers };
+  for (const [name, value] of Object.entries(own)) {
     sent[name] = value.reveal();
   }
   return sent;

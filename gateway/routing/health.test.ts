@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { secret } from "../config/secret.ts";
 import type { PricedDeployment } from "./catalog.ts";
 import { ModelHealth } from "./health.ts";
 import { listen } from "../../test/servers/ports.ts";
@@ -8,6 +9,8 @@ let server: Server;
 let port: number;
 let listStatus: number;
 let listed: number;
+/** A header that the list of models requires. */
+let required: string | null;
 let called: string[];
 let callError: string | null;
 let answered: Map<string, number>;
@@ -16,9 +19,11 @@ let now: number;
 beforeEach(async () => {
   [listStatus, listed, called, callError, now] = [200, 0, [], null, 1_000_000];
   answered = new Map();
-  server = createServer((_request, response) => {
+  required = null;
+  server = createServer((request, response) => {
     listed += 1;
-    response.writeHead(listStatus).end("{}");
+    const isDenied = required !== null && request.headers[required] !== "it";
+    response.writeHead(isDenied ? 401 : listStatus).end("{}");
   });
   port = await listen(server);
 });
@@ -34,6 +39,7 @@ function deployment(id: string, host = "0.0.0.0"): PricedDeployment {
     pending: null,
     apiBase: `http://${host}:${port}/v1`,
     apiKey: null,
+    headers: { "x-own": secret("it") },
     local: null,
     priceCard: null,
   } as unknown as PricedDeployment;
@@ -94,6 +100,15 @@ test("a provider without a model list is called; one that denies the key is not"
     `cloud: http://0.0.0.0:${port}/v1 answered 401 to a request for its model list`,
   ]);
   expect(called).toEqual([]);
+});
+
+test("a runner's list of models is requested with the headers of its deployment", async () => {
+  required = "x-own";
+  expect(await healthOf(deployment("runner", "127.0.0.1"))(null)).toEqual([]);
+  required = "x-other";
+  expect(await healthOf(deployment("runner", "127.0.0.1"))(null)).toHaveLength(
+    1,
+  );
 });
 
 test("a stopped runner is unhealthy; without recentMs a provider is called", async () => {

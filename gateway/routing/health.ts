@@ -4,6 +4,7 @@ import { pricesCalls } from "../pricing/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
 import { outgoingAgent } from "../providers/outgoing-agent.ts";
+import { withOwnHeaders } from "../providers/provider-call.ts";
 import type { RunnerView } from "../runners/runner-view.ts";
 import { isEnabled, statusOf, type PricedDeployment } from "./catalog.ts";
 import type { CooldownState } from "./cooldowns.ts";
@@ -274,7 +275,10 @@ async function askForModels(deployment: PricedDeployment): Promise<Answer> {
   try {
     const answer = await request(apiBase + path, {
       dispatcher: agent,
-      headers: wireOf(provider).headers(deployment, {}),
+      headers: withOwnHeaders(
+        deployment,
+        wireOf(provider).headers(deployment, {}),
+      ),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     await answer.body.dump();

@@ -1,6 +1,7 @@
 import { request, type Agent } from "undici";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
+import { withOwnHeaders } from "../providers/provider-call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { rootOf } from "./address.ts";
 import { readLlamaCpp } from "./llama-cpp.ts";
@@ -45,12 +46,10 @@ export function askRunner(
   signal: AbortSignal | null = null,
 ): AskRunner {
   return async (path, body) => {
-    const headers: Record<string, string> = {
-      ...wireOf(deployment.provider).headers(deployment, {}),
-    };
-    for (const [name, value] of Object.entries(deployment.headers)) {
-      headers[name] = value.reveal();
-    }
+    const headers = withOwnHeaders(
+      deployment,
+      wireOf(deployment.provider).headers(deployment, {}),
+    );
     const answer = await request(rootOf(deployment) + path, {
       dispatcher: agent,
       method: body === undefined ? "GET" : "POST",
