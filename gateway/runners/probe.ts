@@ -88,8 +88,9 @@ export async function probe(
 ): Promise<RunnerState> {
   const ask = askRunner(agent, deployment);
   try {
-    const report = await recognise(ask, before?.report?.kind ?? null);
-    return { report, gone: null };
+    const known = before?.report ?? null;
+    const report = await recognise(ask, known?.kind ?? null);
+    return { report: withKnownSlots(report, known), gone: null };
   } catch (error) {
     const { code } = error as { code?: string };
     return code !== undefined && UNREACHABLE.has(code)
@@ -99,6 +100,16 @@ export async function probe(
         }
       : { report: before?.report ?? null, gone: null };
   }
+}
+
+/** While llama.cpp loads its model it does not say how many slots it has: those that it had, so that calls keep their order. */
+function withKnownSlots(
+  report: RunnerReport | null,
+  known: RunnerReport | null,
+): RunnerReport | null {
+  return report?.only === "loading" && known?.kind === report.kind
+    ? { ...report, slots: known.slots }
+    : report;
 }
 
 /** The kind of the previous probe first. */

@@ -369,6 +369,22 @@ test("calls above the runner's slots wait: interactive keys before batch keys, o
   expect([bad.status, bad.json["error"]?.["param"]]).toEqual([400, "priority"]);
 });
 
+test("while llama.cpp loads its model again, calls wait for the slots that it had", async () => {
+  llamaCpp.holdsCalls = true;
+  llamaCpp.isLoading = true;
+  await probed();
+  const calls = [chat("line"), chat("line"), chat("line")];
+  await expect
+    .poll(async () => (await gateway.request("GET", "/metrics")).text)
+    .toContain('hearth_queued_calls{alias="line"} 2');
+  llamaCpp.isLoading = false;
+  await expect.poll(() => llamaCpp.held).toBe(1);
+  llamaCpp.continueAll();
+  for (const call of calls) {
+    expect((await call).status).toBe(200);
+  }
+});
+
 test("a runner stops when the client of its call has left, and its slot is free at once", async () => {
   llamaCpp.holdsCalls = true;
   const leave = leavingClient("line");
