@@ -1,5 +1,5 @@
 import type { Gateway } from "../gateway.ts";
-import { UpstreamFailure } from "../providers/failure.ts";
+import { isRetryable, UpstreamFailure } from "../providers/failure.ts";
 import type { ProviderCall } from "../providers/provider-call.ts";
 import {
   stopReading,
@@ -8,6 +8,7 @@ import {
 import type { Endpoint } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Target } from "../routing/route.ts";
+import type { Observations } from "../routing/strategies.ts";
 import { isManaged } from "../runners/runners.ts";
 import { CANCELLED } from "./attempt.ts";
 import type { Call } from "./call.ts";
@@ -94,10 +95,26 @@ export async function sendAttempt(
         : lost !== null
           ? cancelled(lost, error)
           : outOfTime(call, deployment, deadlineAt, error);
-    throw call.ownAccess ? ofOwnAccess(failure) : failure;
+    const own = call.ownAccess ? ofOwnAccess(failure) : failure;
+    noteFault(observations, deployment, own);
+    throw own;
   } finally {
     clearTimeout(deadline);
     leaveRaces();
+  }
+}
+
+function noteFault(
+  observations: Observations,
+  { id }: PricedDeployment,
+  failure: unknown,
+): void {
+  if (
+    failure instanceof UpstreamFailure &&
+    isRetryable(failure) &&
+    !failure.byRequest
+  ) {
+    observations.failed(id, failure.status === 408);
   }
 }
 

@@ -64,3 +64,24 @@ test("a named session stays at a busy deployment, a conversation goes where the 
     home,
   );
 });
+
+test("a deployment that is too late, or has only failed, is not the fastest for a minute", () => {
+  const clock = { at: 1_000_000 };
+  const seen = createObservations(() => clock.at);
+  const pair = DEPLOYMENTS.slice(0, 2);
+  const fastest = () =>
+    orderBy("latency-based-routing", pair, seen, SIZE, null)[0]?.id;
+  seen.answered("a", 900);
+  expect(fastest()).toBe("b");
+  seen.failed("b", false);
+  expect(fastest()).toBe("a");
+  clock.at += 60_000;
+  expect(fastest()).toBe("b");
+  seen.answered("b", 100);
+  seen.failed("b", false);
+  expect(fastest()).toBe("b");
+  seen.failed("b", true);
+  expect(fastest()).toBe("a");
+  seen.answered("b", 100);
+  expect(fastest()).toBe("b");
+});

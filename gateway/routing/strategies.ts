@@ -9,12 +9,17 @@ export interface Observations {
   started(deploymentId: string): void;
   /** Ms until the answer (or a stream's first content) arrived. */
   answered(deploymentId: string, latencyMs: number): void;
+  /** An attempt has failed by the deployment's fault; `late`: it did not answer in time. */
+  failed(deploymentId: string, late: boolean): void;
   /** An attempt has failed, or the whole answer has arrived. */
   ended(deploymentId: string): void;
   busy(deploymentId: string): number;
   /** When it last answered, ms since the epoch; null: never. */
   answeredAt(deploymentId: string): number | null;
-  /** Moving average; 0 for one that was never called, so that it is preferred. */
+  /**
+   * Moving average; 0 for one that was never called, so that it is preferred. Infinity for a minute after an attempt that was too
+   * late, or failed where none had been answered before.
+   */
   latencyMs(deploymentId: string): number;
   /** Its server has no `/responses`, but chat. */
   missedResponses(deploymentId: string): void;
@@ -25,23 +30,34 @@ export interface Observations {
 const UINT32 = 2 ** 32;
 const NEWEST_WEIGHT = 0.2;
 const MISSED_FOR_MS = 600_000;
+const SLOW_FOR_MS = 60_000;
 
 export function createObservations(now: () => number = Date.now): Observations {
   const answered = new Map<string, number>();
   const busy = new Map<string, number>();
   const latencies = new Map<string, number>();
   const missed = new Map<string, number>();
+  const slow = new Map<string, number>();
   return {
     started: (id) => void busy.set(id, (busy.get(id) ?? 0) + 1),
     answered(id, latencyMs) {
       answered.set(id, now());
+      slow.delete(id);
       const before = latencies.get(id) ?? latencyMs;
       latencies.set(id, before + NEWEST_WEIGHT * (latencyMs - before));
+    },
+    failed(id, late) {
+      if (late || !latencies.has(id)) {
+        slow.set(id, now());
+      }
     },
     ended: (id) => void busy.set(id, Math.max(0, (busy.get(id) ?? 0) - 1)),
     answeredAt: (id) => answered.get(id) ?? null,
     busy: (id) => busy.get(id) ?? 0,
-    latencyMs: (id) => latencies.get(id) ?? 0,
+    latencyMs: (id) =>
+      now() - (slow.get(id) ?? -Infinity) < SLOW_FOR_MS
+        ? Infinity
+        : (latencies.get(id) ?? 0),
     missedResponses: (id) => void missed.set(id, now()),
     lacksResponses: (id) =>
       now() - (missed.get(id) ?? -Infinity) < MISSED_FOR_MS,
