@@ -264,6 +264,22 @@ test("what is read of a tool call without usage is what the model has written, i
   expect(openai.answer("chat", answer).facts).toMatchObject({ text });
 });
 
+test.each([
+  [null, "error"],
+  ["", "error"],
+  ["stop", "done"],
+])(
+  "a stream that ends in order after the finish reason %j is complete only if that is one",
+  (finish_reason, last) => {
+    const translator = openai.stream("chat");
+    const choices = [{ index: 0, delta: { content: "a" }, finish_reason }];
+    translator.push({ event: null, data: JSON.stringify({ choices }) });
+    const [end] = translator.end();
+    expect(end?.kind).toBe(last);
+    expect(translator.facts().endAnnounced).toBe(last === "done");
+  },
+);
+
 test("a whole answer of OpenAI's shape passes as the same bytes", () => {
   const bytes = Buffer.from('{ "id":"x",  "choices":[]}');
   expect(openai.answer("chat", bytes).body).toBe(bytes);

@@ -188,7 +188,8 @@ export function createStreamReader(): StreamReader {
         if (text !== "") {
           texts.push(text);
         }
-        if (choice.finish_reason != null) {
+        // Some servers send an empty one with every chunk.
+        if (choice.finish_reason) {
           ended.set(choice.index, true);
         } else if (!ended.has(choice.index)) {
           ended.set(choice.index, false);
