@@ -6,6 +6,7 @@ import {
   startTestbed,
   type Testbed,
 } from "../../test/servers/gateway.ts";
+import { ruleOf } from "../access/policy.ts";
 import { ROUTES } from "./route-table.ts";
 
 /** Of one request, and of all together. */
@@ -59,6 +60,16 @@ test.each(withBody)("%s answers 401 before its body arrives", async (route) => {
   expect(
     await askWithoutBody(path, ["authorization: Bearer sk-unknown"]),
   ).toMatch(/^HTTP\/1.1 401 /);
+});
+
+const preflighted = ROUTES.filter(({ name }) =>
+  ["llm_api", "any"].includes(ruleOf(name).kind),
+).flatMap(({ paths }) => paths.map((path) => `OPTIONS ${path}`));
+
+test.each(preflighted)("%s answers before a body arrives", async (route) => {
+  const headers = ["content-type: application/json"];
+  const path = route.replaceAll(/:\w+/g, "x");
+  expect(await askWithoutBody(path, headers)).toMatch(/^HTTP\/1.1 204 /);
 });
 
 test("an unknown route answers 404 before its body arrives", async () => {

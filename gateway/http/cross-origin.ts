@@ -35,13 +35,13 @@ export class CrossOrigin {
     return true;
   }
 
-  /** Answers browsers, which ask before they send a key. */
+  /** Answers browsers, which ask before they send a key. They have no key yet, so no byte of a body is read. */
   addPreflight(
     server: FastifyInstance,
     url: string,
     methods: readonly string[],
   ): void {
-    server.options(url, (request, reply) => {
+    const answer = (request: FastifyRequest, reply: FastifyReply) => {
       if (this.allow(request, reply)) {
         const asked = request.headers["access-control-request-headers"];
         reply.headers({
@@ -51,6 +51,13 @@ export class CrossOrigin {
         });
       }
       return reply.code(204).send();
+    };
+    server.route({
+      method: "OPTIONS",
+      url,
+      onRequest: async (request, reply) => answer(request, reply),
+      // The hook answers first.
+      handler: answer,
     });
   }
 }
