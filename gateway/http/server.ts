@@ -20,7 +20,14 @@ export interface ServerOptions {
   readonly bodies: Bodies;
   readonly trustedProxies: readonly string[];
   readonly log: Logger;
+  /** In which the headers of a request must arrive; its body has more. */
+  readonly arrivalMs?: number;
 }
+
+const ARRIVAL_MS = 60_000;
+/** At which the longest body that is accepted may arrive. */
+const MIN_BYTES_PER_MS = 100;
+const CHECK_EVERY_MS = 30_000;
 
 /** The HTTP server without its routes: bodies are JSON, whatever their content type; all errors have one shape. */
 export function createServer({
@@ -28,11 +35,20 @@ export function createServer({
   bodies,
   trustedProxies,
   log,
+  arrivalMs = ARRIVAL_MS,
 }: ServerOptions): FastifyInstance {
+  // A body that stayed incomplete would hold its memory for good: a few of them would leave none for other calls.
+  const requestTimeout =
+    arrivalMs + Math.ceil(bodyLimitBytes / MIN_BYTES_PER_MS);
   const server = fastify({
     logger: false,
-    // Other requests to upgrade, such as those of Java's client to HTTP/2, are answered as if they had not asked.
-    http: { shouldUpgradeCallback: asksForSocket },
+    requestTimeout,
+    http: {
+      // Other requests to upgrade, such as those of Java's client to HTTP/2, are answered as if they had not asked.
+      shouldUpgradeCallback: asksForSocket,
+      headersTimeout: arrivalMs,
+      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, arrivalMs),
+    },
     // The id of the call, if the request is one.
     genReqId: () => randomUUID(),
     bodyLimit: bodyLimitBytes,
