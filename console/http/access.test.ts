@@ -10,6 +10,7 @@ import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { Attempts } from "./attempts.ts";
 import { isOwnHost } from "./own-host.ts";
+import { ROUTE_ROLES } from "./route-roles.ts";
 import { endStoredSessions } from "../../supervisor/history/sessions.ts";
 
 const password = testCredentials.operatorPassword;
@@ -106,6 +107,27 @@ test("browsers get the sign-in form, programs an error message", async () => {
   expect(form.body).toContain('action="/sign-in"');
   const program = await ask({ url: "/api/history", headers: page });
   expect(program.headers["www-authenticate"]).toBe('Basic realm="Hearth"');
+});
+
+test("what anybody may send is short", async () => {
+  const open = Object.entries(ROUTE_ROLES).filter(
+    ([name, needed]) =>
+      name.startsWith("POST ") && ["public", "sign-in"].includes(needed),
+  );
+  const statuses: Record<string, number> = {};
+  for (const [name] of open) {
+    const url = name.slice("POST ".length).replaceAll(/:\w+\??/g, "x");
+    if (api.hasRoute({ method: "POST", url: name.slice("POST ".length) })) {
+      const payload = { text: "x".repeat(100_000) };
+      statuses[name] = (await ask({ method: "POST", url, payload })).statusCode;
+    }
+  }
+  expect(statuses).toEqual({
+    "POST /sign-in": 413,
+    "POST /sign-in/with/:provider/logout": 413,
+    "POST /theme": 413,
+    "POST /api/sign-in": 413,
+  });
 });
 
 test("the password opens a session, in a cookie that scripts and other sites cannot use", async () => {

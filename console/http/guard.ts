@@ -24,7 +24,13 @@ declare module "fastify" {
 const FOREIGN_HOST =
   "Open this supervisor by IP address, local name, or the name set in SUPERVISOR_PUBLIC_URL.";
 
-/** Denies requests for which the caller lacks the role of a route, and adds the security headers of all answers. */
+/** In bytes: a form, or a provider's tokens. Anybody can send many at once, which are in memory until they are complete. */
+const MAX_OPEN_BODY = 65_536;
+
+/**
+ * Denies requests for which the caller lacks the role of a route, and adds the security headers of all answers. Routes that are
+ * registered later and open to anybody take short bodies only.
+ */
 export function guardRoutes(
   server: FastifyInstance,
   authenticator: Authenticator,
@@ -32,6 +38,12 @@ export function guardRoutes(
   server.decorateRequest("signedIn", false);
   server.decorateRequest("requester", null);
   server.decorateRequest("notice", undefined);
+  server.addHook("onRoute", (route) => {
+    const [method = ""] = [route.method].flat();
+    if (isOpen(requirementOf(method, route.url))) {
+      route.bodyLimit = MAX_OPEN_BODY;
+    }
+  });
   server.addHook("onRequest", async (request, reply) => {
     const { method, routeOptions } = request;
     const requirement = requirementOf(method, routeOptions.url);
@@ -55,6 +67,10 @@ export function guardRoutes(
       "cache-control": "no-store",
     });
   });
+}
+
+function isOpen(requirement: Requirement): boolean {
+  return requirement === "public" || requirement === "sign-in";
 }
 
 function deny(
