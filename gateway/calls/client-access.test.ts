@@ -15,22 +15,40 @@ test("an address for which a regular expression takes minutes is read", () => {
   expect(access(address)).toBe(address);
 });
 
-test("a pattern that takes JavaScript's engine hours is answered: the admins of teams write them", () => {
+/** A model that permits addresses of a pattern. */
+function permitting(pattern: string): ModelGroup {
   const read = deploymentFromRow(
     {
       model_name: "own",
       provider_params: {
         model: "openai/own",
         api_base: "https://own.example",
-        configurable_clientside_auth_params: [
-          { api_base: "https://own.example/(a+)+" },
-        ],
+        configurable_clientside_auth_params: [{ api_base: pattern }],
       },
     },
     {},
   );
   const deployments = read.ok ? [read.deployment] : [];
-  const group = { alias: "own", deployments } as unknown as ModelGroup;
+  return { alias: "own", deployments } as unknown as ModelGroup;
+}
+
+test.each([
+  "https://evil.example\\.own.example/v1",
+  "https://evil.example#.own.example/v1",
+  "https://evil.example?.own.example/v1",
+  "https://a.own.example:443@evil.example/v1",
+])("%s does not pass for a permitted host", (address) => {
+  const group = permitting("https://[^/]*\\.own\\.example(:443[^/]*)?(/.*)?");
+  const from = (apiBase: string) =>
+    withClientAccess(group, { apiKey: "x", apiBase });
+  expect(from(access("https://a.own.example/v1") ?? "")).toMatchObject({
+    deployments: [{ apiBase: "https://a.own.example/v1" }],
+  });
+  expect(() => from(access(address) ?? "")).toThrow("`api_base`");
+});
+
+test("a pattern that takes JavaScript's engine hours is answered: the admins of teams write them", () => {
+  const group = permitting("https://own.example/(a+)+");
   const from = (end: string) =>
     withClientAccess(group, {
       apiKey: "x",

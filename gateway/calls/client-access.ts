@@ -20,17 +20,24 @@ export function readClientAccess(body: CallBody): ClientAccess | null {
   if (apiKey === null && apiBase === null) {
     return null;
   }
-  if (apiBase !== null && !isWebAddress(apiBase)) {
+  return { apiKey, apiBase: apiBase === null ? null : plainAddress(apiBase) };
+}
+
+/** An address as calls are sent to it: in another spelling, the host that a pattern sees may not be the one that is called. */
+function plainAddress(text: string): string {
+  const url = URL.parse(text);
+  if (
+    url === null ||
+    !/^https?:$/.test(url.protocol) ||
+    url.username + url.password + url.search + url.hash !== ""
+  ) {
     throw new CallError(
       "invalid_request",
-      "`api_base` must be an http:// or https:// address.",
+      "`api_base` must be an http:// or https:// address without user, password and query.",
       { param: "api_base" },
     );
   }
-  return {
-    apiKey,
-    apiBase: apiBase === null ? null : withoutTrailingSlashes(apiBase),
-  };
+  return withoutTrailingSlashes(url.origin + url.pathname);
 }
 
 /**
@@ -107,8 +114,4 @@ function textIn(body: CallBody, field: string): string | null {
     `\`${field}\` must be text without spaces.`,
     { param: field },
   );
-}
-
-function isWebAddress(address: string): boolean {
-  return URL.canParse(address) && /^https?:\/\//i.test(address);
 }
