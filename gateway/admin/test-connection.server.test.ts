@@ -140,6 +140,14 @@ test("a team's admin tests its team's models with a key of the team, others test
       },
       400,
     ],
+    // Where the variable of the provider is set, the gateway's key would be used: a credential is not the team's.
+    [
+      {
+        litellm_params: { model: "openai/m", litellm_credential_name: "any" },
+        model_info,
+      },
+      403,
+    ],
   ] as const) {
     const path = "/health/test_connection";
     const { status: is } = await fixture.rejected("POST", path, body, lead);

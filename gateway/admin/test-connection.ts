@@ -9,6 +9,7 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { out } from "./kinds/out.ts";
 import { name } from "./kinds/values.ts";
 import {
+  denyCredential,
   rejectUnused,
   requireModelReach,
   requireOwnKey,
@@ -146,6 +147,7 @@ async function described(
   const { id: _, ...free } = about;
   rejectUnused(asked, spelling, free);
   await requireModelReach(admin, admin.pool, teamIn(free));
+  denyCredential(admin, {}, asked, spelling);
   const requested = {
     id: crypto.randomUUID(),
     name: ALIAS,
