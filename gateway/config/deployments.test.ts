@@ -468,6 +468,38 @@ environment_variables:
   ]);
 });
 
+test("an address with a login is rejected without showing it: it would be in logs, and not be sent", () => {
+  const api_base = "http://user:pa55word@runner:8080";
+  const [model, hook] = [{ model: "openai/a", api_base }, { api_base }];
+  const result = load(
+    JSON.stringify({
+      model_list: [{ model_name: "a", provider_params: model }],
+      guardrails: [
+        {
+          guardrail_name: "g",
+          litellm_params: {
+            guardrail: "generic_guardrail_api",
+            mode: "pre_call",
+            ...hook,
+          },
+        },
+      ],
+    }),
+  );
+  const problems = result.ok ? [] : result.problems.map(formatProblem);
+  expect(problems).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining(
+        "provider_params.api_base: must be an address without user and password",
+      ),
+      expect.stringContaining(
+        "litellm_params.api_base: must be an address without user and password",
+      ),
+    ]),
+  );
+  expect(problems.join()).not.toContain("pa55word");
+});
+
 test("fallbacks to unknown models cause warnings", () => {
   const result =
     load(`model_list: [{model_name: a, provider_params: {model: ollama/a}}]

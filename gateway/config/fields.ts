@@ -190,6 +190,18 @@ export const webAddress = () =>
     typeof raw === "string" && isWebAddress(raw) ? raw : undefined,
   ).optional();
 
+/** Of a server that is called. The login in an address would not be sent, and be shown wherever the address is. */
+export const serverAddress = () =>
+  webAddress().refine(
+    (address) => typeof address !== "string" || !hasLogin(address),
+    "must be an address without user and password: set `headers` to {authorization: Basic …}",
+  );
+
+function hasLogin(address: string): boolean {
+  const { username, password } = new URL(address);
+  return username + password !== "";
+}
+
 export function isWebAddress(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

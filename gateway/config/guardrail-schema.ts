@@ -6,7 +6,7 @@ import {
   name,
   record,
   text,
-  webAddress,
+  serverAddress,
   whole,
 } from "./fields.ts";
 
@@ -58,7 +58,7 @@ export const moderationGuardrail = z.object({ ...COMMON, model: name() });
 
 export const serviceGuardrail = z.object({
   ...COMMON,
-  api_base: webAddress(),
+  api_base: serverAddress(),
   api_key: text(),
   headers: record("a mapping of header names to values"),
   additional_provider_specific_params: record("a mapping"),

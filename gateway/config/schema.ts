@@ -13,6 +13,7 @@ import {
   name,
   preload,
   record,
+  serverAddress,
   share,
   slots,
   text,
@@ -90,8 +91,8 @@ export const CALL_DEFAULT_NAMES = Object.keys(CALL_DEFAULTS);
 export const providerParams = z.object({
   model: name(),
   custom_llm_provider: text(),
-  api_base: webAddress(),
-  base_url: webAddress(),
+  api_base: serverAddress(),
+  base_url: serverAddress(),
   api_key: text(),
   api_version: text(),
   litellm_credential_name: text(),
