@@ -29,16 +29,29 @@ import { endSession, startSession } from "./routes/session-routes.ts";
 import { answerUtils } from "./routes/utils-routes.ts";
 import type { ServerContext } from "./routes/context.ts";
 
-/** Creates the HTTP server of the notes store, not yet listening. */
-export function createNotesServer(context: ServerContext): Server {
+const HEADERS_MS = 60_000;
+const CHECK_EVERY_MS = 30_000;
+
+/** Creates the HTTP server of the notes store, not yet listening. The headers of a request must arrive within `headersMs`. */
+export function createNotesServer(
+  context: ServerContext,
+  headersMs = HEADERS_MS,
+): Server {
   const authentication = openAuthentication(
     context.settings,
     context.databases,
     context.log,
   );
   const server = createServer(
-    // No fixed limit for slow uploads; request-body.ts times out stalled ones.
-    { requestTimeout: 0, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 },
+    {
+      // No fixed limit for slow uploads; request-body.ts times out stalled ones.
+      requestTimeout: 0,
+      // Without a limit for requests, Node has by default none for their headers either.
+      headersTimeout: headersMs,
+      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, headersMs),
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 65_536,
+    },
     (request, response) => {
       void serve(context, authentication, request, response);
     },
