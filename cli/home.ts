@@ -9,6 +9,7 @@ import {
   placeMovedPostgres,
   systemPlaceOf,
 } from "../embedded/postgres-place.ts";
+import { syncDirectory, syncTree } from "../core/durable-file.ts";
 import { executeSync } from "../core/execute.ts";
 import { Failure, codeOf } from "../core/failure.ts";
 import { needStopped } from "./stack-client.ts";
@@ -47,7 +48,7 @@ const move = defineVerb({
     const from = locateHome();
     const target = locateHome({ HEARTH_HOME: to ?? defaultHomeRoot() });
     const named = namedHomeRoot(from.checkout);
-    moveHome(from, target);
+    await moveHome(from, target);
     const env = { ...process.env, HEARTH_HOME: named };
     const sentences = sentencesAfterMove(from, target, env);
     if (json) {
@@ -96,7 +97,7 @@ export function sentencesAfterMove(
 }
 
 /** Moves all data. Throws a Failure without changing anything when Hearth is running or the target is in use. */
-function moveHome(from: Home, to: Home): void {
+async function moveHome(from: Home, to: Home): Promise<void> {
   if (from.root === to.root) {
     throw new Failure(`the data is already in ${from.root}.`);
   }
@@ -113,7 +114,7 @@ function moveHome(from: Home, to: Home): void {
   // Left by commands that ran there without starting Hearth.
   rmSync(to.root, { recursive: true, force: true });
   const systemData = systemPlaceOf(from);
-  moveDirectory(from.root, to.root);
+  await moveDirectory(from.root, to.root);
   // Build contexts and compiled code are created again when needed.
   for (const name of ["images", "cache"]) {
     rmSync(join(to.root, name), { recursive: true, force: true });
@@ -121,7 +122,8 @@ function moveHome(from: Home, to: Home): void {
   placeMovedPostgres(to, systemData);
 }
 
-function moveDirectory(from: string, to: string): void {
+/** Exported for tests. */
+export async function moveDirectory(from: string, to: string): Promise<void> {
   try {
     renameSync(from, to);
   } catch (error) {
@@ -138,7 +140,13 @@ function moveDirectory(from: string, to: string): void {
         `cannot copy ${from} (${reason}); nothing was changed.`,
       );
     }
+    // The copy is on the disk before anything is removed.
+    await syncTree(next);
     renameSync(next, to);
-    rmSync(from, { recursive: true });
+    syncDirectory(dirname(to));
+    // A home of which an interrupted removal left a part would still be in use.
+    const moved = `${from}.moved`;
+    renameSync(from, moved);
+    rmSync(moved, { recursive: true });
   }
 }

@@ -3,12 +3,18 @@ import {
   existsSync,
   fsyncSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { open } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { mapLimited } from "./map-limited.ts";
+
+/** Concurrent flushes share writes of the file system's journal: a release takes a second instead of eight. */
+const CONCURRENT_FLUSHES = 16;
 
 /**
  * Replaces a file so that a crash at any moment leaves either the old or the new one, never a part.
@@ -53,4 +59,18 @@ export function syncDirectory(path: string): void {
   } finally {
     closeSync(directory);
   }
+}
+
+/**
+ * Makes everything in a directory survive a power failure. Without it, a directory that was filled and then renamed may
+ * contain empty files afterwards.
+ */
+export async function syncTree(directory: string): Promise<void> {
+  const paths = readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() || entry.isDirectory())
+    .map(({ parentPath, name }) => join(parentPath, name));
+  await mapLimited([...paths, directory], CONCURRENT_FLUSHES, async (path) => {
+    const file = await open(path, "r");
+    await file.sync().finally(() => file.close());
+  });
 }

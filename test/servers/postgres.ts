@@ -58,7 +58,7 @@ export async function startPostgres(
 ): Promise<TestPostgres> {
   serversAllowed();
   const root = mkdtempSync(join(dataPlace(), "hearth-test-postgres-"));
-  const place = findPostgresPlace(locateHome({ HEARTH_HOME: root }));
+  const place = await findPostgresPlace(locateHome({ HEARTH_HOME: root }));
   try {
     await create(place);
   } catch (error) {
