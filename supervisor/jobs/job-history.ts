@@ -61,9 +61,12 @@ export interface JobHistory {
   readonly forgetBefore: (at: number) => number;
 }
 
+/** Runs that could not be written and are remembered. */
+const MAX_UNWRITTEN = 50;
+
 /**
  * Reads and writes the tables above. If the disk is full, `onTrouble` is notified and jobs continue: a run that could not be
- * written has a negative id.
+ * written has a negative id, and `run` returns it from memory.
  */
 export function openJobHistory(
   db: DatabaseSync,
@@ -77,10 +80,11 @@ export function openJobHistory(
       return undefined;
     }
   };
+  const unwritten = new Map<number, JobRun>();
   return {
     ...openServedTimes(db, quietly),
-    ...openRunWriter(db, quietly),
-    ...openRunReader(db),
+    ...openRunWriter(db, quietly, unwritten),
+    ...openRunReader(db, unwritten),
   };
 }
 
@@ -108,6 +112,7 @@ function openServedTimes(
 function openRunWriter(
   db: DatabaseSync,
   quietly: Quietly,
+  unwritten: Map<number, JobRun>,
 ): Pick<JobHistory, "recordStart" | "end" | "closeAbandoned" | "forgetBefore"> {
   const begin = db.prepare(
     "INSERT INTO job_runs (job, due, caught_up, started_at, asked_by, status, attempts, text) VALUES (?, ?, ?, ?, ?, 'running', 0, '')",
@@ -124,15 +129,29 @@ function openRunWriter(
        SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY job ORDER BY id DESC) AS place FROM job_runs)
          WHERE place <= 100)`,
   );
-  let unwritten = 0;
+  let lastUnwritten = 0;
+  const remember = (run: JobRun): number => {
+    unwritten.set(run.id, run);
+    unwritten.delete(run.id + MAX_UNWRITTEN);
+    return run.id;
+  };
   return {
-    recordStart: ({ job, due, caughtUp, startedAt, askedBy }) => {
+    recordStart: (run) => {
+      const { job, due, caughtUp, startedAt, askedBy } = run;
       const written = quietly(() =>
         begin.run(job, due, caughtUp ? 1 : 0, startedAt, askedBy),
       );
-      return Number(written?.lastInsertRowid ?? (unwritten -= 1));
+      return written === undefined
+        ? remember({ ...run, ...STARTED, id: (lastUnwritten -= 1) })
+        : Number(written.lastInsertRowid);
     },
-    end: (id, { endedAt, status, attempts, text, details }) => {
+    end: (id, ended) => {
+      const run = unwritten.get(id);
+      if (run !== undefined) {
+        remember({ ...run, ...ended });
+        return;
+      }
+      const { endedAt, status, attempts, text, details } = ended;
       const json = details === null ? null : JSON.stringify(details);
       quietly(() => end.run(endedAt, status, attempts, text, json, id));
     },
@@ -141,8 +160,17 @@ function openRunWriter(
   };
 }
 
+const STARTED = {
+  endedAt: null,
+  status: "running",
+  attempts: 0,
+  text: "",
+  details: null,
+} as const;
+
 function openRunReader(
   db: DatabaseSync,
+  unwritten: ReadonlyMap<number, JobRun>,
 ): Pick<JobHistory, "runsOf" | "run" | "lastDone"> {
   const latest = db.prepare(
     "SELECT * FROM job_runs WHERE job = ? ORDER BY id DESC LIMIT ?",
@@ -153,7 +181,7 @@ function openRunReader(
   );
   return {
     runsOf: (job, limit) => latest.all(job, limit).map(runOf),
-    run: (id) => optionalRun(one.get(id)),
+    run: (id) => unwritten.get(id) ?? optionalRun(one.get(id)),
     lastDone: (job) => optionalRun(lastDone.get(job)),
   };
 }
