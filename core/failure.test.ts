@@ -10,3 +10,10 @@ test.each([
   expect(sentence).toContain(start);
   expect(sentence).toContain("choose another path (HEARTH_HOME sets");
 });
+
+test("a file system that an error made read-only is no matter of permissions", () => {
+  const error = Object.assign(new Error("read-only"), { code: "EROFS" });
+  expect(sentencesOf(error, "/data/notes")).toEqual([
+    "the file system of /data/notes is read-only: if it was not mounted so, check the disk (`dmesg`), then mount it writable.",
+  ]);
+});

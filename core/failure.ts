@@ -70,9 +70,12 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
       return [
         `no space left on the disk${where === undefined ? "" : ` of ${where}`}: free some space, then run the command again.`,
       ];
+    case "EROFS":
+      return [
+        `the file system${where === undefined ? "" : ` of ${where}`} is read-only: if it was not mounted so, check the disk (\`dmesg\`), then mount it writable.`,
+      ];
     case "EACCES":
     case "EPERM":
-    case "EROFS":
       return [
         `${where ?? "a file"} is not accessible to this user: change its owner or permissions, or ${ANOTHER_PATH}.`,
       ];

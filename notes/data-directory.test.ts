@@ -18,7 +18,7 @@ test.each([
   ],
   [
     "EROFS",
-    "the data directory /data is not writable by this user; change its owner or set NOTES_DIR to another directory",
+    "the file system of the data directory /data is read-only; check the disk (dmesg), mount it writable, or set NOTES_DIR to another directory",
   ],
 ])("%s is reported with one message", (code, sentence) => {
   expect(directoryFailure("/data", failing(code))).toBe(sentence);

@@ -54,9 +54,10 @@ export function directoryFailure(directory: string, failure: unknown): string {
   switch (code) {
     case "ENOSPC":
       return `the disk that holds ${directory} is full; free some space and start again`;
+    case "EROFS":
+      return `the file system of the data directory ${directory} is read-only; check the disk (dmesg), mount it writable, or set NOTES_DIR to another directory`;
     case "EACCES":
     case "EPERM":
-    case "EROFS":
       return `the data directory ${directory} is not writable by this user; change its owner or set NOTES_DIR to another directory`;
     case "ENOTDIR":
     case "EEXIST":

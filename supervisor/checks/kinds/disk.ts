@@ -1,7 +1,8 @@
-import { statfs } from "node:fs/promises";
+import { stat, statfs, utimes } from "node:fs/promises";
 import { z } from "zod";
 import { duration, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
+import { codeOf } from "../../../core/failure.ts";
 import { slopeOf } from "../../straight-line.ts";
 import { everyCheck } from "./every-check.ts";
 import {
@@ -20,6 +21,7 @@ export const diskCheck = z.strictObject({
     .strictObject({
       free_above_percent: whole(1, 99).default(10),
       full_not_within: duration.prefault("1d"),
+      writable: z.boolean().default(false),
     })
     .prefault({}),
 });
@@ -54,6 +56,10 @@ export async function probeDisk(
     free_bytes: freeBytes,
     free_percent: Math.round(percent * 10) / 10,
   };
+  const damage = expect.writable ? await whyNotWritable(path) : undefined;
+  if (damage !== undefined) {
+    return failing(`${damage}; ${text}`, measures);
+  }
   if (percent < FULL_BELOW_PERCENT || filesPercent < FULL_BELOW_PERCENT) {
     return failing(
       percent < FULL_BELOW_PERCENT
@@ -75,6 +81,28 @@ export async function probeDisk(
     text,
     measures,
   );
+}
+
+/**
+ * Sets the times of the path to what they are. That is rejected after an error of the disk, unlike a question for permissions
+ * (access), which ext4 still answers with yes.
+ */
+async function whyNotWritable(path: string): Promise<string | undefined> {
+  try {
+    const { atime, mtime } = await stat(path);
+    await utimes(path, atime, mtime);
+    return undefined;
+  } catch (error) {
+    switch (codeOf(error)) {
+      case "EROFS":
+        return "its file system is read-only: check the disk (`dmesg`)";
+      case "EIO":
+        return "it cannot be written (EIO): check the disk (`dmesg`)";
+      default:
+        // The path may belong to another user, or have been removed.
+        return undefined;
+    }
+  }
 }
 
 /**
