@@ -62,3 +62,19 @@ test("a file that is not a database is an error, not a lock", () => {
   writeFileSync(path, "not a database".repeat(500));
   expect(() => lockFile(path)).toThrow("file is not a database");
 });
+
+test.each([
+  [
+    "in a missing directory",
+    () => join(directory, "missing", "lock"),
+    "ENOENT",
+  ],
+  ["that is a directory", () => directory, "EISDIR"],
+])(
+  "a file %s is reported with its path and the cause",
+  (_which, file, code) => {
+    expect(() => lockFile(file())).toThrow(
+      expect.objectContaining({ code, path: file() }),
+    );
+  },
+);

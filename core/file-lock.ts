@@ -1,4 +1,5 @@
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { openDatabaseFile } from "./open-database.ts";
 
 export interface FileLock {
   readonly release: () => void;
@@ -18,7 +19,7 @@ const SQLITE_BUSY = 5;
  * volume, since both see themselves as process 1.
  */
 export function lockFile(path: string): FileLock | undefined {
-  const file = new DatabaseSync(path);
+  const file = openDatabaseFile(path);
   try {
     file.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { openDatabaseFile } from "../../core/open-database.ts";
 
 /**
  * Sessions of browsers, each with a token in a cookie. A session ends by signing out, after 30 days, by `hearth sign-out
@@ -82,7 +83,7 @@ export function endStoredSessions(historyFile: string): void {
   if (!existsSync(historyFile)) {
     return;
   }
-  const db = new DatabaseSync(historyFile);
+  const db = openDatabaseFile(historyFile);
   try {
     const tables = db
       .prepare(

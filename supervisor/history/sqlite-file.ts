@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { isFullDisk, textOf } from "../../core/failure.ts";
+import { openDatabaseFile } from "../../core/open-database.ts";
 
 /** Content that SQLite cannot read, unlike a file that is locked, read-only or on a full disk. */
 export class DamagedFile extends Error {}
@@ -35,7 +36,7 @@ function openAndRead(
   readOnly: boolean,
   lockingMode: "NORMAL" | "EXCLUSIVE",
 ): DatabaseSync {
-  const db = new DatabaseSync(path, { readOnly });
+  const db = openDatabaseFile(path, readOnly);
   try {
     db.exec(`PRAGMA locking_mode = ${lockingMode}`);
     const verdict = Object.values(
