@@ -14,6 +14,7 @@ import {
   writeNotes,
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
+import type { Context } from "../context.ts";
 import { backupNotes } from "./backup.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase, vaultNames, type Database } from "./database.ts";
@@ -21,6 +22,8 @@ import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { drillRestore } from "./restore-drill.ts";
 import { dropUnfinished, restoreNotes, restoreVault } from "./restore.ts";
+import { takeTurns } from "./turns.ts";
+import { VaultMaintenance } from "./vault-maintenance.ts";
 
 const VAULT = "vault-kept";
 const seed = { type: "sync-parameters", protocolVersion: 2, pbkdf2salt: "s" };
@@ -428,5 +431,49 @@ describe("a supervisor that is killed", () => {
     expect(await allLeaves(half)).toEqual(
       await allLeaves(openDatabase(testbed.couch, VAULT)),
     );
+    await testbed.provisioning.remove("vault-half");
+  });
+
+  test("during a restore does not prevent the next one, which starts over", async () => {
+    const { path } = await backup(testbed);
+    await killed("restore", path);
+    await restore(testbed, path, { vault: VAULT, as: "vault-half" });
+    expect(await allLeaves(openDatabase(testbed.couch, "vault-half"))).toEqual(
+      await allLeaves(openDatabase(testbed.couch, VAULT)),
+    );
+    await testbed.provisioning.remove("vault-half");
+  });
+
+  test("a store that ended during a restore has no partial vault soon after it has started again", async () => {
+    const notices: string[] = [];
+    const inspected = Promise.withResolvers<unknown>();
+    const service = { pid: 1, state: "running", since: 0 };
+    const context = {
+      runtime: () => ({ inspect: () => service }),
+      alarms: testbed.alarms,
+      config: { notes: { first_vault: "off" } },
+      onNotice: (sentence: string) => notices.push(sentence),
+      showDevices: inspected.resolve,
+      need: () => {},
+    } as unknown as Context;
+    const maintenance = new VaultMaintenance(context, {
+      ...testbed,
+      turns: takeTurns(),
+    });
+    maintenance.start();
+    try {
+      const { path } = await backup(testbed);
+      await inspected.promise;
+      await killed("restore", path);
+      service.pid = 2;
+      await expect
+        .poll(() => vaultNames(testbed.couch))
+        .not.toContain("vault-half");
+      await expect
+        .poll(() => notices)
+        .toEqual([expect.stringMatching(/^the restore of vault vault-half/)]);
+    } finally {
+      await maintenance.stop();
+    }
   });
 });

@@ -60,7 +60,7 @@ const BATCH_DOCUMENTS = 200;
 
 /**
  * Restores vaults of a backup into databases that are missing or empty. Devices get access when a vault is complete; an
- * interrupted one is dropped (`dropUnfinished`). Throws a Failure before any change if a vault exists.
+ * interrupted one is dropped, by the next restore at the latest. Throws a Failure before any change if a vault exists.
  */
 export async function restoreNotes(
   options: RestoreOptions,
@@ -68,6 +68,7 @@ export async function restoreNotes(
   const manifest = readNotesManifest(options.backup);
   const plan = planOf(options, manifest);
   for (const { target } of plan) {
+    await dropIfUnfinished(options.couch, target, options.busy);
     await requireEmpty(options.couch, target);
   }
   await verifyFiles(options.backup, options.signal, options.progress);
@@ -294,7 +295,7 @@ export function memberOf(security: Security): string | null {
 }
 
 /**
- * Drops incomplete vaults and scratch databases left by a killed supervisor, except `busy` ones, which are being filled now.
+ * Drops incomplete vaults and scratch databases left by a killed supervisor or store, except `busy` ones, which are being filled now.
  * Returns the names of the vaults.
  */
 export async function dropUnfinished(
@@ -303,12 +304,9 @@ export async function dropUnfinished(
 ): Promise<readonly string[]> {
   const dropped: string[] = [];
   for (const name of await vaultNames(couch)) {
-    const database = openDatabase(couch, name);
-    if (busy.has(name) || !(await database.isRestoring())) {
-      continue;
+    if (await dropIfUnfinished(couch, name, busy)) {
+      dropped.push(name);
     }
-    await database.drop();
-    dropped.push(name);
   }
   const all = asExpected(
     z.array(z.string()),
@@ -318,4 +316,18 @@ export async function dropUnfinished(
     await openDatabase(couch, name).drop();
   }
   return dropped;
+}
+
+async function dropIfUnfinished(
+  couch: Couch,
+  name: string,
+  busy: ReadonlySet<string>,
+): Promise<boolean> {
+  const database = openDatabase(couch, name);
+  // A restore may have started, or be complete, by the time of the answer.
+  if (busy.has(name) || !(await database.isRestoring()) || busy.has(name)) {
+    return false;
+  }
+  await database.drop();
+  return true;
 }

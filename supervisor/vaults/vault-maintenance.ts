@@ -89,6 +89,9 @@ export class VaultMaintenance {
         : `${service.pid} ${service.state} ${service.since}`;
     if (start !== this.#seenStart) {
       this.#nextInspection = 0;
+      // A store that ended during a restore has a partial vault.
+      this.#leftoversDropped = false;
+      this.#prepared = false;
     }
     this.#seenStart = start;
     if (this.#inspecting !== undefined || Date.now() < this.#nextInspection) {
@@ -162,7 +165,7 @@ export class VaultMaintenance {
     );
   }
 
-  /** Each step once after a start, as soon as the store answers. */
+  /** Each step once after a start of this process or the store, as soon as the store answers. */
   async #prepare(): Promise<void> {
     const { couch, busy } = this.#parts;
     if (!this.#leftoversDropped) {
