@@ -12,6 +12,8 @@ import {
 } from "../database/retention.ts";
 
 const DAY_MS = 86_400_000;
+/** The clock of a machine that has just started may be wrong until the network has corrected it. */
+const FIRST_AFTER_MS = 600_000;
 /** A backup that reads the ledger blocks dropping its months, perhaps at the same hour of every day. */
 const RETRY_AFTER_MS = 3_600_000;
 /** Rejected calls cost nothing: they are deleted after this time, whatever the configuration. */
@@ -22,7 +24,7 @@ const MARK_DAYS = 90;
 const MODEL_HOUR_DAYS = 35;
 
 export interface Retention {
-  /** Runs at once, then daily; after a failure again in an hour. */
+  /** Runs after ten minutes, then daily; after a failure again in an hour. */
   start(): void;
   stop(): void;
 }
@@ -60,6 +62,13 @@ export function createRetention(options: {
     }
   }
 
+  function runAfter(pauseMs: number): void {
+    if (!stopped) {
+      timer = setTimeout(runAndLog, pauseMs);
+      timer.unref();
+    }
+  }
+
   function runAndLog(): void {
     run()
       .then(
@@ -69,17 +78,11 @@ export function createRetention(options: {
           return RETRY_AFTER_MS;
         },
       )
-      .then((pauseMs) => {
-        if (stopped) {
-          return;
-        }
-        timer = setTimeout(runAndLog, pauseMs);
-        timer.unref();
-      });
+      .then(runAfter);
   }
 
   return {
-    start: runAndLog,
+    start: () => runAfter(FIRST_AFTER_MS),
     stop() {
       stopped = true;
       clearTimeout(timer);
