@@ -4,6 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { probeSettings } from "./doctor/probe-programs.ts";
 import { inWords } from "../core/duration.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
+import { stopLeftGateway } from "../embedded/gateway.ts";
 import { earlierClusters } from "../embedded/postgres-migration.ts";
 import { executeSync, IN_TERMINAL } from "../core/execute.ts";
 import { Failure } from "../core/failure.ts";
@@ -239,15 +240,17 @@ async function readStatus(): Promise<Status | undefined> {
 }
 
 /** The new supervisor exited before it could switch back; the services are still running. */
-function rescue(
+async function rescue(
   home: Home,
   from: Release,
   to: Release,
   { quiet, say }: Output,
-): ExitCode {
+): Promise<ExitCode> {
   say(
     `The supervisor of release ${nameOf(to)} exited, so ${nameOf(from)} is started again (run \`hearth logs supervisor\` for the reason).`,
   );
+  // An earlier release does not look for it and would not start.
+  await stopLeftGateway(home);
   const directory = releaseDirectory(home, from.id);
   executeSync(
     join(directory, "node_modules", "node", "bin", "node"),

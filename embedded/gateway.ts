@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { answersOk } from "../supervisor/checks/http-get.ts";
+import { findLeftSuccessor } from "../supervisor/runtimes/process/hand-over.ts";
 import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
 import type { ServiceSpec } from "../supervisor/runtimes/process/service-spec.ts";
+import { stopProcess } from "../supervisor/runtimes/process/stop.ts";
 import { Failure } from "../core/failure.ts";
 import { checkGateway } from "./gateway-check.ts";
 import { operatorFile, type Home } from "../supervisor/home/home.ts";
@@ -25,6 +27,7 @@ const OWN_VARIABLES = [
 
 /** The gateway's own limit for running calls at a stop (120 s), and time to flush. */
 const DRAIN_WITHIN_MS = 130_000;
+const STOP_SIGNAL = "SIGTERM";
 
 type GatewayPorts = Pick<Ports, "gateway" | "postgres" | "supervisor">;
 
@@ -37,7 +40,7 @@ export function gatewayService(
 ): ServiceSpec {
   const port = ports.gateway;
   const address = `http://127.0.0.1:${port}`;
-  const successorFile = join(home.handed, "gateway-successor.json");
+  const successorFile = successorFileIn(home);
   const env = environmentOf(home, ports, echo, secrets, successorFile);
   return {
     name: "gateway",
@@ -61,13 +64,25 @@ export function gatewayService(
     probe: (signal) => answersOk(`${address}/health/liveliness`, signal),
     afterUp: async () => {},
     startWithinMs: 60_000,
-    stopSignal: "SIGTERM",
+    stopSignal: STOP_SIGNAL,
     stopWithinMs: DRAIN_WITHIN_MS,
     successorFile,
     hasWorkers: true,
     haltSignal: "SIGKILL",
     explain: explainHearth,
   };
+}
+
+/** Stops a gateway that was taking over when its supervisor ended. It would keep the port. */
+export async function stopLeftGateway(home: Home): Promise<void> {
+  const left = findLeftSuccessor(successorFileIn(home));
+  if (left !== undefined) {
+    await stopProcess(left, STOP_SIGNAL, DRAIN_WITHIN_MS);
+  }
+}
+
+function successorFileIn(home: Home): string {
+  return join(home.handed, "gateway-successor.json");
 }
 
 function environmentOf(

@@ -18,6 +18,12 @@ const pidOf = (name: string) => testbed.pidOf(name);
 
 beforeAll(async () => {
   checkout = createCheckout();
+  // As in releases before this step existed; upgrades start from them, too.
+  checkout.replace(
+    "supervisor/runtimes/process/adoption.ts",
+    "  await stopLeftSuccessor(spec, history);\n",
+    "",
+  );
   testbed = await startUpgradeTestbed(checkout);
   first = await releaseRunning();
 }, 300_000);
@@ -77,6 +83,26 @@ test("an upgrade whose gateway cannot take over is rolled back, and no call fail
   const { calls, failed } = await stopCalling();
   expect(failed).toEqual([]);
   expect(calls).toBeGreaterThan(100);
+  expect(await releaseRunning()).toBe(first);
+  expect((await status()).ok).toBe(true);
+});
+
+test("an upgrade whose supervisor exits while a gateway takes over is rolled back", async () => {
+  checkout.replace(
+    "gateway/program.ts",
+    "\nif (predecessor !== undefined) process.exit(3);",
+    "",
+  );
+  const before = "    const failure = isAlive(running)";
+  checkout.replace(
+    "supervisor/runtimes/process/hand-over.ts",
+    before,
+    `process.exit(7);\n${before}`,
+  );
+  const upgrade = await hearth("upgrade");
+  expect(upgrade.code).toBe(1);
+  expect(upgrade.output).toContain("is started again");
+  expect(upgrade.output).not.toContain("is in use");
   expect(await releaseRunning()).toBe(first);
   expect((await status()).ok).toBe(true);
 });
