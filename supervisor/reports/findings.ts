@@ -75,7 +75,14 @@ export function callFindings({
   return findings;
 }
 
-function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
+function budgetFinding({
+  kind,
+  name,
+  spend,
+  budget,
+  used,
+  resetsAt,
+}: Budget): Finding[] {
   if (used === null || used < BUDGET_WARNING_FROM) {
     return [];
   }
@@ -83,7 +90,7 @@ function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
     {
       level: used >= 1 ? "down" : "warning",
       text: `${kind} ${name} has used ${percent(used)} of its budget (${money(spend)} of ${money(budget)}).`,
-      command: `raise it on page ${pageOf(kind)} of the console, or wait for the next reset`,
+      command: `raise it on page ${pageOf(kind)} of the console${resetsAt === null ? "" : ", or wait for the next reset"}`,
     },
   ];
 }

@@ -118,3 +118,22 @@ test("the text lists what needs attention, with the next step", () => {
     "✕ key laptop has used 105 % of its budget ($ 20.00 of $ 19.00).",
   );
 });
+
+test("only a budget that resets suggests to wait for its reset", () => {
+  const report = usualSpend();
+  const withReset = (resetsAt: string | null) =>
+    renderReport(
+      {
+        ...report,
+        budgets: report.budgets
+          .slice(0, 1)
+          .map((budget) => ({ ...budget, resetsAt })),
+      },
+      "text",
+    );
+  const advice = "  raise it on page Keys of the console";
+  expect(withReset("2026-11-30T23:00:00.000Z")).toContain(
+    `${advice}, or wait for the next reset\n`,
+  );
+  expect(withReset(null)).toContain(`${advice}\n`);
+});
