@@ -40,6 +40,13 @@ export async function bringTeams(bringing: Bringing): Promise<void> {
     const memberTier = tiers.get(
       objectOf(given["metadata"])["team_member_budget_id"],
     );
+    if (memberTier !== undefined && limitsMoreThanDollars(memberTier)) {
+      notes.changed(
+        "teams",
+        name,
+        "of the tier of its members only `max_budget` applies to new members: give them the tier with POST /team/member_update",
+      );
+    }
     const row = teamOf(
       given,
       objectOf(aliases.get(given["model_id"])),
@@ -50,6 +57,12 @@ export async function bringTeams(bringing: Bringing): Promise<void> {
       await bringMembers(bringing, given, memberships.get(name) ?? []);
     }
   }
+}
+
+function limitsMoreThanDollars(tier: Row): boolean {
+  return ["budget_duration", "tpm_limit", "rpm_limit"].some(
+    (limit) => (tier[limit] ?? null) !== null,
+  );
 }
 
 /** A team's row has its members; their spend and tiers are in a separate table. */

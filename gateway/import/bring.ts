@@ -9,6 +9,7 @@ import {
   bringUsers,
 } from "./bring-people.ts";
 import { bringTeams } from "./bring-teams.ts";
+import { listOthers } from "./list-others.ts";
 import type { Notes } from "./notes.ts";
 import type { Bringing } from "./put.ts";
 import type { Source } from "./source.ts";
@@ -40,5 +41,6 @@ export async function bringPayers(
   await bringEndUsersAndTags(bringing);
   await bringKeys(bringing);
   await bringReplacedKeys(bringing, now);
+  await listOthers(source, notes);
   return bringSpends(client, bringing.spends, windowing, now);
 }

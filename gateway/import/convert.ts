@@ -25,6 +25,16 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
     "permissions on MCP servers and vector stores are not supported",
   ],
   ["policies", "policies are not supported"],
+  [
+    "project_id",
+    "projects are not imported: the project's models and limits no longer apply",
+  ],
+  ["agent_id", "agents are not imported: the agent's limits no longer apply"],
+  ["tpd_limit", "`tpd_limit` is not supported: use `tpm_limit` or a budget"],
+  [
+    "default_team_member_models",
+    "`default_team_member_models` is not supported: set `allowed_models` with POST /team/member_update",
+  ],
 ];
 
 /** Guardrails are kept by name. */
@@ -35,7 +45,43 @@ export const GUARDRAILS_NOTE =
 const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
   ["guardrails", GUARDRAILS_NOTE],
   ["enforced_params", "`enforced_params` is not supported"],
+  [
+    "end_user_budget_id",
+    "`end_user_budget_id` is not supported: set the tier on end users",
+  ],
+  [
+    "tag_rpm_limit",
+    "`tag_rpm_limit` is not supported: set `rpm_limit` on tags",
+  ],
+  ["model_itpm_limit", "`model_itpm_limit` is not supported: use `tpm_limit`"],
+  ["model_otpm_limit", "`model_otpm_limit` is not supported: use `tpm_limit`"],
+  ["require_trace_id", "`require_trace_id` is not supported"],
 ];
+
+/** Limits of models that only keys have here; LiteLLM stores those of teams and users in their metadata. */
+const LIMITS_OF_KEYS = [
+  "model_max_budget",
+  "model_rpm_limit",
+  "model_tpm_limit",
+] as const;
+
+function noteLimitsOfKeys(
+  kind: "team" | "user",
+  name: string,
+  row: Row,
+  notes: Notes,
+): void {
+  const metadata = objectOf(row["metadata"]);
+  for (const field of LIMITS_OF_KEYS) {
+    if (!isEmpty(row[field] ?? metadata[field])) {
+      notes.changed(
+        `${kind}s`,
+        name,
+        `\`${field}\` of a ${kind} is not supported: set it on its keys`,
+      );
+    }
+  }
+}
 
 function noteUnsupported(
   kind: string,
@@ -56,7 +102,7 @@ function noteUnsupported(
   }
 }
 
-function isEmpty(value: unknown): boolean {
+export function isEmpty(value: unknown): boolean {
   if (value === null || value === undefined || value === "") {
     return true;
   }
@@ -214,13 +260,7 @@ export function userOf(row: Row, notes: Notes): Row {
   if (!known && role !== "org_admin") {
     notes.changed("users", name, `the role ${role} becomes internal_user`);
   }
-  if (!isEmpty(row["model_max_budget"])) {
-    notes.changed(
-      "users",
-      name,
-      "`model_max_budget` of a user is not supported: set it on its keys",
-    );
-  }
+  noteLimitsOfKeys("user", name, row, notes);
   return {
     user_id: name,
     user_alias: textOf(row["user_alias"]),
@@ -241,15 +281,7 @@ export function teamOf(
 ): Row {
   const name = String(row["team_id"]);
   noteUnsupported("teams", name, row, notes);
-  for (const field of ["model_max_budget"]) {
-    if (!isEmpty(row[field])) {
-      notes.changed(
-        "teams",
-        name,
-        `\`${field}\` of a team is not supported: set it on its keys`,
-      );
-    }
-  }
+  noteLimitsOfKeys("team", name, row, notes);
   const permissions = namesOf(row["team_member_permissions"]);
   const kept = permissions.filter((route) => PERMISSIONS.includes(route));
   const metadata = objectOf(row["metadata"]);
@@ -329,6 +361,13 @@ function ratesOf(value: unknown): Row {
 export function endUserOf(row: Row, notes: Notes): Row {
   const name = String(row["user_id"]);
   noteUnsupported("end users", name, row, notes);
+  if (!isEmpty(row["models"])) {
+    notes.changed(
+      "end users",
+      name,
+      "`models` of an end user is not supported: set it on keys, users or teams",
+    );
+  }
   return {
     user_id: name,
     alias: textOf(row["alias"]),

@@ -4,7 +4,7 @@ import type { Row } from "../database/rows.ts";
 /** A LiteLLM database that cannot be read; the message is for the operator. */
 export class SourceRefused extends Error {}
 
-/** The tables of a LiteLLM proxy that hold people, keys, budgets, models and spend. Names are those of its Prisma schema. */
+/** The tables of a LiteLLM proxy that hold people, keys, budgets, models, settings and spend. Names are those of its Prisma schema. */
 export const TABLES = {
   budgets: "LiteLLM_BudgetTable",
   organizations: "LiteLLM_OrganizationTable",
@@ -20,6 +20,10 @@ export const TABLES = {
   models: "LiteLLM_ProxyModelTable",
   credentials: "LiteLLM_CredentialsTable",
   logs: "LiteLLM_SpendLogs",
+  settings: "LiteLLM_Config",
+  guardrails: "LiteLLM_GuardrailsTable",
+  accessGroups: "LiteLLM_AccessGroupTable",
+  projects: "LiteLLM_ProjectTable",
 } as const;
 
 export type SourceTable = keyof typeof TABLES;

@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { hashKey } from "../access/keys.ts";
+import { budgetOf, endUserOf, keyOf, teamOf, userOf } from "./convert.ts";
+import { listOthers } from "./list-others.ts";
+import { createNotes, type Notes } from "./notes.ts";
+import type { SourceTable } from "./source.ts";
+
+const KEY = { token: hashKey("sk-imported"), key_name: "sk-...rted" };
+
+function textsOf(convert: (notes: Notes) => unknown): readonly string[] {
+  const notes = createNotes();
+  convert(notes);
+  return notes.remarks().map(({ text }) => text);
+}
+
+test.each([
+  [{ project_id: "p" }, "keys: projects are not imported"],
+  [{ agent_id: "a" }, "keys: agents are not imported"],
+  [{ tpd_limit: 5 }, "keys: `tpd_limit` is not supported"],
+  [{ metadata: { tag_rpm_limit: { red: 1 } } }, "keys: `tag_rpm_limit`"],
+  [{ metadata: { end_user_budget_id: "tier" } }, "keys: `end_user_budget_id`"],
+  [{ metadata: { model_otpm_limit: { a: 1 } } }, "keys: `model_otpm_limit`"],
+])("a key with %j is reported: it could do more than before", (row, text) => {
+  expect(textsOf((notes) => keyOf({ ...KEY, ...row }, notes))).toEqual([
+    expect.stringContaining(text),
+  ]);
+});
+
+test("limits of models that a team or a user has are reported", () => {
+  const row = { metadata: { model_rpm_limit: { a: 1 } }, model_max_budget: {} };
+  const says = (kind: string) => [
+    `${kind}s: \`model_rpm_limit\` of a ${kind} is not supported: set it on its keys`,
+  ];
+  expect(
+    textsOf((notes) => teamOf({ team_id: "t", ...row }, {}, null, notes)),
+  ).toEqual(says("team"));
+  expect(textsOf((notes) => userOf({ user_id: "u", ...row }, notes))).toEqual(
+    says("user"),
+  );
+});
+
+test("a tier's limit per day and an end user's models are reported", () => {
+  expect(
+    textsOf((notes) => budgetOf({ budget_id: "b", tpd_limit: "9" }, notes)),
+  ).toEqual([expect.stringContaining("`tpd_limit`")]);
+  expect(
+    textsOf((notes) => endUserOf({ user_id: "e", models: ["a"] }, notes)),
+  ).toEqual([expect.stringContaining("`models` of an end user")]);
+});
+
+test("settings, guardrails and projects of LiteLLM's database are listed, its own counters are not", async () => {
+  const rows: Partial<Record<SourceTable, readonly object[]>> = {
+    settings: [
+      { param_name: "router_settings", param_value: { num_retries: 3 } },
+      { param_name: "litellm_settings", param_value: {} },
+      { param_name: "auto_router_tuning_baseline_v3", param_value: { a: 1 } },
+    ],
+    guardrails: [{ guardrail_name: "pii" }],
+    projects: [{ project_id: "p" }],
+  };
+  const notes = createNotes();
+  await listOthers(
+    {
+      rows: async (table) => (rows[table] ?? []) as never,
+      count: async () => 0,
+      logsAfter: async () => [],
+      close: async () => undefined,
+    },
+    notes,
+  );
+  expect(
+    notes.remarks().map(({ text, examples }) => [text.split(":")[0], examples]),
+  ).toEqual([
+    ["settings", ["router_settings"]],
+    ["guardrails", ["pii"]],
+    ["projects", ["p"]],
+  ]);
+});
