@@ -65,6 +65,17 @@ test("a misspelt filter of a list is rejected", async () => {
   ).toMatchObject({ status: 400, error: { param: "user_idd" } });
 });
 
+test.each([
+  "/key/list?project_id=p",
+  "/key/list?agent_id=a",
+  "/user/list?project_id=p",
+])("GET %s is rejected: without the filter it would list all", async (path) => {
+  expect(await fixture.rejected("GET", path)).toMatchObject({
+    status: 400,
+    error: { message: expect.stringContaining("is not supported: there are") },
+  });
+});
+
 test("an invalid entry among many is named, the others are changed", async () => {
   const [good, bad] = [
     await fixture.createKey({}),
@@ -89,6 +100,41 @@ test("every field of LiteLLM is accepted while it is empty", async () => {
   await fixture.post("/key/generate", empty);
   await fixture.post("/team/new", empty);
   await fixture.post("/user/new", { ...empty, user_id: "from-litellm" });
+});
+
+// https://github.com/BerriAI/terraform-provider-litellm sends both.
+test("fields that LiteLLM's Terraform provider leaves empty are accepted", async () => {
+  await fixture.post("/model/new", {
+    model_name: "terraform",
+    litellm_params: {
+      custom_llm_provider: "openai",
+      model: "openai/gpt-4o",
+      merge_reasoning_content_in_choices: false,
+      api_base: fixture.providerUrl,
+    },
+    model_info: { id: "tf", db_model: true, base_model: "gpt-4o", tier: "" },
+    additional: {},
+  });
+  await fixture.post("/organization/new", {
+    organization_id: "tf",
+    organization_alias: "Terraform",
+  });
+  const member = { role: "internal_user", user_id: "tf-member" };
+  const membership = {
+    organization_id: "tf",
+    max_budget_in_organization: null,
+  };
+  await fixture.post("/organization/member_add", { ...membership, member });
+  expect(
+    await fixture.rejected("POST", "/organization/member_add", {
+      organization_id: "tf",
+      member: { ...member, user_id: "other" },
+      max_budget_in_organization: 5,
+    }),
+  ).toMatchObject({
+    status: 400,
+    error: { param: "max_budget_in_organization" },
+  });
 });
 
 test("the guide lists every field of LiteLLM and its replacement", () => {
