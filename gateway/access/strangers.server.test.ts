@@ -208,7 +208,7 @@ const LISTS: Partial<Record<RouteName, () => readonly Params[]>> = {
     { team: MARK, min_spend: "0.2" },
   ],
   "GET /refusals": () => [{}, { api_key: strangeKey }],
-  "GET /model/info": () => [{}, { model_id: strangeModel }],
+  "GET /model/info": () => [{}],
   "GET /v2/model/info": () => [{}, { modelId: strangeModel }],
 };
 

@@ -16,7 +16,7 @@ import {
   type ModelRow,
 } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";
-import { unknownModel } from "./model-rows.ts";
+import { unknownModel } from "./model-views.ts";
 
 /** A credential's row in the database. */
 export interface CredentialRow extends Row {

@@ -26,6 +26,7 @@ import {
 import { out } from "./kinds/out.ts";
 import { name, names, object } from "./kinds/values.ts";
 import { rejectUnlessStored } from "./model-rows.ts";
+import { unknownModel } from "./model-views.ts";
 
 const labels = {
   display_name: name.nullish(),
@@ -247,11 +248,7 @@ const showCredentialOfModel = adminRoute(
       ({ id }) => id === modelId,
     );
     if (deployment === undefined) {
-      throw new CallError(
-        "unknown_object",
-        `Model ${modelId} not found. GET /model/info lists the models.`,
-        { param: "model_id" },
-      );
+      throw unknownModel(modelId, "model_id");
     }
     return {
       credential_name: `${deployment.alias}-credential-${modelId}`,

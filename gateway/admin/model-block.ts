@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { query, transaction, type Client } from "../database/pool.ts";
-import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
 import { name } from "./kinds/values.ts";
 import { rejectUnlessStored } from "./model-rows.ts";
-import { describe, modelRow } from "./model-views.ts";
+import { describe, modelRow, unknownModel } from "./model-views.ts";
 
 const input = z.object({ model_id: name });
 
@@ -80,11 +79,7 @@ async function switchModel(
 function deploymentOf({ gateway }: Admin, id: string) {
   const found = gateway.catalog.deployments.find((one) => one.id === id);
   if (found === undefined) {
-    throw new CallError(
-      "unknown_object",
-      `Model ${id} not found. GET /model/info lists the models.`,
-      { param: "model_id" },
-    );
+    throw unknownModel(id, "model_id");
   }
   return found;
 }

@@ -22,7 +22,7 @@ import {
   teamIn,
   type RequestedModel,
 } from "./model-access.ts";
-import { modelAnswer } from "./model-views.ts";
+import { modelAnswer, unknownModel } from "./model-views.ts";
 
 /** `model_info` of a request. */
 export const infoFields = z.looseObject({
@@ -157,14 +157,6 @@ export async function lockModel(client: Client, id: string): Promise<ModelRow> {
     throw unknownModel(id);
   }
   return row;
-}
-
-export function unknownModel(id: string, param = "id"): CallError {
-  return new CallError(
-    "unknown_object",
-    `Stored model ${id} not found. GET /model/info lists the models.`,
-    { param },
-  );
 }
 
 /** The model of a team whose row remains after the team is for a proxy_admin. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { administersTeam } from "../access/actor.ts";
 import { mayUse, usableModels } from "../access/models.ts";
+import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
@@ -61,18 +62,22 @@ const modelInfo = adminRoute(
   "GET /model/info",
   {
     summary:
-      "List the deployments of the aliases that the key may use, and of the teams that it administers, without secrets.",
+      "List the deployments of the aliases that the key may use, and of the teams that it administers, without secrets; with an id the one, or 404.",
     input: z.object({
       litellm_model_id: name.optional(),
       model_id: name.optional(),
     }),
     answer: z.object({ data: z.array(modelRow) }),
   },
-  async (admin, { litellm_model_id: litellmId, model_id: id = litellmId }) => ({
-    data: visible(admin)
-      .filter((deployment) => id === undefined || deployment.id === id)
-      .map((deployment) => describe(admin, deployment)),
-  }),
+  async (admin, { litellm_model_id: litellmId, model_id: id = litellmId }) => {
+    const found = visible(admin).filter(
+      (deployment) => id === undefined || deployment.id === id,
+    );
+    if (id !== undefined && found.length === 0) {
+      throw unknownModel(id, "model_id");
+    }
+    return { data: found.map((deployment) => describe(admin, deployment)) };
+  },
   ["/v1/model/info"],
 );
 
@@ -104,6 +109,15 @@ function usable({ gateway, caller }: Admin): readonly PricedDeployment[] {
     const hidden = teamId === null && ofTeam.has(alias);
     return group !== null && !hidden && mayUse(caller, group);
   });
+}
+
+/** LiteLLM's Terraform provider recognizes a deleted model by "model not found". */
+export function unknownModel(id: string, param = "id"): CallError {
+  return new CallError(
+    "unknown_object",
+    `\`${param}\`: model not found: ${id}. GET /model/info lists the models.`,
+    { param },
+  );
 }
 
 /** Also those of the teams that the caller administers, to manage them. */

@@ -206,6 +206,26 @@ test("a model of the file can only be changed in the file; ids are unique", asyn
   expect((await createModel({ model_info: { id: "twice" } })).status).toBe(409);
 });
 
+test("an id of no model, or of one that the key may not use, is a 404 that LiteLLM's Terraform provider understands", async () => {
+  const key = await gateway.createKey({ models: ["mock"] });
+  const stored = idOf(await createModel({ model_name: "hidden" }));
+  for (const [method, path, body] of [
+    ["GET", "/model/info?litellm_model_id=none", undefined],
+    ["GET", "/v1/model/info?model_id=none", undefined],
+    ["POST", "/model/update", { model_info: { id: "none" } }],
+    ["POST", "/model/delete", { id: "none" }],
+    ["POST", "/model/block", { model_id: "none" }],
+  ] as const) {
+    const { status, json } = await gateway.request(method, path, body);
+    expect([path, status]).toEqual([path, 404]);
+    expect(json["error"]?.["message"]).toContain("model not found");
+  }
+  const path = `/model/info?litellm_model_id=${stored}`;
+  expect((await gateway.request("GET", path)).status).toBe(200);
+  const denied = await gateway.request("GET", path, undefined, key);
+  expect(denied.status).toBe(404);
+});
+
 test("a caller without management rights reads its own models, without addresses", async () => {
   const key = await gateway.createKey({ models: ["mock"] });
   const info = await gateway.request("GET", "/model/info", undefined, key);
