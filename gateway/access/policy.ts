@@ -200,6 +200,7 @@ const POLICY = {
   "POST /organization/delete": ADMIN,
   "DELETE /organization/delete": ADMIN,
   "GET /organization/info": READ_ORGANIZATION,
+  "POST /organization/info": READ_ORGANIZATION,
   "GET /organization/list": READ_ORGANIZATION,
   "POST /organization/member_add": ORGANIZATION,
   "PATCH /organization/member_update": ORGANIZATION,

@@ -92,6 +92,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "GET /team/daily/activity",
       "GET /team/daily/activity/aggregated",
       "GET /organization/info",
+      "POST /organization/info",
       "GET /organization/list",
       "GET /organization/daily/activity",
       "GET /organization/daily/activity/aggregated",

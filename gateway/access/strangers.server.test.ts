@@ -25,7 +25,10 @@ const strangeModel = `${MARK}-model-id`;
 beforeAll(async () => {
   fixture = await startAdminFixture();
   await fixture.post("/organization/new", { organization_id: "own-org" });
-  await fixture.post("/organization/new", { organization_id: `${MARK}-org` });
+  await fixture.post("/organization/new", {
+    organization_id: `${MARK}-org`,
+    organization_alias: MARK,
+  });
   await fixture.post("/team/new", {
     team_id: "own-team",
     organization_id: "own-org",
@@ -184,7 +187,7 @@ const LISTS: Partial<Record<RouteName, () => readonly Params[]>> = {
     { return_full_object: true, key_hash: strangeKey },
     { return_full_object: true, search: MARK },
   ],
-  "GET /key/aliases": () => [{}, { search: MARK }],
+  "GET /key/aliases": () => [{}, { search: MARK }, { ...team }],
   "GET /user/list": () => [
     { page_size: 100 },
     { user_ids: MARK },
@@ -192,7 +195,14 @@ const LISTS: Partial<Record<RouteName, () => readonly Params[]>> = {
   ],
   "GET /team/list": () => [{}, user, organization],
   "GET /v2/team/list": () => [{ page_size: 100 }, { search: MARK }],
-  "GET /organization/list": () => [{}],
+  "GET /organization/list": () => [
+    {},
+    { org_id: organization.organization_id },
+    { org_alias: MARK },
+  ],
+  "POST /organization/info": () => [
+    { organizations: [organization.organization_id] },
+  ],
   "GET /spend/logs": () => [{}, { ...user }, { api_key: strangeKey }],
   "GET /spend/logs/v2": () =>
     [{}, { ...user }, { api_key: strangeKey }].map((params) => ({

@@ -215,6 +215,11 @@ async function filterOf(
   return filter;
 }
 
+const ALIAS_FILTERS: Filters = {
+  search: contains("key_alias"),
+  team_id: "team_id = ?",
+};
+
 const aliases = adminRoute(
   "GET /key/aliases",
   {
@@ -223,6 +228,7 @@ const aliases = adminRoute(
       page: queryNumber(1, 1_000_000, 1),
       size: queryNumber(1, 1_000, 100),
       search: name.optional(),
+      team_id: name.optional(),
     }),
     answer: z.object({
       aliases: out.texts,
@@ -231,12 +237,10 @@ const aliases = adminRoute(
       total_pages: out.count,
     }),
   },
-  async (admin, { page, size, search }) => {
+  async (admin, { page, size, ...named }) => {
     const filter = reachableKeys(admin);
     filter.and("key_alias IS NOT NULL");
-    if (search !== undefined) {
-      filter.and(contains("key_alias"), search);
-    }
+    applyFilters(filter, ALIAS_FILTERS, named);
     const found = await readPage(
       admin.pool,
       "keys",

@@ -145,6 +145,12 @@ test("lists are filtered, sorted and paged", async () => {
   expect(await fixture.get("/key/aliases?search=LIST-")).toMatchObject({
     aliases: ["list-1", "list-2", "list-3"],
   });
+  await fixture.post("/team/new", { team_id: "of-aliases" });
+  await fixture.createKey({ team_id: "of-aliases", key_alias: "list-team" });
+  expect(await fixture.get("/key/aliases?team_id=of-aliases")).toMatchObject({
+    aliases: ["list-team"],
+    total_count: 1,
+  });
   const several = await fixture.post("/v2/key/info", {
     keys: [...(first["keys"] as unknown as { token: string }[])].map(
       (key) => key.token,

@@ -20,7 +20,13 @@ import {
 import { TEAM } from "./kinds/team.ts";
 import { userReference } from "./kinds/user.ts";
 import { name, queryNumber, someNames } from "./kinds/values.ts";
-import { conditions } from "./paging.ts";
+import {
+  applyFilters,
+  conditions,
+  contains,
+  type Conditions,
+  type Filters,
+} from "./paging.ts";
 import {
   answerRow,
   answerRows,
@@ -175,6 +181,26 @@ function membersOf(
   );
 }
 
+const infoOfSeveral = adminRoute(
+  "POST /organization/info",
+  {
+    summary:
+      "Get several organizations with members and teams; unknown ones and those out of reach are left out.",
+    input: z.object({ organizations: someNames }),
+    answer: z.array(organizationInfo),
+  },
+  (admin, { organizations }) => {
+    const filter = withinReach(admin);
+    filter.and("organization_id = ANY(?)", organizations);
+    return organizationsOf(admin, filter);
+  },
+);
+
+const FILTERS: Filters = {
+  org_id: "organization_id = ?",
+  org_alias: contains("organization_alias"),
+};
+
 const list = adminRoute(
   "GET /organization/list",
   {
@@ -183,29 +209,50 @@ const list = adminRoute(
       page: queryNumber(1, 1_000_000, 1),
       page_size: queryNumber(1, 1_000, 1_000),
       state: budgetState.optional(),
+      org_id: name.optional(),
+      /** Contained in the alias, in any case. */
+      org_alias: name.optional(),
     }),
     answer: z.array(organizationInfo),
   },
-  async (admin, { page, page_size: size, state }) => {
-    const filter = conditions();
+  (admin, { page, page_size: size, state, ...named }) => {
+    const filter = withinReach(admin);
+    applyFilters(filter, FILTERS, named);
     if (state !== undefined) {
       filter.and(isUsedUp(ORGANIZATION));
     }
-    if (!admin.reachesAll) {
-      filter.and("organization_id = ANY(?)", [...admin.actor.memberOf]);
-    }
-    const rows = await query<Row>(
-      admin.pool,
-      `SELECT * FROM organizations ${filter.where()} ORDER BY created_at DESC, organization_id
-         LIMIT ${size} OFFSET ${(page - 1) * size}`,
-      filter.values,
-    );
-    return withMembersAndTeams(
+    return organizationsOf(
       admin,
-      await answerRows(admin, ORGANIZATION, rows),
+      filter,
+      `LIMIT ${size} OFFSET ${(page - 1) * size}`,
     );
   },
 );
+
+function withinReach(admin: Admin): Conditions {
+  const filter = conditions();
+  if (!admin.reachesAll) {
+    filter.and("organization_id = ANY(?)", [...admin.actor.memberOf]);
+  }
+  return filter;
+}
+
+/** The newest first. */
+async function organizationsOf(
+  admin: Admin,
+  filter: Conditions,
+  page = "",
+): Promise<readonly Row[]> {
+  const rows = await query<Row>(
+    admin.pool,
+    `SELECT * FROM organizations ${filter.where()} ORDER BY created_at DESC, organization_id ${page}`,
+    filter.values,
+  );
+  return withMembersAndTeams(
+    admin,
+    await answerRows(admin, ORGANIZATION, rows),
+  );
+}
 
 const newMember = z.object({
   ...userReference,
@@ -332,6 +379,7 @@ export const ORGANIZATIONS: readonly Route[] = [
   deleteBy("POST /organization/delete"),
   deleteBy("DELETE /organization/delete"),
   info,
+  infoOfSeveral,
   list,
   memberAdd,
   memberUpdate,

@@ -280,6 +280,22 @@ test("organizations have members and teams", async () => {
   });
   expect(left.status).toBe(200);
   expect(await list("/organization/list")).toHaveLength(1);
+  for (const [filter, found] of [
+    [`org_id=${id}`, 1],
+    ["org_id=other", 0],
+    ["org_alias=OM", 1],
+    ["org_alias=other", 0],
+  ] as const) {
+    const listed = await list(`/organization/list?${filter}`);
+    expect([filter, listed.length]).toEqual([filter, found]);
+  }
+  // LiteLLM's Terraform provider takes a 404 for an organization that was deleted.
+  expect(
+    await fixture.post("/organization/info", { organizations: [id, "other"] }),
+  ).toMatchObject([{ organization_id: id, organization_alias: "Home" }]);
+  expect(
+    await fixture.post("/organization/info", { organizations: ["other"] }),
+  ).toEqual([]);
   const key = await fixture.createKey({ organization_id: id });
   expect(
     await fixture.rejected("POST", "/organization/delete", {

@@ -58,7 +58,7 @@ function healthOf(...deployments: readonly PricedDeployment[]) {
     now: () => now,
   });
   return async (recentMs: number | null) => {
-    const report = await health.check(null, { deep: false, recentMs });
+    const report = await health.check({ deep: false, recentMs });
     return report.unhealthy_endpoints.map(
       ({ model_name, error }) => `${model_name}: ${error}`,
     );

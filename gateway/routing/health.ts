@@ -42,6 +42,9 @@ export interface HealthReport {
 }
 
 export interface HealthQuestion {
+  readonly alias?: string | null;
+  /** Of a deployment. */
+  readonly id?: string | null;
   /** Calls local runners too, which may have to load a model. */
   readonly deep: boolean;
   /** Deployments that answered a call within this time are skipped; others are checked by their model list if they have one. */
@@ -99,14 +102,19 @@ export class ModelHealth {
     this.#now = options.now ?? Date.now;
   }
 
-  /** All deployments, or those of one alias. */
-  async check(
-    alias: string | null,
-    how: HealthQuestion,
-  ): Promise<HealthReport> {
+  /** All deployments, or those of one alias or with one id. */
+  async check({
+    alias = null,
+    id = null,
+    ...how
+  }: HealthQuestion): Promise<HealthReport> {
     const selected = this.#options
       .deployments()
-      .filter((deployment) => alias === null || deployment.alias === alias);
+      .filter(
+        (deployment) =>
+          (alias === null || deployment.alias === alias) &&
+          (id === null || deployment.id === id),
+      );
     const pending = selected.filter((one) => statusOf(one) === "pending");
     const blocked = selected.filter((one) => one.blocked);
     const results = await Promise.all(

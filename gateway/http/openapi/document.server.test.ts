@@ -143,6 +143,7 @@ test("organizations, end users, tags and tiers answer as documented", async () =
     role: "org_admin",
   });
   await get(`/organization/info?organization_id=${organization_id}`);
+  await post("/organization/info", { organizations: [organization_id] });
   await get("/organization/list");
   await testbed.ask("DELETE", "/organization/member_delete", {
     organization_id,

@@ -117,6 +117,8 @@ async function createCalls(): Promise<typeof there> {
     name: "red",
     object_id: "anna",
     object_type: "user",
+    org_alias: "The Org",
+    org_id: "o1",
     organization_alias: "The Org",
     organization_id: "o1",
     organization_ids: "o1",

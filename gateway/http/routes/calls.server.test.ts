@@ -395,6 +395,15 @@ test("health lists healthy, unhealthy and pending deployments, without secrets",
   const requestsBefore = provider.requests.length;
   const deep = await gateway.request("GET", "/health?model=mock&deep=true");
   expect(deep.json["healthy_count"]).toBe(1);
+  const { model_id: id } = deep.json["healthy_endpoints"]?.["0"] ?? {};
+  const one = await gateway.request("GET", `/health?model_id=${String(id)}`);
+  expect(one.json).toMatchObject({
+    healthy_endpoints: [{ model_name: "mock", model_id: id }],
+    healthy_count: 1,
+    unhealthy_count: 0,
+  });
+  const none = await gateway.request("GET", "/health?model_id=none");
+  expect(none.status).toBe(404);
   const unknown = await gateway.request("GET", "/health?model=mokc");
   expect([unknown.status, unknown.json["error"]]).toMatchObject([
     400,

@@ -3,6 +3,7 @@ import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { unknownModel } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
+import { unknownModel as unknownDeployment } from "../../admin/model-views.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
 import {
@@ -103,6 +104,7 @@ const endpoint = z
 
 const healthQuery = z.object({
   model: z.string().optional(),
+  model_id: z.string().optional(),
   deep: z
     .enum(["true", "false"], "must be true or false")
     .default("false")
@@ -133,17 +135,26 @@ export const health = route(
   },
   async (gateway, request) => {
     authorizeRoute(callerOf(request), "GET /health");
-    const { model, deep, recent } = validateBody(healthQuery, request.query);
-    const options = {
+    const {
+      model,
+      model_id: id,
       deep,
-      recentMs: recent === undefined ? null : recent * 1_000,
-    };
-    const group = model === undefined ? null : gateway.catalog.find(model);
+      recent,
+    } = validateBody(healthQuery, request.query);
+    const { catalog, modelHealth } = gateway;
+    const group = model === undefined ? null : catalog.find(model);
     if (model !== undefined && group === null) {
       throw unknownModel(model);
     }
-    const alias = group?.configured ?? null;
-    const report = await gateway.modelHealth.check(alias, options);
+    if (id !== undefined && !catalog.deployments.some((one) => one.id === id)) {
+      throw unknownDeployment(id, "model_id");
+    }
+    const report = await modelHealth.check({
+      alias: group?.configured ?? null,
+      id: id ?? null,
+      deep,
+      recentMs: recent === undefined ? null : recent * 1_000,
+    });
     return gateway.group === null
       ? report
       : withLoads(report, await ofEveryWorker(gateway, "loads"));
