@@ -12,6 +12,38 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.stop());
 
+test("of a list, users who are members already stay as they are, unless all are", async () => {
+  const { post, rejected, get } = fixture;
+  await post("/team/new", { team_id: "synced" });
+  const user = (user_id: string) => ({ user_id, role: "user" });
+  const add = (member: unknown, max_budget_in_team: number) => ({
+    team_id: "synced",
+    member,
+    max_budget_in_team,
+  });
+  await post("/team/member_add", add(user("early"), 1));
+  const both = [user("early"), user("late")];
+  const added = await post("/team/member_add", add(both, 2));
+  expect(added["updated_team_memberships"]).toMatchObject([
+    { user_id: "late", max_budget: 2 },
+  ]);
+  const { team_memberships: members } = await get("/team/info?team_id=synced");
+  expect(members).toMatchObject([
+    { user_id: "default_user_id" },
+    { user_id: "early", max_budget: 1 },
+    { user_id: "late", max_budget: 2 },
+  ]);
+  for (const member of [both, user("early")]) {
+    expect(await rejected("POST", "/team/member_add", add(member, 3))).toEqual({
+      status: 400,
+      error: expect.objectContaining({
+        type: "team_member_already_in_team",
+        param: "member",
+      }),
+    });
+  }
+});
+
 test("rows of users show their teams, rows of teams their members", async () => {
   const { get, post } = fixture;
   await post("/organization/new", { organization_id: "o1" });

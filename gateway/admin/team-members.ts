@@ -43,7 +43,8 @@ export function memberColumns({
 const add = adminRoute(
   "POST /team/member_add",
   {
-    summary: "Add members. Users are created if they do not exist.",
+    summary:
+      "Add members. Users are created if they do not exist; of a list, those that are members already stay as they are.",
     input: z.object({
       ...memberLimits,
       team_id: name,
@@ -58,18 +59,29 @@ const add = adminRoute(
       const members: Row[] = [];
       for (const one of [member].flat()) {
         const user = await findOrCreateUser(admin, client, one);
-        users.push(user);
-        members.push(
-          await addMember(admin, client, {
-            ...memberColumns(fields),
-            team_id: teamId,
-            user_id: user["user_id"],
-            role: one.role,
-          }),
-        );
+        const row = {
+          ...memberColumns(fields),
+          team_id: teamId,
+          user_id: user["user_id"],
+          role: one.role,
+        };
+        const created = Array.isArray(member)
+          ? await createMember(admin, client, row, true)
+          : await addMember(admin, client, row);
+        if (created !== null) {
+          users.push(user);
+          members.push(created);
+        }
       }
       return { users, members };
     });
+    if (members.length === 0) {
+      throw new CallError(
+        "already_member",
+        `All of these users are already in team ${teamId}. Change them with POST /team/member_update.`,
+        { param: "member" },
+      );
+    }
     return {
       ...(await answerRow(admin, TEAM, team)),
       updated_users: await visibleUsers(admin, users),
@@ -89,7 +101,7 @@ export async function addMember(
   const created = await createMember(admin, client, row, true);
   if (created === null) {
     throw new CallError(
-      "invalid_request",
+      "already_member",
       `User ${String(row["user_id"])} is already in team ${String(row["team_id"])}. Change it with POST /team/member_update.`,
       { param: "member" },
     );

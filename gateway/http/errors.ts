@@ -32,6 +32,7 @@ const KINDS = {
   upgrade_required: { status: 426, type: "invalid_request_error" },
   body_too_large: { status: 413, type: "invalid_request_error" },
   already_exists: { status: 409, type: "invalid_request_error" },
+  already_member: { status: 400, type: "team_member_already_in_team" },
   unknown_object: { status: 404, type: "not_found" },
   database_unavailable: { status: 503, type: "database_unavailable" },
   not_found: { status: 404, type: "not_found" },
