@@ -46,12 +46,45 @@ export async function updateKey(
 const update = adminRoute(
   "POST /key/update",
   {
-    summary: "Update a key; null resets a field.",
-    input: updateFields,
+    summary:
+      "Update a key, named by its secret, its hash or, without `key`, by its alias; null resets a field.",
+    input: updateFields.extend({ key: name.nullish() }),
     answer: updatedKeyRow,
   },
-  updateKey,
+  async (admin, { key, key_alias: alias, ...fields }) =>
+    updateKey(
+      admin,
+      key == null
+        ? { ...fields, key: await tokenOfAlias(admin, alias) }
+        : { ...fields, key, key_alias: alias },
+    ),
 );
+
+async function tokenOfAlias(
+  { pool }: Admin,
+  alias: string | null | undefined,
+): Promise<string> {
+  if (alias == null) {
+    throw new CallError(
+      "invalid_request",
+      "`key` is required: a key or its hash; or send the `key_alias` that it has.",
+      { param: "key" },
+    );
+  }
+  const [row] = await query<{ token: string }>(
+    pool,
+    "SELECT token FROM keys WHERE key_alias = $1",
+    [alias],
+  );
+  if (row === undefined) {
+    throw new CallError(
+      "unknown_object",
+      `Key with the alias ${alias} not found. GET /key/list lists the keys.`,
+      { param: "key_alias" },
+    );
+  }
+  return row.token;
+}
 
 const deleteKeys = adminRoute(
   "POST /key/delete",

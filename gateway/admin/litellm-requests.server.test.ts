@@ -26,6 +26,23 @@ test("deleted keys are answered as they were sent, without those that did not ex
   ).toEqual({ deleted_keys: ["by-alias"] });
 });
 
+test("a key without `key` is updated by its alias", async () => {
+  const key = await fixture.createKey({ key_alias: "renewed" });
+  expect(
+    await fixture.post("/key/update", { key_alias: "renewed", max_budget: 4 }),
+  ).toMatchObject({ token: hashKey(key), key_alias: "renewed", max_budget: 4 });
+  const stranger = await fixture.createKey({ user_id: "stranger" });
+  for (const [body, by, status, param] of [
+    [{ key_alias: "none", max_budget: 4 }, undefined, 404, "key_alias"],
+    [{ max_budget: 4 }, undefined, 400, "key"],
+    [{ key_alias: "renewed", max_budget: 9 }, stranger, 403, null],
+  ] as const) {
+    expect(
+      await fixture.rejected("POST", "/key/update", body, by),
+    ).toMatchObject({ status, error: { param } });
+  }
+});
+
 test("a key's and its team's own names of models are listed, if it may use the models", async () => {
   const team = await fixture.post("/team/new", {
     model_aliases: { "team-name": "mock" },
