@@ -33,7 +33,11 @@ const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 
 test("with litellm_headers an answer has LiteLLM's headers too", async () => {
   const { gateway } = testbed;
-  const key = await gateway.createKey({ max_budget: 3 });
+  const key = await gateway.createKey({
+    max_budget: 3,
+    rpm_limit: 100,
+    tpm_limit: 100_000,
+  });
   await gateway.chat(key, "one");
   const { headers } = await gateway.chat(key, "two");
   const litellm = (name: string) => headers.get(`x-litellm-${name}`);
@@ -51,6 +55,8 @@ test("with litellm_headers an answer has LiteLLM's headers too", async () => {
   expect(litellm("model-group")).toBe("mock");
   expect(Number(litellm("key-spend"))).toBeCloseTo(ONE_CALL, 9);
   expect(litellm("key-max-budget")).toBe("3");
+  expect(litellm("key-rpm-limit")).toBe("100");
+  expect(litellm("key-tpm-limit")).toBe("100000");
   expect(litellm("max-retries")).toBe("2");
   expect(litellm("timeout")).toBe("60");
 });

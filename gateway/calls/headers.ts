@@ -59,7 +59,7 @@ export function answerHeaders(
   if (config.general.litellmHeaders) {
     addTwins(headers);
     addAllowances(headers, config, call, upstream?.deployment);
-    addKeyBudget(headers, call.caller, spendOfKey(call.caller, admitted));
+    addKeyLimits(headers, call.caller, spendOfKey(call.caller, admitted));
   }
   return headers;
 }
@@ -87,7 +87,7 @@ export function errorHeaders(
     if (call !== null && own["x-litellm-timeout"] === undefined) {
       addAllowances(headers, config, call, undefined);
     }
-    addKeyBudget(headers, caller, knownSpend(gateway, caller, admitted));
+    addKeyLimits(headers, caller, knownSpend(gateway, caller, admitted));
   }
   return headers;
 }
@@ -123,7 +123,7 @@ function knownSpend(
 }
 
 /** `spend` is known for keys with a budget: dollars before this call. */
-function addKeyBudget(
+function addKeyLimits(
   headers: Record<string, string>,
   caller: Caller | null,
   spend: Nanos | null,
@@ -131,8 +131,15 @@ function addKeyBudget(
   if (caller?.kind !== "key") {
     return;
   }
-  if (caller.limits.maxBudget !== null) {
-    headers["x-litellm-key-max-budget"] = String(caller.limits.maxBudget);
+  const { maxBudget, tokensPerMinute, requestsPerMinute } = caller.limits;
+  for (const [name, limit] of [
+    ["max-budget", maxBudget],
+    ["tpm-limit", tokensPerMinute],
+    ["rpm-limit", requestsPerMinute],
+  ] as const) {
+    if (limit !== null) {
+      headers[`x-litellm-key-${name}`] = String(limit);
+    }
   }
   if (spend !== null) {
     headers["x-litellm-key-spend"] = String(dollarsFromNanos(spend));
