@@ -452,7 +452,7 @@ environment_variables:
   });
   expect(config.general.dropParams).toBe(true);
   const unknown = ({ message }: ConfigProblem) =>
-    /^unknown setting "(\w+)"/.exec(message)?.[1];
+    /^(?:unknown )?setting "(\w+)"/.exec(message)?.[1];
   expect(
     result.warnings
       .map((each) => [each.path, unknown(each)].filter(Boolean).join("."))

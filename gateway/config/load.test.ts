@@ -232,6 +232,33 @@ genral_settings: {}
   ]);
 });
 
+test("LiteLLM's settings that have no effect are named with what to use instead", () => {
+  const text = `${model("model: ollama/x, max_parallel_requests: 5")}litellm_settings:
+  upperbound_key_generate_params: { max_budget: 100 }
+  cache_params: { ssl: true }
+router_settings:
+  routing_strategy_args: { ttl: 10 }
+general_settings:
+  max_parallel_requests: 5
+credential_list: []
+`;
+  const place = "config/gateway.yaml";
+  expect(warnings(text)).toEqual([
+    `${place}:11: setting "credential_list" has no effect: set \`api_key: os.environ/NAME\` in each model, or use credentials with POST /model/new`,
+    `${place}:3: model_list[0].provider_params: setting "max_parallel_requests" has no effect: set \`slots\` in models of local runners, \`rpm\` in others`,
+    `${place}:8: router_settings: setting "routing_strategy_args" has no effect: the window of a strategy is fixed`,
+    `${place}:5: litellm_settings: setting "upperbound_key_generate_params" has no effect: set it on users, teams and keys when they are created: their limits apply to every call`,
+    `${place}:6: litellm_settings.cache_params: setting "ssl" has no effect: set the variable REDIS_URL, with rediss:// for TLS`,
+    `${place}:10: general_settings: setting "max_parallel_requests" has no effect: set the rate limits of keys, users and teams, or \`rpm\` and \`tpm\` in models`,
+  ]);
+});
+
+test("a wildcard of all providers is rejected with what to write instead", () => {
+  expect(problems(model('model: "*"', '"*"'))).toEqual([
+    "config/gateway.yaml:3: model_list[0].provider_params.model: must name a provider: write an entry for each, such as openai/* and anthropic/*",
+  ]);
+});
+
 test.each([
   [
     "  - { model_name: m, provider_parms: { model: openai/x } }",

@@ -15,6 +15,7 @@ import {
   plain,
   type Mapping,
 } from "../../core/config/tree.ts";
+import { alternativeOf } from "./litellm-settings.ts";
 import { modelEntry } from "./schema.ts";
 
 /** The problem of a value in a file that differs from the environment's variable. */
@@ -30,7 +31,7 @@ export function contradictsVariable(
   );
 }
 
-/** The warning about a key that is not a setting. */
+/** The warning about a key that is not a setting, or is one of LiteLLM's without an effect here. */
 export function unusedSetting(
   reading: Reading,
   path: Path,
@@ -38,7 +39,12 @@ export function unusedSetting(
 ): ConfigProblem {
   const spellings = known.flatMap((name) => [name, ...(SPELLINGS[name] ?? [])]);
   const problem = unknownSetting(reading, path, spellings);
-  return { ...problem, message: `${problem.message}; it has no effect` };
+  const alternative = alternativeOf(path);
+  const message =
+    alternative === undefined
+      ? `${problem.message}; it has no effect`
+      : `setting "${String(path.at(-1))}" has no effect: ${alternative}`;
+  return { ...problem, message };
 }
 
 /**

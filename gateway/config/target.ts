@@ -38,11 +38,7 @@ export function readTarget(
   const model = given !== null && given !== prefix ? params.model : rest;
   if (named === null) {
     reading.problems.push(
-      problemAt(
-        reading,
-        at,
-        "must be <provider>/<model_id>, such as openai/gpt-5-mini or ollama/llama3.2",
-      ),
+      problemAt(reading, at, withoutProvider(params.model)),
     );
     return null;
   }
@@ -83,6 +79,13 @@ export function readTarget(
     ),
   );
   return null;
+}
+
+/** LiteLLM takes `*` for the models of all providers. */
+function withoutProvider(model: string): string {
+  return model === "*"
+    ? "must name a provider: write an entry for each, such as openai/* and anthropic/*"
+    : "must be <provider>/<model_id>, such as openai/gpt-5-mini or ollama/llama3.2";
 }
 
 export interface Address {

@@ -1,0 +1,235 @@
+/**
+ * What to write instead of LiteLLM's settings that have no effect here, and what is in force without them:
+ * https://docs.litellm.ai/docs/proxy/config_settings. A setting that only one section has an alternative in has it before the name.
+ */
+const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
+  (
+    [
+      [
+        "set it on users, teams and keys when they are created: their limits apply to every call",
+        [
+          "default_internal_user_params",
+          "default_key_generate_params",
+          "default_team_params",
+          "default_team_settings",
+          "internal_user_budget_duration",
+          "max_internal_user_budget",
+          "upperbound_key_generate_params",
+        ],
+      ],
+      [
+        "users create keys for themselves, members of a team as its `team_member_permissions` say",
+        ["key_generation_settings"],
+      ],
+      [
+        "give end users a tier with POST /customer/new",
+        ["max_end_user_budget", "max_end_user_budget_id"],
+      ],
+      [
+        "give tags a budget with POST /tag/new",
+        ["tag_budget_config", "extra_spend_tag_headers"],
+      ],
+      [
+        "a key names the header of its end users in `metadata.end_user_header`",
+        ["user_header_name", "user_header_mappings"],
+      ],
+      [
+        "calls are not checked for parameters that must be set",
+        ["enforce_user_param", "enforced_params", "service_account_settings"],
+      ],
+      [
+        "only virtual keys and the tokens of the section `jwt` are accepted",
+        ["custom_auth", "custom_auth_settings", "allow_user_auth"],
+      ],
+      [
+        "people sign in to the console (docs/sign-in.md)",
+        ["custom_sso", "ui_access_mode", "auto_redirect_ui_login_to_sso"],
+      ],
+      [
+        "set `allowed_routes` or `key_type` on keys",
+        ["allowed_routes", "admin_only_routes", "public_routes"],
+      ],
+      [
+        "a key is read from x-litellm-api-key, Authorization, x-api-key, api-key or x-goog-api-key",
+        ["litellm_key_header_name"],
+      ],
+      [
+        "provider keys are variables (`os.environ/NAME`), files (NAME_FILE) or stored encrypted with POST /model/new",
+        ["key_management_system", "key_management_settings"],
+      ],
+      [
+        "set `api_key: os.environ/NAME` in each model, or use credentials with POST /model/new",
+        ["credential_list"],
+      ],
+      [
+        "known keys are served without the database",
+        ["allow_requests_on_db_unavailable", "database_connection_timeout"],
+      ],
+      [
+        "every call is a row of the ledger",
+        [
+          "disable_spend_logs",
+          "disable_spend_updates",
+          "disable_error_logs",
+          "disable_end_user_cost_tracking",
+          "proxy_batch_write_at",
+          "use_redis_transaction_buffer",
+        ],
+      ],
+      [
+        "windows of budgets end by the calendar, without a job",
+        [
+          "disable_reset_budget",
+          "proxy_budget_rescheduler_max_time",
+          "proxy_budget_rescheduler_min_time",
+        ],
+      ],
+      [
+        "prompts are stored only with `general_settings.store_prompts_in_spend_logs` and sent only with `content: true`",
+        ["turn_off_message_logging", "redact_user_api_key_info"],
+      ],
+      [
+        "expired rows are deleted regularly",
+        [
+          "maximum_spend_logs_retention_interval",
+          "maximum_spend_logs_cleanup_cron",
+        ],
+      ],
+      [
+        "the supervisor sends alerts and reports (docs/operate.md)",
+        [
+          "alert_to_webhook_url",
+          "alert_types",
+          "alerting",
+          "alerting_args",
+          "alerting_config",
+          "alerting_threshold",
+          "spend_report_frequency",
+        ],
+      ],
+      [
+        "GET /health checks the models when it is called",
+        [
+          "background_health_checks",
+          "health_check_concurrency",
+          "health_check_details",
+          "health_check_interval",
+        ],
+      ],
+      [
+        "the log is JSON, at one level",
+        ["debug_level", "json_logs", "set_verbose"],
+      ],
+      [
+        "list the addresses of the proxies in `general_settings.trusted_proxies`",
+        ["use_x_forwarded_for"],
+      ],
+      [
+        "GET /metrics requires a key that may read everything, or `general_settings.metrics_key`",
+        ["require_auth_for_metrics_endpoint"],
+      ],
+      [
+        "certificates are always checked; NODE_EXTRA_CA_CERTS names further authorities",
+        ["ssl_certificate", "ssl_verify"],
+      ],
+      [
+        "only anthropic-version and anthropic-beta of a client are sent to providers; set `extra_headers` in models",
+        ["forward_client_headers_to_llm_api", "forward_openai_org_id"],
+      ],
+      [
+        "there are no pass-through routes",
+        [
+          "pass_through_endpoints",
+          "use_client_credentials_pass_through_routes",
+          "provider_params.use_in_pass_through",
+        ],
+      ],
+      [
+        "set the rate limits of keys, users and teams, or `rpm` and `tpm` in models",
+        [
+          "global_max_parallel_requests",
+          "general_settings.max_parallel_requests",
+          "router_settings.default_max_parallel_requests",
+        ],
+      ],
+      [
+        "set `slots` in models of local runners, `rpm` in others",
+        ["provider_params.max_parallel_requests"],
+      ],
+      [
+        "set `provider_budget_config` in `router_settings`, or budgets on keys and teams",
+        ["provider_params.max_budget", "provider_params.budget_duration"],
+      ],
+      [
+        "deployments of an alias are chosen by `weight` and the routing strategy",
+        ["provider_params.order"],
+      ],
+      [
+        "prices are those of the provider: set those of a model in its parameters",
+        ["cost_discount_config", "cost_margin_config"],
+      ],
+      [
+        "`num_retries` applies to all errors that can be retried",
+        ["model_group_retry_policy", "retry_after", "retry_policy"],
+      ],
+      [
+        "`allowed_fails` counts all failures of a deployment",
+        ["allowed_fails_policy", "disable_cooldowns"],
+      ],
+      [
+        "`context_window_fallbacks` follow the provider's answer that a prompt is too long",
+        ["enable_pre_call_checks"],
+      ],
+      ["a call takes at most five fallbacks", ["max_fallbacks"]],
+      ["the window of a strategy is fixed", ["routing_strategy_args"]],
+      [
+        "`session_affinity` keeps the calls of a session at one deployment; budgets of providers are always checked",
+        ["deployment_affinity_ttl_seconds", "optional_pre_call_checks"],
+      ],
+      [
+        "set `stream_timeout` in each model",
+        ["router_settings.stream_timeout"],
+      ],
+      ["set it in each model", ["default_litellm_params"]],
+      [
+        "set the variable REDIS_URL, with rediss:// for TLS",
+        ["redis_url", "cache_params.ssl", "cache_params.url"],
+      ],
+      ["use `model_group_alias` of `router_settings`", ["model_alias_map"]],
+      [
+        "set `rpm_limit` and `tpm_limit` on keys and teams",
+        ["priority_reservation", "priority_reservation_settings"],
+      ],
+      [
+        "callers send `additional_drop_params`; `drop_params` is for all",
+        ["provider_params.additional_drop_params"],
+      ],
+      ["write everything in this file", ["include"]],
+      [
+        "there are no MCP servers, vector stores, files, batches, search tools or prompts",
+        [
+          "files_settings",
+          "finetune_settings",
+          "mcp_aliases",
+          "mcp_servers",
+          "mcp_tools",
+          "prompts",
+          "search_tools",
+          "vector_store_registry",
+        ],
+      ],
+    ] as const
+  ).flatMap(([text, names]) =>
+    names.map((name): readonly [string, string] => [name, text]),
+  ),
+);
+
+/** What to do instead of a setting of LiteLLM's that has no effect; undefined: not one of those. `path` is under Hearth's names. */
+export function alternativeOf(
+  path: readonly (string | number)[],
+): string | undefined {
+  const name = String(path.at(-1));
+  return (
+    ALTERNATIVES.get(`${String(path.at(-2))}.${name}`) ?? ALTERNATIVES.get(name)
+  );
+}
