@@ -118,6 +118,27 @@ test("keys are listed by state, with the budget in force and the last use", asyn
     "s-tier",
     "s-window",
   ]);
+  // LiteLLM's statuses: a used-up budget is none of them.
+  const withStatus = async (status: string) => {
+    const query = `search=s-&user_id=stateful&status=${status}`;
+    const { aliases, keys } = await list(
+      `${query}&sort_by=key_alias&sort_order=asc`,
+    );
+    expect(new Set(keys.map((key) => key["status"]))).toEqual(
+      new Set([status]),
+    );
+    return aliases;
+  };
+  expect(await withStatus("active")).toEqual([
+    "s-fresh",
+    "s-raised",
+    "s-spent",
+    "s-tier",
+    "s-used",
+    "s-window",
+  ]);
+  expect(await withStatus("expired")).toEqual(["s-expired"]);
+  expect(await withStatus("revoked")).toEqual(["s-blocked"]);
   const { state_counts: counts, total_count: total } = await fixture.get(
     "/key/list?size=1&count_states=true&user_id=nobody",
   );
@@ -173,7 +194,9 @@ test("a rotated key keeps its last use, and its admins see its usage", async () 
   await fixture.spend({ api_key: hashKey(key), spend: 0.5, ended_at: used });
   await fixture.post("/key/regenerate", { key });
   const { keys } = await list("search=renewed");
-  expect(keys).toMatchObject([{ last_used_at: used, spend: 0.5 }]);
+  expect(keys).toMatchObject([
+    { last_used_at: used, last_active: used, spend: 0.5 },
+  ]);
   const token = String(keys[0]?.["token"]);
   expect(await fixture.get(`/key/info?key=${token}`)).toMatchObject({
     info: { state: "active", last_used_at: used },
@@ -204,13 +227,15 @@ test("keys are sorted by their last use, also under a former secret; unused ones
   await fixture.post("/key/regenerate", { key: renewed });
   const later = await create("later-that-day");
   await fixture.spend({ api_key: hashKey(later), ended_at: newer });
-  const sorted = await list("user_id=by-use&sort_by=last_used_at");
-  expect(sorted.aliases).toEqual([
-    "l-later-that-day",
-    "l-renewed",
-    "l-early",
-    "l-never",
-  ]);
+  for (const order of ["last_used_at", "last_active"]) {
+    const sorted = await list(`user_id=by-use&sort_by=${order}`);
+    expect(sorted.aliases).toEqual([
+      "l-later-that-day",
+      "l-renewed",
+      "l-early",
+      "l-never",
+    ]);
+  }
 });
 
 test("users and teams are searched, and sorted by spend", async () => {

@@ -2,11 +2,12 @@ import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import type { Admin } from "./admin-route.ts";
 import { isUsedUp } from "./budgets-in-force.ts";
-import { KEY, KEY_STATES } from "./kinds/key.ts";
+import { KEY, KEY_STATES, type KEY_STATUSES } from "./kinds/key.ts";
 import type { Conditions } from "./paging.ts";
 import { answerBudgetedRows } from "./payers.ts";
 
 type KeyState = (typeof KEY_STATES)[number];
+type KeyStatus = (typeof KEY_STATUSES)[number];
 
 const EXPIRED = "coalesce(keys.expires <= now(), false)";
 
@@ -16,6 +17,22 @@ export const IN_STATE: Readonly<Record<KeyState, string>> = {
   expired: `NOT keys.blocked AND ${EXPIRED}`,
   over_budget: `NOT keys.blocked AND NOT ${EXPIRED} AND ${isUsedUp(KEY)}`,
   active: `NOT keys.blocked AND NOT ${EXPIRED} AND NOT ${isUsedUp(KEY)}`,
+};
+
+/** SQL of the existing keys with each of LiteLLM's statuses. */
+export const WITH_STATUS: Readonly<
+  Record<Exclude<KeyStatus, "deleted">, string>
+> = {
+  revoked: IN_STATE.blocked,
+  expired: IN_STATE.expired,
+  active: `NOT keys.blocked AND NOT ${EXPIRED}`,
+};
+
+const STATUS_OF: Readonly<Record<KeyState, KeyStatus>> = {
+  active: "active",
+  blocked: "revoked",
+  expired: "expired",
+  over_budget: "active",
 };
 
 /** How many keys there are in each state. */
@@ -52,12 +69,18 @@ export async function answerRowsInUse(
     lastUsesOf(admin, rows),
     ownerNamesOf(admin, rows),
   ]);
-  return keys.map((row) => ({
-    ...row,
-    state: stateOf(row, admin.now),
-    last_used_at: lastUses.get(String(row["token"])) ?? null,
-    ...owners.get(String(row["token"])),
-  }));
+  return keys.map((row) => {
+    const state = stateOf(row, admin.now);
+    const lastUse = lastUses.get(String(row["token"])) ?? null;
+    return {
+      ...row,
+      state,
+      status: STATUS_OF[state],
+      last_used_at: lastUse,
+      last_active: lastUse,
+      ...owners.get(String(row["token"])),
+    };
+  });
 }
 
 function stateOf(row: Row, now: number): KeyState {

@@ -12,11 +12,13 @@ import {
   countByState,
   IN_STATE,
   LAST_USE_ORDER,
+  WITH_STATUS,
 } from "./key-use.ts";
 import {
   deletedKeyRow,
   KEY,
   KEY_STATES,
+  KEY_STATUSES,
   keyRow,
   usedKeyRow,
 } from "./kinds/key.ts";
@@ -89,6 +91,9 @@ const SORTABLE = {
   ...sortableFields(KEY),
   ...sortableBySpend(KEY),
   last_used_at: LAST_USE_ORDER,
+  last_active: LAST_USE_ORDER,
+  rpm_limit: "rpm_limit",
+  tpm_limit: "tpm_limit",
 };
 const SORTABLE_DELETED = { deleted_at: "deleted_at", ...sortableFields(KEY) };
 
@@ -122,8 +127,10 @@ const listQuery = z.object({
   include_team_keys: queryFlag.default(false),
   /** Adds the number of existing keys within reach in each state. */
   count_states: queryFlag.default(false),
-  /** `deleted`: deleted keys, as they were when they were deleted. */
-  status: z.enum(["active", "deleted"]).default("active"),
+  /** `revoked` are blocked keys, `deleted` deleted ones as they were then; by default all existing keys. */
+  status: z
+    .enum(KEY_STATUSES, `must be one of ${KEY_STATUSES.join(", ")}`)
+    .optional(),
   sort_by: name.optional(),
   sort_order: z.enum(["asc", "desc"]).default("desc"),
 });
@@ -202,6 +209,9 @@ async function filterOf(
     filter.and("token = ANY(?)", await tokensNow(admin.pool, [input.key_hash]));
   }
   applyFilters(filter, FILTERS, input);
+  if (input.status !== undefined && input.status !== "deleted") {
+    filter.and(WITH_STATUS[input.status]);
+  }
   if (input.state !== undefined) {
     if (input.status === "deleted") {
       throw new CallError(

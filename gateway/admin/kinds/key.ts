@@ -96,6 +96,14 @@ export const chosenKey = z
 export type KeyFields = z.output<z.ZodObject<typeof keyFields>>;
 
 /** Whether calls with a key are answered, and why not. */
+/** LiteLLM's: a blocked key is revoked, and one over its budget is active. */
+export const KEY_STATUSES = [
+  "active",
+  "expired",
+  "revoked",
+  "deleted",
+] as const;
+
 export const KEY_STATES = [
   "active",
   "blocked",
@@ -113,7 +121,10 @@ export const usedKeyRow = z
     ...rowOf(KEY),
     ...IN_FORCE,
     state: z.enum(KEY_STATES),
+    status: z.enum(KEY_STATUSES),
     last_used_at: out.moment.nullable(),
+    /** The same, under LiteLLM's name. */
+    last_active: out.moment.nullable(),
     user_email: out.text.nullable(),
     user_alias: out.text.nullable(),
     team_alias: out.text.nullable(),
