@@ -4,6 +4,7 @@ import { mayUse, usableModels } from "../access/models.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
+import { contextWindowOf } from "../pricing/token-limits.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
 import {
   groupOf,
@@ -28,7 +29,7 @@ export const modelRow = z.object({
   model_info: z.looseObject({ id: out.text, db_model: z.boolean() }),
 });
 
-const groupRow = z.object({
+const groupRow = z.looseObject({
   model_group: out.text,
   providers: z.array(out.text),
   mode: out.text,
@@ -39,6 +40,7 @@ const groupRow = z.object({
   rpm: numberOrNull,
   tpm: numberOrNull,
   status: z.enum(MODEL_STATUSES),
+  // And `supports_…`, as far as a `model_info` declares it.
 });
 
 /** A model as admin routes show it, with both names of its parameters; `params` has no secrets. */
@@ -167,7 +169,7 @@ export function describe(admin: Admin, deployment: PricedDeployment) {
       ...cooldownOf(gateway, deployment),
       price_source: priceCard?.source ?? null,
       ...prices(priceCard),
-      max_input_tokens: priceCard?.contextWindow ?? null,
+      max_input_tokens: contextWindowOf(deployment),
       max_output_tokens: maxOutputTokens(deployment),
       litellm_provider: providerName,
       runner: viewRunner(gateway.runners, deployment),
@@ -217,14 +219,31 @@ function group(alias: string, deployments: readonly PricedDeployment[]) {
     model_group: alias,
     providers: [...new Set(deployments.map((one) => one.providerName))],
     mode: deployments[0]?.mode ?? "chat",
-    max_input_tokens: max(cards.map((card) => card.contextWindow)),
+    max_input_tokens: max(deployments.map(contextWindowOf)),
     max_output_tokens: max(deployments.map(maxOutputTokens)),
     input_cost_per_token: max(all.map((one) => one.input_cost_per_token)),
     output_cost_per_token: max(all.map((one) => one.output_cost_per_token)),
     rpm: sum(({ rpm }) => rpm),
     tpm: sum(({ tpm }) => tpm),
     status: statusOf(groupOf(alias, deployments)),
+    ...capabilities(deployments),
   };
+}
+
+/** `supports_…` that a `model_info` declares: of a group, what any of its deployments has. */
+function capabilities(
+  deployments: readonly PricedDeployment[],
+): Readonly<Record<string, boolean>> {
+  const declared = deployments.flatMap(({ info }) =>
+    Object.entries(info).filter(
+      (entry): entry is [string, boolean] =>
+        entry[0].startsWith("supports_") && typeof entry[1] === "boolean",
+    ),
+  );
+  return Object.fromEntries(
+    // The last of equal names wins.
+    declared.toSorted(([, one], [, other]) => Number(one) - Number(other)),
+  );
 }
 
 function max(numbers: readonly (number | null)[]): number | null {

@@ -206,6 +206,31 @@ test("a model of the file can only be changed in the file; ids are unique", asyn
   expect((await createModel({ model_info: { id: "twice" } })).status).toBe(409);
 });
 
+test("the limits and abilities that a model_info declares are shown, not those of the catalogue", async () => {
+  const declared = {
+    max_input_tokens: 5_000,
+    max_output_tokens: 100,
+    supports_vision: true,
+    supports_function_calling: false,
+  };
+  await createModel({
+    model_name: "declared",
+    litellm_params: {
+      model: "openai/gpt-4o",
+      api_base: provider.url,
+      api_key: "x",
+    },
+    model_info: { id: "declared-id", ...declared },
+  });
+  const info = await gateway.request("GET", "/model/info?model_id=declared-id");
+  expect(info.json["data"]?.["0"]?.["model_info"]).toMatchObject(declared);
+  const group = await gateway.request(
+    "GET",
+    "/model_group/info?model_group=declared",
+  );
+  expect(group.json["data"]?.["0"]).toMatchObject(declared);
+});
+
 test("an id of no model, or of one that the key may not use, is a 404 that LiteLLM's Terraform provider understands", async () => {
   const key = await gateway.createKey({ models: ["mock"] });
   const stored = idOf(await createModel({ model_name: "hidden" }));

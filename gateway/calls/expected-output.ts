@@ -1,4 +1,5 @@
 import type { Gateway } from "../gateway.ts";
+import { contextWindowOf } from "../pricing/token-limits.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 
@@ -21,11 +22,11 @@ export function expectedOutput(
 
 /** The deployment's own `max_tokens` is sent with calls that set none. */
 function maxOutput(deployment: PricedDeployment): number {
-  const { defaults, priceCard } = deployment;
+  const { defaults } = deployment;
   const preset = defaults["max_completion_tokens"] ?? defaults["max_tokens"];
   return typeof preset === "number"
     ? preset
     : (maxOutputTokens(deployment) ??
-        priceCard?.contextWindow ??
+        contextWindowOf(deployment) ??
         MAX_OUTPUT_TOKENS);
 }

@@ -10,6 +10,7 @@ import {
   type Rates,
 } from "./price-card.ts";
 import { tierPrices } from "./service-tiers.ts";
+import { tokenLimitsOf } from "./token-limits.ts";
 
 export interface FilePrices {
   /** By `provider/model`, the model, `base_model`, the alias: the first that the file has. */
@@ -134,9 +135,7 @@ function cardOf(entry: Entry, report: Report): PriceCard {
       ...factorsOf(entry["provider_specific_entry"]),
       ...tierPrices(rate),
     },
-    maxOutputTokens:
-      limit(entry["max_output_tokens"]) ?? limit(entry["max_tokens"]),
-    contextWindow: limit(entry["max_input_tokens"]),
+    ...tokenLimitsOf(entry),
   };
 }
 
@@ -220,10 +219,6 @@ function amount(entry: Entry, key: string, report: Report): number | null {
     `must be dollars, a number of at least 0; it is ${JSON.stringify(value)}`,
   );
   return null;
-}
-
-function limit(value: unknown): number | null {
-  return typeof value === "number" && value > 0 ? value : null;
 }
 
 function isEntry(value: unknown): value is Entry {

@@ -1,3 +1,4 @@
+import { tokenLimitsOf } from "../pricing/token-limits.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 
 /** Differences between the generations of Claude in a request. */
@@ -65,13 +66,18 @@ const MAX_OUTPUT: readonly (readonly [
   [0, /./, 4_096],
 ];
 
-/** Maximum output of a deployment's model, by its prices or its name; null: unknown. */
+/** Maximum output of a deployment's model, by its `model_info`, its prices or its name; null: unknown. */
 export function maxOutputTokens({
+  info,
   priceCard,
   baseModel,
   model,
 }: PricedDeployment): number | null {
-  return priceCard?.maxOutputTokens ?? maxOutputOf(baseModel ?? model);
+  return (
+    tokenLimitsOf(info).maxOutputTokens ??
+    priceCard?.maxOutputTokens ??
+    maxOutputOf(baseModel ?? model)
+  );
 }
 
 /**
