@@ -98,6 +98,30 @@ test("e-mail addresses are compared in any case", async () => {
   });
 });
 
+test.each([
+  ["hourly", "1h"],
+  ["daily", "24h"],
+  ["weekly", "7d"],
+  ["Monthly", "30d"],
+])(
+  "a budget of LiteLLM's that resets %s has the window %s",
+  async (word, is) => {
+    expect(
+      await fixture.post("/key/generate", {
+        max_budget: 1,
+        budget_duration: word,
+        duration: word,
+        model_max_budget: { mock: { budget_limit: 1, time_period: word } },
+      }),
+    ).toMatchObject({
+      budget_duration: is,
+      expires: expect.any(String),
+      budget_reset_at: expect.any(String),
+      model_max_budget: { mock: { time_period: is } },
+    });
+  },
+);
+
 test("a key with a duration of 0 s is created expired", async () => {
   const created = await fixture.post("/key/generate", { duration: "0s" });
   const until = Date.parse(String(created["expires"]));

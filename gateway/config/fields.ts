@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
+import { withoutWord } from "../ledger/windows.ts";
 import { parseDuration } from "./duration.ts";
 import { faultOfPattern } from "../routing/caller-pattern.ts";
 import { mistakeInCron } from "../../core/schedule.ts";
@@ -219,11 +220,10 @@ export const timezone = () =>
 
 /** `budget_duration`: a duration that budget windows support. */
 export const budgetDuration = () =>
-  field("a duration such as 30s, 15m, 24h, 30d, 1w or 1mo", (raw) =>
-    typeof raw === "string" && /^[1-9]\d*(s|m|h|d|w|mo)$/.test(raw)
-      ? raw
-      : undefined,
-  ).optional();
+  field("a duration such as 30s, 15m, 24h, 30d, 1w or 1mo", (raw) => {
+    const text = typeof raw === "string" ? withoutWord(raw) : "";
+    return /^[1-9]\d*(s|m|h|d|w|mo)$/.test(text) ? text : undefined;
+  }).optional();
 
 export const record = (what: string) =>
   field(what, (raw) =>

@@ -253,6 +253,11 @@ credential_list: []
   ]);
 });
 
+test("a budget of the whole gateway may reset by LiteLLM's words", () => {
+  const text = `${model("model: ollama/x")}litellm_settings: { max_budget: 5, budget_duration: monthly }\n`;
+  expect(loaded(text).general.budgetDuration).toBe("30d");
+});
+
 test("a wildcard of all providers is rejected with what to write instead", () => {
   expect(problems(model('model: "*"', '"*"'))).toEqual([
     "config/gateway.yaml:3: model_list[0].provider_params.model: must name a provider: write an entry for each, such as openai/* and anthropic/*",

@@ -39,6 +39,13 @@ test("limits of models that a team or a user has are reported", () => {
   );
 });
 
+test("a budget that LiteLLM resets monthly is imported with its reset", () => {
+  const notes = createNotes();
+  const row = { budget_id: "b", max_budget: 5, budget_duration: "monthly" };
+  expect(budgetOf(row, notes)).toMatchObject({ budget_duration: "30d" });
+  expect(notes.remarks()).toEqual([]);
+});
+
 test("a tier's limit per day and an end user's models are reported", () => {
   expect(
     textsOf((notes) => budgetOf({ budget_id: "b", tpd_limit: "9" }, notes)),

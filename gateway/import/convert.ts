@@ -3,7 +3,7 @@ import { isRole } from "../access/roles.ts";
 import { PERMISSIONS } from "../admin/kinds/team.ts";
 import { modelBudgets, modelRates } from "../admin/kinds/values.ts";
 import type { Row } from "../database/rows.ts";
-import { parseDuration } from "../ledger/windows.ts";
+import { parseDuration, withoutWord } from "../ledger/windows.ts";
 import type { Notes } from "./notes.ts";
 
 /** Converts rows of LiteLLM's tables to Hearth's. Pure, except that differences are noted. */
@@ -170,7 +170,8 @@ function limitOf(value: unknown): number | null {
 }
 
 function limitsOf(kind: string, name: string, row: Row, notes: Notes): Row {
-  const duration = textOf(row["budget_duration"]);
+  const written = textOf(row["budget_duration"]);
+  const duration = written === null ? null : withoutWord(written);
   const known = duration === null || parseDuration(duration).ok;
   if (!known) {
     notes.changed(

@@ -306,7 +306,7 @@ test("reports what cannot be imported with the reason, and imports the rest", as
        VALUES ('not-hashed', 'sk-...shed', NULL, NULL, 0, '{}', NULL, NULL),
          ($1, 'sk-...gone', 'orphan', 'no-team', 0, '{}', NULL, NULL),
          ($2, 'sk-...dash', 'ui', 'litellm-dashboard', 0, '{}', NULL, NULL),
-         ($3, 'sk-...same', 'key-1', NULL, 0.5, '{"guardrails": ["pii"]}', 'monthly', 3)`,
+         ($3, 'sk-...same', 'key-1', NULL, 0.5, '{"guardrails": ["pii"]}', 'fortnightly', 3)`,
     [hash("sk-orphan"), hash("sk-ui"), hash("sk-same-alias")],
   );
   await litellm.run(
@@ -326,7 +326,7 @@ test("reports what cannot be imported with the reason, and imports the rest", as
     "keys: a sign-in to LiteLLM's own pages, not a key",
     "keys: its alias is already taken: imported without an alias",
     "keys: guardrails must be configured under the same names: until then its calls are rejected",
-    'keys: unknown budget_duration "monthly": the budget never resets',
+    'keys: unknown budget_duration "fortnightly": the budget never resets',
     "users: the role customer becomes internal_user",
   ]) {
     expect(texts).toContain(text);

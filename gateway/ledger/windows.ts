@@ -43,6 +43,19 @@ const UNIT_MS = {
 } as const satisfies Record<Unit, number>;
 const MAX_DURATION_MS = 100 * 366 * DAY;
 
+/** LiteLLM's words, in its meaning. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ["hourly", "1h"],
+  ["daily", "24h"],
+  ["weekly", "7d"],
+  ["monthly", "30d"],
+]);
+
+/** `30d` for LiteLLM's `monthly`; another text as it is. */
+export function withoutWord(duration: string): string {
+  return WORDS.get(duration.trim().toLowerCase()) ?? duration;
+}
+
 const WRITTEN = /^([1-9]\d{0,11})(s|m|h|d|w|mo)$/;
 
 /** Reads `30s`, `15m`, `24h`, `30d`, `1w`, `1mo` and `-1` (never). The error completes "budget_duration: …". */

@@ -1,6 +1,10 @@
 import { z } from "zod";
 import { faultOfName } from "../../ledger/names.ts";
-import { parseDuration, parseLifetime } from "../../ledger/windows.ts";
+import {
+  parseDuration,
+  parseLifetime,
+  withoutWord,
+} from "../../ledger/windows.ts";
 
 /** Values of requests; messages complete the sentence that starts with the name of the field. */
 
@@ -46,18 +50,21 @@ export const moment = z.iso.datetime({
   error: "must be a time such as 2026-11-21T12:00:00Z",
 });
 
-/** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`. */
+/** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`; LiteLLM also writes `monthly`. */
 export const duration = durationBy(parseDuration);
 /** Of a key or a secret; `0s` ends it at once. */
 export const lifetime = durationBy(parseLifetime);
 
 function durationBy(parse: typeof parseDuration) {
-  return z.string().superRefine((text, context) => {
-    const parsed = parse(text);
-    if (!parsed.ok) {
-      context.addIssue({ code: "custom", message: parsed.error });
-    }
-  });
+  return z
+    .string()
+    .overwrite(withoutWord)
+    .superRefine((text, context) => {
+      const parsed = parse(text);
+      if (!parsed.ok) {
+        context.addIssue({ code: "custom", message: parsed.error });
+      }
+    });
 }
 
 /** Calls count by the name that they use, so that values of a wildcard would never apply. */
