@@ -258,6 +258,21 @@ test("a budget of the whole gateway may reset by LiteLLM's words", () => {
   expect(loaded(text).general.budgetDuration).toBe("30d");
 });
 
+test("a model of LiteLLM's provider without an address here is skipped, unless it has one", () => {
+  expect(warnings(model("model: dashscope/qwen-max"))).toEqual([
+    'config/gateway.yaml:3: model_list[0].provider_params.model: provider "dashscope" has no address here, the model is skipped; set api_base to its OpenAI-compatible one',
+  ]);
+  expect(warnings(model("model: elevenlabs/eleven"))).toEqual([
+    expect.stringContaining('provider "elevenlabs" is not supported'),
+  ]);
+  const addressed = model(
+    'model: dashscope/qwen-max, api_base: "https://dash.example/v1", api_key: x',
+  );
+  expect(warnings(addressed)).toEqual([]);
+  expect(loaded(addressed).models).toMatchObject([{ model: "qwen-max" }]);
+  expect(problems(model("model: dashscop/qwen-max"))).toHaveLength(1);
+});
+
 test("a wildcard of all providers is rejected with what to write instead", () => {
   expect(problems(model('model: "*"', '"*"'))).toEqual([
     "config/gateway.yaml:3: model_list[0].provider_params.model: must name a provider: write an entry for each, such as openai/* and anthropic/*",

@@ -3,6 +3,7 @@ import {
   FOREIGN_PROVIDERS,
   guessProvider,
   normalizeApiBase,
+  OTHER_PROVIDERS,
   PROVIDERS,
   type KnownProvider,
 } from "./providers.ts";
@@ -50,18 +51,16 @@ export function readTarget(
       model,
     };
   }
-  if (FOREIGN_PROVIDERS.has(named)) {
+  const hasAddress = (params.api_base ?? params.base_url) !== undefined;
+  const skipped = reasonToSkip(named, hasAddress);
+  if (skipped !== null) {
     reading.warnings.push(
-      problemAt(
-        reading,
-        at,
-        `provider "${named}" is not supported, the model is skipped; use openrouter or another OpenAI-compatible server`,
-      ),
+      problemAt(reading, at, `provider "${named}" ${skipped}`),
     );
     return null;
   }
   // An unknown name with an address is an OpenAI-compatible server.
-  if (model !== "" && (params.api_base ?? params.base_url) !== undefined) {
+  if (model !== "" && hasAddress) {
     return {
       providerName: named,
       known: { family: "openai", apiBase: null, keyVariable: null },
@@ -79,6 +78,16 @@ export function readTarget(
     ),
   );
   return null;
+}
+
+/** Why a model of LiteLLM's provider has no effect; null: it is not such a provider, or has an address. */
+function reasonToSkip(provider: string, hasAddress: boolean): string | null {
+  if (FOREIGN_PROVIDERS.has(provider)) {
+    return "is not supported, the model is skipped; use openrouter or another OpenAI-compatible server";
+  }
+  return OTHER_PROVIDERS.has(provider) && !hasAddress
+    ? "has no address here, the model is skipped; set api_base to its OpenAI-compatible one"
+    : null;
 }
 
 /** LiteLLM takes `*` for the models of all providers. */
