@@ -218,6 +218,16 @@ test("a provider's budget has both of LiteLLM's names, and mistakes are reported
   ]);
 });
 
+test("a budget of a provider whose models are skipped is a warning", () => {
+  const text = `${model("model: openai/x, api_key: x")}router_settings:
+  provider_budget_config:
+    vertex_ai: { budget_limit: 5, time_period: 30d }
+`;
+  expect(warnings(text)).toEqual([
+    "config/gateway.yaml:6: router_settings.provider_budget_config.vertex_ai: has no effect: the provider has no model",
+  ]);
+});
+
 test("unknown settings cause warnings with the nearest known one", () => {
   const text = `${model("model: ollama/x, api_bse: http://h:1")}router_settings:
   colldown_time: 5

@@ -1,6 +1,6 @@
 import { unknownName } from "../../core/config/problem.ts";
 import { problemAt, type Reading } from "../../core/config/reading.ts";
-import { PROVIDERS } from "./providers.ts";
+import { FOREIGN_PROVIDERS, OTHER_PROVIDERS, PROVIDERS } from "./providers.ts";
 import { providerBudget } from "./schema.ts";
 import { readSection } from "./sections.ts";
 import type { Parts } from "./parts.ts";
@@ -18,6 +18,12 @@ export function readProviderBudgets(
   const budgets = new Map<string, ProviderBudget>();
   for (const provider of Object.keys(router.provider_budget_config ?? {})) {
     const path = [...PATH, provider];
+    if (!known.includes(provider) && isSkipped(provider)) {
+      reading.warnings.push(
+        problemAt(reading, path, "has no effect: the provider has no model"),
+      );
+      continue;
+    }
     if (!known.includes(provider)) {
       const message = unknownName("provider", provider, known);
       reading.problems.push(problemAt(reading, path, message));
@@ -38,4 +44,9 @@ export function readProviderBudgets(
     });
   }
   return budgets;
+}
+
+/** Models of such a provider are skipped, with a warning. */
+function isSkipped(provider: string): boolean {
+  return FOREIGN_PROVIDERS.has(provider) || OTHER_PROVIDERS.has(provider);
 }
