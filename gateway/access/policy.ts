@@ -399,6 +399,14 @@ const ROUTE_GROUPS: ReadonlyMap<string, readonly RouteKind[]> = new Map([
   ["info_routes", ["info"]],
 ]);
 
+/** Whether an entry of `allowed_routes` can allow anything: a path, which may end in `*`, or a group of routes. */
+export function isRouteOrGroup(entry: string): boolean {
+  return entry.startsWith("/") || entry === "*" || ROUTE_GROUPS.has(entry);
+}
+
+/** Completes the sentence that starts with `allowed_routes`. */
+export const FAULT_OF_ROUTES = `must have paths such as /v1/embeddings or /key/*, or ${[...ROUTE_GROUPS.keys()].join(", ")}`;
+
 /** Whether a key's own `key_type` and `allowed_routes` let it use a route. `path` is the route's pattern, with or without `/v1`. */
 export function keyAllowsRoute(
   key: { readonly keyType: string; readonly allowedRoutes: readonly string[] },

@@ -122,6 +122,22 @@ test.each([
   },
 );
 
+test("a group of routes that does not exist is rejected: the key could make no call", async () => {
+  for (const entry of ["openai_routes", "chat/completions"]) {
+    const body = { allowed_routes: ["/v1/models", entry] };
+    const { status, error } = await fixture.rejected(
+      "POST",
+      "/key/generate",
+      body,
+    );
+    expect([entry, status]).toEqual([entry, 400]);
+    expect(error["message"]).toContain("llm_api_routes");
+  }
+  await fixture.createKey({
+    allowed_routes: ["llm_api_routes", "/key/*", "/chat/completions"],
+  });
+});
+
 test("a key with a duration of 0 s is created expired", async () => {
   const created = await fixture.post("/key/generate", { duration: "0s" });
   const until = Date.parse(String(created["expires"]));

@@ -176,10 +176,13 @@ test.each(OF_OBJECTS)(
 );
 
 test.each(OF_OBJECTS)(
-  "an allowed route named %s allows nothing",
+  "an allowed route named %s is rejected, and as a path allows nothing",
   async (route) => {
     const { gateway } = testbed;
-    const key = await gateway.createKey({ allowed_routes: [route] });
+    const named = { allowed_routes: [route] };
+    const rejected = await gateway.request("POST", "/key/generate", named);
+    expect(rejected.status).toBe(400);
+    const key = await gateway.createKey({ allowed_routes: [`/${route}`] });
     expect((await gateway.chat(key, "hello")).status).toBe(403);
     const info = await gateway.request("GET", "/key/info", undefined, key);
     expect(info.status).toBe(403);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ALGORITHMS } from "../../core/tokens/verify-token.ts";
+import { FAULT_OF_ROUTES, isRouteOrGroup } from "../access/policy.ts";
 import { choice, duration, flag, name, text, texts } from "./fields.ts";
 
 /** The claims that name the payers and limits of a call, under LiteLLM's names. */
@@ -34,7 +35,10 @@ export const jwtIssuer = z.object({
   team_id_upsert: flag(),
   create_teams: flag(),
   user_allowed_email_domain: text(),
-  allowed_routes: texts(),
+  allowed_routes: texts().refine(
+    (routes) => routes?.every(isRouteOrGroup) ?? true,
+    FAULT_OF_ROUTES,
+  ),
 });
 
 export const algorithm = choice(ALGORITHMS);

@@ -68,6 +68,11 @@ test.each([
   ],
   [
     "audience: gateway",
+    "audience: gateway, allowed_routes: [openai_routes]",
+    /allowed_routes: must have paths .* llm_api_routes/,
+  ],
+  [
+    "audience: gateway",
     "audience: gateway, user_id_jwt_fields: sub",
     /unknown setting "user_id_jwt_fields" \(did you mean "user_id_jwt_field"\?\)/,
   ],

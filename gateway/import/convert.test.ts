@@ -17,6 +17,10 @@ test.each([
   [{ project_id: "p" }, "keys: projects are not imported"],
   [{ agent_id: "a" }, "keys: agents are not imported"],
   [{ tpd_limit: 5 }, "keys: `tpd_limit` is not supported"],
+  [
+    { allowed_routes: ["openai_routes"] },
+    "keys: `openai_routes` allows nothing",
+  ],
   [{ metadata: { tag_rpm_limit: { red: 1 } } }, "keys: `tag_rpm_limit`"],
   [{ metadata: { end_user_budget_id: "tier" } }, "keys: `end_user_budget_id`"],
   [{ metadata: { model_otpm_limit: { a: 1 } } }, "keys: `model_otpm_limit`"],

@@ -1,4 +1,5 @@
 import { hashKey, isKeyHash, keyName } from "../access/keys.ts";
+import { FAULT_OF_ROUTES, isRouteOrGroup } from "../access/policy.ts";
 import { isRole } from "../access/roles.ts";
 import { PERMISSIONS } from "../admin/kinds/team.ts";
 import { modelBudgets, modelRates } from "../admin/kinds/values.ts";
@@ -322,6 +323,14 @@ export function keyOf(
     ? keyName(stored)
     : (shownName ?? `sk-...`);
   noteUnsupported("keys", named, row, notes);
+  const routes = namesOf(row["allowed_routes"]);
+  for (const route of routes.filter((one) => !isRouteOrGroup(one))) {
+    notes.changed(
+      "keys",
+      named,
+      `\`${route}\` allows nothing: \`allowed_routes\` ${FAULT_OF_ROUTES}`,
+    );
+  }
   const metadata = objectOf(row["metadata"]);
   return {
     row: {
@@ -335,7 +344,7 @@ export function keyOf(
       models: namesOf(row["models"]),
       aliases: objectOf(row["aliases"]),
       permissions: objectOf(row["permissions"]),
-      allowed_routes: namesOf(row["allowed_routes"]),
+      allowed_routes: routes,
       blocked: row["blocked"] === true,
       expires: row["expires"] ?? null,
       ...limitsOf("keys", named, row, notes),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { FAULT_OF_ROUTES, isRouteOrGroup } from "../../access/policy.ts";
 import {
   inputOf,
   readOnly,
@@ -25,6 +26,9 @@ import {
 } from "./values.ts";
 
 const KEY_TYPES = ["llm_api", "management", "read_only", "default"] as const;
+
+/** LiteLLM has further groups (`openai_routes`): without a check such a key could make no call. */
+const routes = z.array(name.refine(isRouteOrGroup, FAULT_OF_ROUTES));
 
 const KEY_FIELDS = {
   token: readOnly("id"),
@@ -53,7 +57,7 @@ const KEY_FIELDS = {
   store_prompts: settable("flag", flag),
   aliases: settable("json", texts, { output: z.record(out.text, out.text) }),
   permissions: settable("json", object),
-  allowed_routes: settable("list", z.array(name)),
+  allowed_routes: settable("list", routes),
   key_type: settable("text", z.enum(KEY_TYPES), textWithDefault("default")),
   metadata: settable("json", object),
   blocked: settable("flag", flag),
