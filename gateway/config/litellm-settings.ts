@@ -1,6 +1,6 @@
 /**
  * What to write instead of LiteLLM's settings that have no effect here, and what is in force without them:
- * https://docs.litellm.ai/docs/proxy/config_settings. A setting that only one section has an alternative in has it before the name.
+ * https://docs.litellm.ai/docs/proxy/config_settings. With a section before the name it is about the setting of that section only.
  */
 const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
   (
