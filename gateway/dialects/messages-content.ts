@@ -16,6 +16,7 @@ export function chatMessages(
   lack: Lack,
   takesFiles: boolean,
 ): readonly JsonRecord[] {
+  const lastOfUser = messages.findLastIndex(({ role }) => role === "user");
   return messages.flatMap((message, index) => {
     const path = `messages[${index}].content`;
     const blocks = blocksOf(message["content"], path, lack);
@@ -25,7 +26,9 @@ export function chatMessages(
       case "assistant":
         return [assistantMessage(blocks)];
       case "system":
-        return [{ role: "system", content: textIn(blocks) }];
+        return message["clear_at"] === "next_user_message" && index < lastOfUser
+          ? []
+          : systemMessage(blocks);
       default:
         lack(`messages[${index}].role`);
         return [];
@@ -48,6 +51,12 @@ function blocksOf(
     lack(`${path}[${index}]`);
     return [];
   });
+}
+
+/** Without text it only changes what tools are offered. */
+function systemMessage(blocks: readonly JsonRecord[]): readonly JsonRecord[] {
+  const content = textIn(blocks);
+  return content === "" ? [] : [{ role: "system", content }];
 }
 
 function userMessages(
@@ -147,6 +156,11 @@ function partsOf(
         return documentPart(source, block["title"]);
       case "search_result":
         return { type: "text", text: searchResultText(block) };
+      case "tool_reference":
+        return {
+          type: "text",
+          text: `The tool ${textOf(block["tool_name"])} is loaded.\n`,
+        };
       default:
         return null;
     }

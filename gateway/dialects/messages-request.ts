@@ -15,6 +15,7 @@ import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
 import { leadingInstructions } from "./leading-instructions.ts";
 import { chatMessages } from "./messages-content.ts";
+import { chatToolsOf } from "./messages-tools.ts";
 
 /** OpenAI rejects longer ids of end users. */
 const LONGEST_USER = 64;
@@ -27,7 +28,8 @@ export function chatBodyOf(
   const lacks: string[] = [];
   const lack = (path: string) => void lacks.push(path);
   const dialect = dialectOf(deployment);
-  const { tools, toolChoice } = toolsOf(body, lack);
+  const turns = messagesIn(body);
+  const tools = chatToolsOf(body, turns, lack);
   for (const name of ["mcp_servers", "container"]) {
     if (body[name] != null && listOf(body[name]).length !== 0) {
       lack(name);
@@ -38,7 +40,7 @@ export function chatBodyOf(
   }
   const messages = [
     ...systemMessages(body["system"]),
-    ...chatMessages(messagesIn(body), lack, dialect.files),
+    ...chatMessages(turns, lack, dialect.files),
   ];
   const chat = present({
     model: body.model,
@@ -50,8 +52,7 @@ export function chatBodyOf(
     top_p: body["top_p"],
     top_k: dialect.topK ? body["top_k"] : null,
     stop: body["stop_sequences"],
-    tools: tools.length === 0 ? null : tools,
-    ...(tools.length === 0 ? {} : toolChoice),
+    ...tools,
     response_format: formatOf(body),
     reasoning_effort: dialect.reasoning ? effortOf(body) : null,
     user: userOf(body),
@@ -90,54 +91,6 @@ function systemMessages(system: unknown): readonly JsonRecord[] {
           .map((block) => textOf(block["text"]))
           .join("\n");
   return content === "" ? [] : [{ role: "system", content }];
-}
-
-function toolsOf(
-  body: CallBody,
-  lack: (path: string) => void,
-): { readonly tools: readonly JsonRecord[]; readonly toolChoice: JsonRecord } {
-  const tools = listOf(body["tools"]).flatMap((tool, index) => {
-    const { name, type, input_schema: schema, ...rest } = recordOf(tool);
-    // Anthropic's server tools and toolsets have a type and no schema.
-    if (typeof name !== "string" || !isRecord(schema)) {
-      lack(`tools[${index}]${typeof type === "string" ? ` (${type})` : ""}`);
-      return [];
-    }
-    return [
-      {
-        type: "function",
-        function: present({
-          name,
-          description: rest["description"],
-          parameters: schema,
-          strict: rest["strict"] === true ? true : null,
-        }),
-      },
-    ];
-  });
-  const choice = recordOf(body["tool_choice"]);
-  return {
-    tools,
-    toolChoice: present({
-      tool_choice: choiceOf(choice),
-      parallel_tool_calls:
-        choice["disable_parallel_tool_use"] === true ? false : null,
-    }),
-  };
-}
-
-function choiceOf(choice: JsonRecord): unknown {
-  switch (choice["type"]) {
-    case "auto":
-    case "none":
-      return choice["type"];
-    case "any":
-      return "required";
-    case "tool":
-      return { type: "function", function: { name: choice["name"] } };
-    default:
-      return null;
-  }
 }
 
 function formatOf(body: CallBody): unknown {

@@ -275,6 +275,121 @@ describe("requests", () => {
     expect(lacks).toEqual(["tools[1] (web_search_20250305)"]);
   });
 
+  describe("tools that are loaded in the conversation", () => {
+    const tool = (name: string, fields: object = {}) => ({
+      name,
+      input_schema: { type: "object" },
+      ...fields,
+    });
+    const deferred = (name: string) => tool(name, { defer_loading: true });
+    const loads = (...names: readonly string[]) => [
+      {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "t", name: "search", input: {} }],
+      },
+      {
+        role: "user",
+        content: [
+          {
+            type: "tool_result",
+            tool_use_id: "t",
+            content: names.map((tool_name) => ({
+              type: "tool_reference",
+              tool_name,
+            })),
+          },
+        ],
+      },
+    ];
+    const changes = (...content: readonly object[]) => ({
+      role: "system",
+      content,
+    });
+    const byName = (name: string) => ({ type: "tool_reference", name });
+    const offered = (tools: readonly object[], ...later: readonly object[]) => {
+      const { body, lacks } = ask({
+        tools,
+        messages: [{ role: "user", content: "Hello" }, ...later],
+      });
+      const functions = (body["tools"] ?? []) as {
+        function: { name: string };
+      }[];
+      return {
+        names: functions.map(({ function: { name } }) => name),
+        messages: body["messages"] as { role: string; content: string }[],
+        lacks,
+      };
+    };
+
+    test("deferred ones follow the others once a result refers to them", () => {
+      const tools = [deferred("a"), deferred("b"), tool("search")];
+      expect(offered(tools).names).toEqual(["search"]);
+      const { names, messages, lacks } = offered(tools, ...loads("b", "gone"));
+      expect(names).toEqual(["search", "b"]);
+      expect(messages.at(-1)).toEqual({
+        role: "tool",
+        tool_call_id: "t",
+        content: "The tool b is loaded.\nThe tool gone is loaded.\n",
+      });
+      expect(lacks).toEqual([]);
+    });
+
+    test("all are offered where Anthropic's own search, which loads them, is left out", () => {
+      const search = { type: "tool_search_tool_bm25_20251119", name: "s" };
+      const { names, lacks } = offered([search, deferred("a")]);
+      expect(names).toEqual(["a"]);
+      expect(lacks).toEqual(["tools[0] (tool_search_tool_bm25_20251119)"]);
+    });
+
+    test("system messages offer and withdraw tools, declared or defined there", () => {
+      const { names, messages } = offered(
+        [tool("a"), deferred("b"), tool("c")],
+        changes(
+          { type: "tool_removal", tool: byName("a") },
+          { type: "tool_addition", tool: byName("b") },
+          {
+            type: "tool_addition",
+            tool: { type: "tool_definition", definition: tool("d") },
+          },
+        ),
+        changes(
+          { type: "tool_removal", tool: byName("d") },
+          { type: "text", text: "Two are gone." },
+        ),
+      );
+      expect(names).toEqual(["c", "b"]);
+      expect(messages.slice(1)).toEqual([
+        { role: "system", content: "Two are gone." },
+      ]);
+    });
+
+    test("a tool of Anthropic's that a system message defines is named as unsupported", () => {
+      const definition = { type: "web_search_20250305", name: "web_search" };
+      const addition = {
+        type: "tool_addition",
+        tool: { type: "tool_definition", definition },
+      };
+      expect(offered([tool("a")], changes(addition)).lacks).toEqual([
+        "messages[1].content[0].tool (web_search_20250305)",
+      ]);
+    });
+  });
+
+  test("a system message for one turn is left out of the later ones", () => {
+    const reminder = {
+      role: "system",
+      content: "Now.",
+      clear_at: "next_user_message",
+    };
+    const hello = { role: "user", content: "Hello" };
+    const texts = (...messages: readonly object[]) =>
+      (ask({ messages }).body["messages"] as { content: string }[]).map(
+        ({ content }) => content,
+      );
+    expect(texts(hello, reminder)).toEqual(["Hello", "Now."]);
+    expect(texts(hello, reminder, hello)).toEqual(["Hello", "Hello"]);
+  });
+
   test("tool results come first, then their images with the user's text", () => {
     const image = {
       type: "image",

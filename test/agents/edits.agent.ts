@@ -48,6 +48,45 @@ describe.each(CODING_AGENTS)("%s", (agent) => {
   );
 });
 
+test.each(["gpt-mini", "gpt-oss"])(
+  "claude-code loads a tool that it had deferred, and calls it, through %s",
+  async (alias) => {
+    const place = createPlace();
+    const call = (name: string, args: object): Scripted => ({
+      thinking: null,
+      text: [],
+      calls: [
+        { id: `call_${name}`, name, argumentPieces: [JSON.stringify(args)] },
+      ],
+    });
+    const offered: (readonly string[])[] = [];
+    try {
+      testbed.provider.follow(({ toolNames, toolResults: [result = ""] }) => {
+        offered.push(toolNames);
+        if (result === "") {
+          return call("ToolSearch", { query: "select:CronList" });
+        }
+        return result.includes("is loaded")
+          ? call("CronList", {})
+          : said(`The list says: ${result}`);
+      });
+      const key = await testbed.createKey();
+      const run = await runAgent(testbed, place, "claude-code", { key, alias });
+      expect(run.output).toContain("The list says: No scheduled jobs.");
+      expect(run.exitCode).toBe(0);
+      expect(offered.map((names) => names.includes("CronList"))).toEqual([
+        false,
+        true,
+        true,
+      ]);
+      expect(offered.every((names) => names.includes("ToolSearch"))).toBe(true);
+      await testbed.expectExactLedger(key);
+    } finally {
+      place.remove();
+    }
+  },
+);
+
 test("codex gives work to a sub-agent, whose tools are in a namespace, and waits for it", async () => {
   const place = createPlace();
   const call = (name: string, args: object): Scripted => ({
