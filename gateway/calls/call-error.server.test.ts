@@ -127,6 +127,31 @@ test.each([
   },
 );
 
+test("a prompt that is too long has OpenAI's code, on which agents shorten it; other failures have their status", async () => {
+  const { gateway } = plain;
+  const key = await gateway.createKey();
+  const codeOf = async (path: string, stream: boolean, error: string) => {
+    const prompt = `[mock]${JSON.stringify({ status: 400, error })}`;
+    const asked =
+      path === "responses"
+        ? { input: prompt }
+        : { messages: [{ role: "user", content: prompt }] };
+    const body = { model: "mock", stream, ...asked };
+    const failed = await gateway.request("POST", `/v1/${path}`, body, key);
+    expect(failed.status).toBe(400);
+    return failed.json["error"]?.["code"];
+  };
+  const tooLong = "Your input exceeds the context window of this model.";
+  for (const path of ["chat/completions", "responses"]) {
+    for (const stream of [true, false]) {
+      expect(await codeOf(path, stream, tooLong)).toBe(
+        "context_length_exceeded",
+      );
+      expect(await codeOf(path, stream, "bad input")).toBe("400");
+    }
+  }
+});
+
 test("a denied model names LiteLLM's class in the dialect only: its SDK has no class for 403 otherwise", async () => {
   for (const [testbed, starts] of [
     [dialect, "litellm.PermissionDeniedError: key not allowed"],

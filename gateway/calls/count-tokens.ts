@@ -1,7 +1,6 @@
 import type { Caller } from "../access/callers.ts";
 import type { Gateway } from "../gateway.ts";
 import { guardsOf } from "../guardrails/select.ts";
-import { CallError } from "../http/errors.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
 import { numberOf, parseRecord, type JsonRecord } from "../providers/json.ts";
@@ -11,7 +10,7 @@ import { cooldownId } from "../routing/cooldowns.ts";
 import type { CallBody } from "./body.ts";
 import { tokenizedModel } from "./call.ts";
 import { providerBody } from "./gateway-fields.ts";
-import { errorTextFor } from "./hide-addresses.ts";
+import { failedCallError } from "./failed-call.ts";
 
 /** A count is wanted at once, or an estimate instead. */
 const TIMEOUT_MS = 5_000;
@@ -97,11 +96,7 @@ async function askProvider(
     if (error.status !== 400 && error.status !== 413) {
       return null;
     }
-    throw new CallError(
-      "upstream_error",
-      `${group.alias}: ${errorTextFor(caller, gateway, error.message)}`,
-      { status: error.status },
-    );
+    throw failedCallError(gateway, { caller, group }, error);
   }
 }
 

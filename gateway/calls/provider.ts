@@ -26,6 +26,7 @@ import {
 } from "./hedge.ts";
 import { sessionOf } from "./session.ts";
 import { failureHeaders } from "./litellm-headers.ts";
+import { failedCallError } from "./failed-call.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { countAnswer, countFailure, countLeft } from "./litellm-counts.ts";
 import { costAt, endCall, journalFurther, type RecordPorts } from "./record.ts";
@@ -539,11 +540,7 @@ async function giveUp(
   if (failure.retryAfterMs !== null) {
     headers["retry-after"] = String(Math.ceil(failure.retryAfterMs / 1_000));
   }
-  return new CallError(
-    "upstream_error",
-    `${call.group.alias}: ${errorTextFor(call.caller, gateway, message)}`,
-    { status: failure.status, headers },
-  );
+  return failedCallError(gateway, call, failure, headers);
 }
 
 /** The billed usage of a failed attempt: as reported by the provider, else the input if it received the whole call. */

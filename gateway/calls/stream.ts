@@ -16,6 +16,7 @@ import { cacheAnswer } from "./answer.ts";
 import { Audience } from "./audience.ts";
 import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
+import { failedCallError } from "./failed-call.ts";
 import { streamCheckOf } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
 import { isKept, KeptStream } from "../responses/keep.ts";
@@ -293,17 +294,10 @@ function textOf(pieces: readonly StreamPiece[]): string {
 
 function brokenOffError(
   gateway: Pick<Gateway, "catalog" | "config">,
-  { caller, group }: Call,
-  { status, message }: UpstreamFailure,
+  call: Call,
+  failure: UpstreamFailure,
 ): CallError {
-  return inDialect(
-    gateway,
-    new CallError(
-      "upstream_error",
-      `${group.alias}: ${errorTextFor(caller, gateway, message)}`,
-      { status },
-    ),
-  );
+  return inDialect(gateway, failedCallError(gateway, call, failure));
 }
 
 function metadataOf(

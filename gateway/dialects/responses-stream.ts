@@ -1,5 +1,9 @@
 import type { CallBody } from "../calls/body.ts";
 import { statusOf, type CallError } from "../http/errors.ts";
+import {
+  CONTEXT_LENGTH_EXCEEDED,
+  isContextWindow,
+} from "../providers/failure.ts";
 import { textOf, type JsonRecord } from "../providers/json.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
@@ -108,7 +112,7 @@ export class ResponsesStream implements ClientStream {
       status: "failed",
       output: this.#items.output,
       error: {
-        code: status === 429 ? "rate_limit_exceeded" : "server_error",
+        code: codeOf(status, message),
         message,
       },
     };
@@ -130,4 +134,11 @@ export class ResponsesStream implements ClientStream {
       data: JSON.stringify(numbered),
     };
   }
+}
+
+function codeOf(status: number, message: string): string {
+  if (isContextWindow({ status, message })) {
+    return CONTEXT_LENGTH_EXCEEDED;
+  }
+  return status === 429 ? "rate_limit_exceeded" : "server_error";
 }

@@ -518,6 +518,17 @@ describe("requests", () => {
   });
 });
 
+test("a stream whose prompt was too long says so in OpenAI's code", () => {
+  const tooLong = new CallError("upstream_error", "m: prompt is too long", {
+    status: 400,
+  });
+  const pieces = responsesShape.stream(BODY).fail(tooLong);
+  expect(JSON.parse(pieces.at(-1)?.data ?? "")).toMatchObject({
+    type: "response.failed",
+    response: { error: { code: "context_length_exceeded" } },
+  });
+});
+
 test("a failed stream ends with one response.failed event", () => {
   const stream = responsesShape.stream(BODY);
   const pieces = passed(stream, chatPieces("anthropic", "overloaded"));

@@ -47,6 +47,8 @@ export interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** Overrides the status of the kind: an upstream's status. */
   readonly status?: number;
+  /** Instead of the status: OpenAI's code where clients act on it. */
+  readonly code?: string;
   /** For logs and the ledger instead of the message, which may repeat what a caller sent. */
   readonly logged?: string;
 }
@@ -78,7 +80,7 @@ export function errorBody(error: CallError): { readonly error: ErrorObject } {
       message: error.message,
       type: KINDS[error.kind].type,
       param: error.details.param ?? null,
-      code: String(statusOf(error)),
+      code: error.details.code ?? String(statusOf(error)),
     },
   };
 }

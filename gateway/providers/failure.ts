@@ -114,8 +114,25 @@ export function isContentFilter({ status, message }: Reported): boolean {
   );
 }
 
-const CONTEXT_WINDOW =
-  /context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens/i;
+/** As OpenAI and most others say it, then Anthropic, Bedrock, Gemini, xAI, Groq, vLLM, Moonshot and Alibaba. */
+const CONTEXT_WINDOW = new RegExp(
+  [
+    "context[ _](length|window|size|limit)",
+    "maximum context",
+    "too many (input )?tokens",
+    "(prompt|input) is too long",
+    "input token count .*exceeds the maximum",
+    "maximum prompt length",
+    "reduce the length of the (messages|prompt)",
+    "longer than the maximum model length",
+    "exceeded model token limit",
+    "range of input length",
+  ].join("|"),
+  "i",
+);
+
+/** OpenAI's code for a prompt that is too long: agents act on it, and shorten the conversation. */
+export const CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded";
 
 /** Whether the prompt was too long for the model: another model may take it. */
 export function isContextWindow(failure: Reported): boolean {

@@ -209,3 +209,20 @@ describe.each(PROGRAMS)("$name", ({ run, script, instead, exitsWith0 }) => {
     expect(testbed.outside.attempts).toEqual([]);
   });
 });
+
+test.each([
+  ["gpt-mini", "Your input exceeds the context window of this model."],
+  ["claude-sonnet", "prompt is too long: 208310 tokens > 200000 maximum"],
+  ["qwen-coder", "Please reduce the length of the messages or completion."],
+])(
+  "codex recognizes a conversation that is too long for %s",
+  async (alias, message) => {
+    testbed.provider.follow(() => ({ status: 400, message }));
+    const key = await testbed.createKey();
+    const run = await runAgent(testbed, place, "codex", { key, alias });
+    expect(run.output).toContain(
+      "Codex ran out of room in the model's context window.",
+    );
+    expect(testbed.provider.calls.length).toBe(1);
+  },
+);
