@@ -56,3 +56,14 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
     files: !WITHOUT_FILES.has(deployment.providerName),
   };
 }
+
+/**
+ * The only name by which a chat may limit its answer: OpenAI's reasoning models reject the old one, Mistral rejects the new one, and
+ * Ollama ignores it. null: the server reads both.
+ */
+export function limitNameOf(
+  deployment: PricedDeployment,
+): Dialect["maxTokens"] | null {
+  const { maxTokens, reasoning } = dialectOf(deployment);
+  return maxTokens === "max_tokens" || reasoning ? maxTokens : null;
+}

@@ -1,6 +1,7 @@
 import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { CallBody } from "../calls/body.ts";
+import { limitNameOf } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import { errorInEvent } from "./answered-error.ts";
@@ -31,6 +32,9 @@ export function openaiRequest(
     ...body,
     model: deployment.model,
   };
+  if (endpoint === "chat") {
+    nameLimit(sent, body, deployment);
+  }
   if (Array.isArray(sent["messages"])) {
     sent["messages"] = knownFields(sent["messages"], deployment);
   }
@@ -49,6 +53,27 @@ export function openaiRequest(
     };
   }
   return sent;
+}
+
+const LIMITS = ["max_completion_tokens", "max_tokens"] as const;
+
+/** Gives the limit of the answer the name that the model's server reads. */
+function nameLimit(
+  sent: Record<string, unknown>,
+  body: CallBody,
+  deployment: PricedDeployment,
+): void {
+  const name = limitNameOf(deployment);
+  const limit = [body, deployment.defaults]
+    .flatMap((fields) => LIMITS.map((each) => fields[each]))
+    .find((value) => value != null);
+  if (name === null || limit === undefined) {
+    return;
+  }
+  for (const each of LIMITS) {
+    delete sent[each];
+  }
+  sent[name] = limit;
 }
 
 /** Fields of assistant messages from other formats that OpenAI's API rejects. */

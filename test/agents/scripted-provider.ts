@@ -185,6 +185,9 @@ function mistakeOfModel(path: string, body: Json): string | null {
       ? "System message must be at the beginning."
       : null;
   }
+  if (path.includes("/openai/") && body["max_tokens"] != null) {
+    return "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+  }
   if (body["model"] !== "claude-sonnet-4-5") {
     return null;
   }
