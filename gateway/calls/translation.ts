@@ -1,6 +1,10 @@
 import type { FormData } from "undici";
 import type { GatewayConfig } from "../config/load.ts";
 import { CallError } from "../http/errors.ts";
+import {
+  chatByResponses,
+  goesByResponses,
+} from "../providers/chat-responses.ts";
 import { wireOf } from "../providers/families.ts";
 import { formOf } from "../providers/form-body.ts";
 import type { SseEvent } from "../../core/sse.ts";
@@ -100,7 +104,13 @@ export function mockTranslation(
       { param: "mock_response" },
     );
   }
-  const chat = { ...deployment, provider: "openai" as const };
+  const chat: PricedDeployment = {
+    ...deployment,
+    provider: "openai",
+    // That of no provider, whose chat might go another way.
+    apiBase: "",
+    mode: "chat",
+  };
   return translationFor(config, call, chat, { asChat: shape !== null });
 }
 
@@ -108,10 +118,14 @@ function through(
   config: GatewayConfig,
   call: Call,
   deployment: PricedDeployment,
-  wire: ProviderWire,
+  spoken: ProviderWire,
   endpoint: Endpoint,
   chat: { readonly body: Call["body"]; readonly lacks: readonly string[] },
 ): Translation {
+  const wire =
+    endpoint === "chat" && goesByResponses(spoken, chat.body, deployment)
+      ? chatByResponses(spoken)
+      : spoken;
   rejectUnsupported(config, call, deployment, [
     ...chat.lacks,
     ...wire.unsupported(endpoint, chat.body, deployment),

@@ -30,7 +30,7 @@ export function endOfChat({
   return endAnnounced === true ? [DONE] : [errorPiece(CUT_SHORT, 502), DONE];
 }
 
-function errorPiece(message: string, status: number): StreamPiece {
+export function errorPiece(message: string, status: number): StreamPiece {
   const error = {
     message,
     type: "upstream_error",

@@ -31,15 +31,22 @@ export function responsesRequest(
 /** Names of models that do not reason, although their family does: `gpt-5-chat-latest`. */
 const CHAT_ONLY = /-chat(-|$)/;
 
+export function isChatOnly({ baseModel, model }: PricedDeployment): boolean {
+  return CHAT_ONLY.test(baseModel ?? model);
+}
+
+/** OpenAI itself, or Azure: other servers have the same API only in part. */
+export function isOpenAi(deployment: PricedDeployment): boolean {
+  const { provider, providerName, apiBase } = deployment;
+  return (
+    provider === "azure" ||
+    (providerName === "openai" && apiBase === PROVIDERS["openai"]?.apiBase)
+  );
+}
+
 /** Other servers reject the value, and so does OpenAI for models that do not reason. */
 function encryptsReasoning(deployment: PricedDeployment): boolean {
-  const { provider, providerName, apiBase, baseModel, model } = deployment;
-  if (CHAT_ONLY.test(baseModel ?? model)) {
-    return false;
-  }
-  const isOpenAi =
-    providerName === "openai" && apiBase === PROVIDERS["openai"]?.apiBase;
-  return (isOpenAi || provider === "azure") && reasons(deployment);
+  return !isChatOnly(deployment) && isOpenAi(deployment) && reasons(deployment);
 }
 
 /** The same list if nothing changes. */

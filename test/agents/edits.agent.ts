@@ -13,6 +13,7 @@ import type { Scripted } from "./scripted-provider.ts";
 import {
   CLOUD_ALIASES,
   LOCAL_ALIASES,
+  RESPONSES_ALIAS,
   startAgentTestbed,
   type AgentTestbed,
 } from "./testbed.ts";
@@ -48,7 +49,7 @@ describe.each(CODING_AGENTS)("%s", (agent) => {
   );
 });
 
-test.each(["gpt-mini", "gpt-oss"])(
+test.each(["gpt-mini", RESPONSES_ALIAS, "gpt-oss"])(
   "claude-code loads a tool that it had deferred, and calls it, through %s",
   async (alias) => {
     const place = createPlace();
@@ -61,7 +62,8 @@ test.each(["gpt-mini", "gpt-oss"])(
     });
     const offered: (readonly string[])[] = [];
     try {
-      testbed.provider.follow(({ toolNames, toolResults: [result = ""] }) => {
+      testbed.provider.follow(({ toolNames, toolResults }) => {
+        const result = toolResults.at(-1) ?? "";
         offered.push(toolNames);
         if (result === "") {
           return call("ToolSearch", { query: "select:CronList" });

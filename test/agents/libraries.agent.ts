@@ -10,10 +10,14 @@ import {
   runLlm,
 } from "./libraries.ts";
 import { createPlace } from "./program.ts";
-import { startAgentTestbed, type AgentTestbed } from "./testbed.ts";
+import {
+  RESPONSES_ALIAS,
+  startAgentTestbed,
+  type AgentTestbed,
+} from "./testbed.ts";
 
-/** Anthropic's, and a local runner's. */
-const ALIASES = ["claude-sonnet", "qwen-coder"];
+/** Anthropic's, OpenAI's by its Responses API, and a local runner's. */
+const ALIASES = ["claude-sonnet", RESPONSES_ALIAS, "qwen-coder"];
 
 let testbed: AgentTestbed;
 

@@ -185,6 +185,13 @@ function mistakeOfModel(path: string, body: Json): string | null {
       ? "System message must be at the beginning."
       : null;
   }
+  if (
+    path.endsWith("/openai/v1/chat/completions") &&
+    body["model"] === "gpt-5.6" &&
+    listOf(body["tools"]).length > 0
+  ) {
+    return "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.";
+  }
   if (path.includes("/openai/") && body["max_tokens"] != null) {
     return "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
   }

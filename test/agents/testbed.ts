@@ -20,6 +20,9 @@ export const CLOUD_ALIASES = ["claude-sonnet", "gpt-mini"] as const;
 /** Runners without `/responses`: Ollama, and an OpenAI-compatible server. */
 export const LOCAL_ALIASES = ["qwen-coder", "gpt-oss"] as const;
 
+/** A model of OpenAI that takes functions by its Responses API only. */
+export const RESPONSES_ALIAS = "gpt-functions";
+
 /** Ten-millionths of a dollar per token, for every alias. */
 const PRICES = { input: 30, cached: 3, output: 150 };
 
@@ -200,6 +203,7 @@ function configurationFor(providers: readonly string[]): string {
       cache_read_input_token_cost: ${PRICES.cached / 1e7}
       output_cost_per_token: ${PRICES.output / 1e7}${more}`;
   const local = "\n      local: true";
+  const byResponses = "\n    model_info:\n      mode: responses";
   return `model_list:${providers
     .flatMap((url) => [
       deployment(url, "gpt-mini", "openai/gpt-5-mini", "openai/v1"),
@@ -208,6 +212,13 @@ function configurationFor(providers: readonly string[]): string {
         "claude-sonnet",
         "anthropic/claude-sonnet-4-5",
         "anthropic",
+      ),
+      deployment(
+        url,
+        RESPONSES_ALIAS,
+        "openai/gpt-5.6",
+        "openai/v1",
+        byResponses,
       ),
       deployment(url, "qwen-coder", "ollama/qwen2.5-coder:7b", "local/v1"),
       deployment(

@@ -13,7 +13,7 @@ import {
 } from "ai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MOCK, mockPrompt } from "./formats/mock-model.ts";
-import { FORMATS } from "./provider-formats.ts";
+import { CHAT_FORMATS } from "./provider-formats.ts";
 import {
   caught,
   collected,
@@ -37,7 +37,7 @@ function hearth(apiKey = key, options: { fetch?: typeof fetch } = {}) {
 }
 
 /** The SDK uses the Responses API unless chat is selected. */
-const SPOKEN = FORMATS.flatMap((format) => [
+const SPOKEN = CHAT_FORMATS.flatMap((format) => [
   [format, "chat"] as const,
   [format, "responses"] as const,
 ]);

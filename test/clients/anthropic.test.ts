@@ -1,7 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MOCK, mockPrompt } from "./formats/mock-model.ts";
-import { FORMATS } from "./provider-formats.ts";
+import { CHAT_FORMATS } from "./provider-formats.ts";
 import {
   caught,
   countingFetch,
@@ -50,7 +50,7 @@ function textIn({ content }: Anthropic.Message): string {
     .join("");
 }
 
-describe.each(FORMATS)("messages through the format of %s", (format) => {
+describe.each(CHAT_FORMATS)("messages through the format of %s", (format) => {
   const model = `${format}-chat`;
   const ask = { model, max_tokens: 100, messages: [user("Hello")] };
 

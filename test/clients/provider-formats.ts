@@ -28,6 +28,9 @@ import { listen } from "../servers/ports.ts";
 export const FORMATS = ["openai", "anthropic", "gemini", "azure"] as const;
 export type FormatName = (typeof FORMATS)[number];
 
+/** What the aliases `NAME-chat` are translated to: `responses` is a model of OpenAI that takes chats by its Responses API. */
+export const CHAT_FORMATS = [...FORMATS, "responses"] as const;
+
 export interface ReceivedRequest {
   readonly at: number;
   readonly format: FormatName;
@@ -90,7 +93,7 @@ export async function startMockProviders(): Promise<MockProviders> {
     if (options.delayMs !== undefined) {
       await sleep(options.delayMs);
     }
-    const prompt = `${format} ${modelRequest.lastText}`;
+    const prompt = `${format}/${path} ${modelRequest.lastText}`;
     const failed = failures.get(prompt) ?? 0;
     failures.set(prompt, failed + 1);
     if (
@@ -257,6 +260,11 @@ model_list:${[
     alias("anthropic-chat", "anthropic/claude-sonnet-4-5"),
     alias("gemini-chat", "gemini/gemini-3-flash"),
     alias("azure-chat", "azure/played-gpt"),
+    alias(
+      "responses-chat",
+      "openai/gpt-5.6",
+      "\n    model_info:\n      mode: responses",
+    ),
     alias("openai-embed", "openai/text-embedding-3-small"),
     alias("gemini-embed", "gemini/gemini-embedding-001"),
     alias("azure-embed", "azure/played-embedding"),

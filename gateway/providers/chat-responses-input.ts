@@ -1,0 +1,79 @@
+import {
+  present,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "./json.ts";
+
+/** A message of a chat as items of a Responses input. */
+export function chatInput(message: unknown): readonly JsonRecord[] {
+  const { role, content, tool_call_id: callId, ...rest } = recordOf(message);
+  switch (role) {
+    case "assistant":
+      return [
+        ...saidItems(content, rest["refusal"]),
+        ...recordsOf(rest["tool_calls"]).map(callItem),
+      ];
+    case "tool":
+      return [
+        {
+          type: "function_call_output",
+          call_id: callId,
+          output: inputContent(content),
+        },
+      ];
+    default:
+      return [{ type: "message", role, content: inputContent(content) }];
+  }
+}
+
+function saidItems(content: unknown, refusal: unknown): readonly JsonRecord[] {
+  const texts =
+    typeof content === "string"
+      ? [{ type: "text", text: content }]
+      : recordsOf(content);
+  const parts = [...texts, { type: "refusal", refusal }].flatMap(saidPart);
+  return parts.length === 0
+    ? []
+    : [{ type: "message", role: "assistant", content: parts }];
+}
+
+function saidPart({ type, text, refusal }: JsonRecord): readonly JsonRecord[] {
+  const said = textOf(type === "refusal" ? refusal : text);
+  if (said === "") {
+    return [];
+  }
+  return type === "refusal"
+    ? [{ type, refusal: said }]
+    : [{ type: "output_text", text: said }];
+}
+
+function callItem({ id, function: called }: JsonRecord): JsonRecord {
+  const { name, arguments: given } = recordOf(called);
+  return { type: "function_call", call_id: id, name, arguments: given };
+}
+
+function inputContent(content: unknown): unknown {
+  return Array.isArray(content)
+    ? recordsOf(content).map(inputPart)
+    : (content ?? "");
+}
+
+/** A part of unknown form is the provider's to reject. */
+function inputPart(part: JsonRecord): JsonRecord {
+  switch (part["type"]) {
+    case "text":
+      return { type: "input_text", text: part["text"] };
+    case "refusal":
+      return { type: "input_text", text: part["refusal"] };
+    case "image_url": {
+      const { url, detail } = recordOf(part["image_url"]);
+      return { type: "input_image", image_url: url, ...present({ detail }) };
+    }
+    case "file":
+      return { type: "input_file", ...recordOf(part["file"]) };
+    default:
+      return part;
+  }
+}

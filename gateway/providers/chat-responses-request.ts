@@ -1,0 +1,108 @@
+import type { CallBody } from "../calls/body.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { chatInput } from "./chat-responses-input.ts";
+import {
+  listOf,
+  present,
+  recordOf,
+  recordsOf,
+  type JsonRecord,
+} from "./json.ts";
+import { openaiRequest } from "./openai.ts";
+
+/** Parameters with the same meaning in both shapes. */
+const SAME = [
+  "temperature",
+  "top_p",
+  "top_logprobs",
+  "parallel_tool_calls",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "service_tier",
+  "stream",
+];
+
+/** Parameters of chat that the Responses API does not have, with the values that change nothing. */
+const LACKING: ReadonlyMap<string, readonly unknown[]> = new Map([
+  ["n", [1]],
+  ["stop", []],
+  ["seed", []],
+  ["logit_bias", []],
+  ["logprobs", [false]],
+  ["presence_penalty", [0]],
+  ["frequency_penalty", [0]],
+  ["audio", []],
+  ["prediction", []],
+  ["web_search_options", []],
+  ["functions", []],
+  ["function_call", []],
+]);
+
+export function lackingInResponses(body: CallBody): readonly string[] {
+  return [...LACKING]
+    .filter(
+      ([name, neutral]) => body[name] != null && !neutral.includes(body[name]),
+    )
+    .map(([name]) => name);
+}
+
+/** The least that the Responses API accepts as a limit. */
+const MIN_OUTPUT_TOKENS = 16;
+
+/** A chat body as one of the Responses API, which stores nothing. */
+export function responsesBodyOf(
+  body: CallBody,
+  deployment: PricedDeployment,
+): JsonRecord {
+  const chat = openaiRequest("chat", body, deployment, false);
+  const limit = chat["max_completion_tokens"] ?? chat["max_tokens"];
+  const tools = recordsOf(chat["tools"]).map(toolOf);
+  return {
+    ...present({
+      ...Object.fromEntries(SAME.map((name) => [name, chat[name]])),
+      model: deployment.model,
+      max_output_tokens:
+        typeof limit === "number" ? Math.max(limit, MIN_OUTPUT_TOKENS) : limit,
+      tools: tools.length === 0 ? null : tools,
+      tool_choice: choiceOf(chat["tool_choice"]),
+      reasoning: objectOf({ effort: chat["reasoning_effort"] }),
+      text: objectOf({
+        format: formatOf(recordOf(chat["response_format"])),
+        verbosity: chat["verbosity"],
+      }),
+    }),
+    input: listOf(chat["messages"]).flatMap(chatInput),
+    store: false,
+  };
+}
+
+/** null without any fields. */
+function objectOf(fields: JsonRecord): JsonRecord | null {
+  const given = present(fields);
+  return Object.keys(given).length === 0 ? null : given;
+}
+
+/** Responses takes a schema for strict unless the tool says otherwise, chat does not. */
+function toolOf({ type, function: called }: JsonRecord): JsonRecord {
+  return { type, strict: false, ...present(recordOf(called)) };
+}
+
+function choiceOf(choice: unknown): unknown {
+  const { type, function: called, allowed_tools: allowed } = recordOf(choice);
+  switch (type) {
+    case "function":
+      return { type, name: recordOf(called)["name"] };
+    case "allowed_tools": {
+      const { mode, tools } = recordOf(allowed);
+      return { type, mode, tools: recordsOf(tools).map(choiceOf) };
+    }
+    default:
+      return choice;
+  }
+}
+
+function formatOf({ type, json_schema: schema }: JsonRecord): unknown {
+  return type === undefined ? null : { type, ...recordOf(schema) };
+}

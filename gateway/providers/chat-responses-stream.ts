@@ -1,0 +1,152 @@
+import type { SseEvent } from "../../core/sse.ts";
+import { errorInEvent } from "./answered-error.ts";
+import { chatUsageOf, finishOf } from "./chat-responses-answer.ts";
+import { DONE, endOfChat, errorPiece } from "./chat-stream-end.ts";
+import { parseRecord, recordOf, textOf, type JsonRecord } from "./json.ts";
+import {
+  CUT_SHORT,
+  type AnswerFacts,
+  type StreamPiece,
+  type StreamTranslator,
+} from "./wire.ts";
+
+interface ToolCall {
+  readonly index: number;
+  /** How many characters of the arguments were sent. */
+  sent: number;
+}
+
+/** The events of a Response as chunks of chat. */
+export class ChatOfResponses implements StreamTranslator {
+  /** Reads the facts of the same events. */
+  readonly #reader: StreamTranslator;
+  /** By the index of their item in the output. */
+  readonly #calls = new Map<unknown, ToolCall>();
+  #head: JsonRecord = { id: "", created_at: 0, model: "" };
+  #ended = false;
+
+  constructor(reader: StreamTranslator) {
+    this.#reader = reader;
+  }
+
+  push(event: SseEvent): readonly StreamPiece[] {
+    const read = parseRecord(event.data);
+    if (read === null || this.#ended) {
+      return [];
+    }
+    this.#reader.push(event);
+    switch (read["type"]) {
+      case "response.created":
+        this.#head = recordOf(read["response"]);
+        return [this.#delta({ role: "assistant", content: "" })];
+      case "response.output_text.delta":
+        return [this.#delta({ content: read["delta"] })];
+      case "response.refusal.delta":
+        return [this.#delta({ refusal: read["delta"] })];
+      case "response.reasoning_summary_text.delta":
+        return [this.#delta({ reasoning_content: read["delta"] })];
+      case "response.output_item.added":
+      case "response.output_item.done":
+        return this.#item(read["output_index"], recordOf(read["item"]));
+      case "response.function_call_arguments.delta":
+        return this.#arguments(read["output_index"], textOf(read["delta"]));
+      case "response.completed":
+      case "response.incomplete":
+        return this.#finish(recordOf(read["response"]));
+      case "response.failed":
+      case "error":
+        return this.#fail(event.data);
+      default:
+        // Ends of parts, whose content was sent, and types added to the API later.
+        return [];
+    }
+  }
+
+  end(): readonly StreamPiece[] {
+    if (this.#ended) {
+      return [];
+    }
+    this.#ended = true;
+    return endOfChat({ endAnnounced: false });
+  }
+
+  facts(): AnswerFacts {
+    return this.#reader.facts();
+  }
+
+  /** Opens a tool call, and at its end sends what no delta had of its arguments. */
+  #item(place: unknown, item: JsonRecord): readonly StreamPiece[] {
+    if (item["type"] !== "function_call") {
+      return [];
+    }
+    const given = textOf(item["arguments"]);
+    const call = this.#calls.get(place);
+    if (call !== undefined) {
+      return this.#arguments(place, given.slice(call.sent));
+    }
+    const index = this.#calls.size;
+    this.#calls.set(place, { index, sent: given.length });
+    return [
+      this.#delta({
+        tool_calls: [
+          {
+            index,
+            id: item["call_id"],
+            type: "function",
+            function: { name: item["name"], arguments: given },
+          },
+        ],
+      }),
+    ];
+  }
+
+  #arguments(place: unknown, delta: string): readonly StreamPiece[] {
+    const call = this.#calls.get(place);
+    if (call === undefined || delta === "") {
+      return [];
+    }
+    call.sent += delta.length;
+    const { index } = call;
+    return [
+      this.#delta({ tool_calls: [{ index, function: { arguments: delta } }] }),
+    ];
+  }
+
+  #finish(response: JsonRecord): readonly StreamPiece[] {
+    this.#ended = true;
+    const usage = chatUsageOf(response["usage"]);
+    return [
+      this.#delta({}, finishOf(response, this.#calls.size > 0)),
+      ...(usage === null
+        ? []
+        : [this.#chunk("usage_only", { choices: [], usage })]),
+      DONE,
+    ];
+  }
+
+  #fail(data: string): readonly StreamPiece[] {
+    this.#ended = true;
+    const { status, text } = errorInEvent(data) ?? { status: 502, text: "" };
+    const { message } = recordOf(parseRecord(text)?.["error"]);
+    return [errorPiece(textOf(message) || CUT_SHORT, status), DONE];
+  }
+
+  #delta(delta: JsonRecord, reason: string | null = null): StreamPiece {
+    const choice = { index: 0, delta, finish_reason: reason };
+    return this.#chunk("pass", { choices: [choice] });
+  }
+
+  #chunk(kind: StreamPiece["kind"], fields: JsonRecord): StreamPiece {
+    return {
+      kind,
+      event: null,
+      data: JSON.stringify({
+        id: this.#head["id"],
+        object: "chat.completion.chunk",
+        created: this.#head["created_at"],
+        model: this.#head["model"],
+        ...fields,
+      }),
+    };
+  }
+}

@@ -1,0 +1,206 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { PROVIDERS } from "../config/providers.ts";
+import { readChatAnswer } from "../dialects/chat-answer.ts";
+import {
+  anyChatStream,
+  chatAnswerOf,
+  chatPieces,
+  passed,
+  RECORDINGS,
+} from "../dialects/chat-stream-fixture.ts";
+import { responsesShape } from "../dialects/responses.ts";
+import { chatByResponses, goesByResponses } from "./chat-responses.ts";
+import { openaiWire } from "./openai-wire.ts";
+import { messageOf, testDeployment, translated } from "./stream-fixture.ts";
+import type { StreamPiece } from "./wire.ts";
+
+const WIRE = chatByResponses(openaiWire);
+const BODY = { model: "alias", messages: [] };
+const TOOL = { name: "weather", parameters: { type: "object" } };
+const TOOLS = [{ type: "function", function: TOOL }];
+const OPENAI = { apiBase: PROVIDERS["openai"]?.apiBase ?? "" };
+
+test.each([
+  ["gpt-5.4", { tools: TOOLS }, true],
+  ["gpt-5.6-terra", { tools: TOOLS, reasoning_effort: "high" }, true],
+  ["gpt-6", { tools: TOOLS }, true],
+  ["gpt-5.6", { tools: TOOLS, reasoning_effort: "none" }, false],
+  ["gpt-5.6", { tools: [] }, false],
+  ["gpt-5.6", { tools: [{ type: "custom", custom: TOOL }] }, false],
+  ["gpt-5.6-chat-latest", { tools: TOOLS }, false],
+  ["gpt-5-mini", { tools: TOOLS, reasoning_effort: "high" }, false],
+  ["gpt-4.1", { tools: TOOLS }, false],
+  ["gpt-5-codex", {}, true],
+  ["o3-pro", {}, true],
+])("a chat with %s and %j: by its Responses API is %s", (model, fields, is) => {
+  const body = { ...BODY, ...fields };
+  const goes = (of: object) =>
+    goesByResponses(openaiWire, body, testDeployment({ model, ...of }));
+  expect(goes(OPENAI)).toBe(is);
+  // Another server under the same name of a model may have nothing but chat.
+  expect(goes({})).toBe(false);
+  expect(goes({ mode: "responses" })).toBe(true);
+});
+
+test("the request, with the deployment's defaults", () => {
+  const deployment = testDeployment({
+    model: "gpt-5.6",
+    defaults: { max_tokens: 7, reasoning_effort: "low" },
+  });
+  const body = {
+    ...BODY,
+    messages: [
+      { role: "system", content: "Be kind." },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Look" },
+          { type: "image_url", image_url: { url: "https://x", detail: "low" } },
+          { type: "file", file: { file_data: "data:", filename: "a.pdf" } },
+        ],
+      },
+      {
+        role: "assistant",
+        content: "I look.",
+        reasoning_content: "hm",
+        tool_calls: [
+          {
+            id: "call_1",
+            type: "function",
+            function: { name: "weather", arguments: "{}" },
+          },
+        ],
+      },
+      { role: "tool", tool_call_id: "call_1", content: "sunny" },
+    ],
+    tools: TOOLS,
+    tool_choice: { type: "function", function: { name: "weather" } },
+    response_format: {
+      type: "json_schema",
+      json_schema: { name: "a", schema: {}, strict: true },
+    },
+    verbosity: "low",
+    parallel_tool_calls: false,
+    metadata: { a: "b" },
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+  expect(WIRE.request("chat", body, deployment, true)).toEqual({
+    model: "gpt-5.6",
+    max_output_tokens: 16,
+    tools: [{ type: "function", strict: false, ...TOOL }],
+    tool_choice: { type: "function", name: "weather" },
+    parallel_tool_calls: false,
+    reasoning: { effort: "low" },
+    text: {
+      format: { type: "json_schema", name: "a", schema: {}, strict: true },
+      verbosity: "low",
+    },
+    input: [
+      { type: "message", role: "system", content: "Be kind." },
+      {
+        type: "message",
+        role: "user",
+        content: [
+          { type: "input_text", text: "Look" },
+          { type: "input_image", image_url: "https://x", detail: "low" },
+          { type: "input_file", file_data: "data:", filename: "a.pdf" },
+        ],
+      },
+      {
+        type: "message",
+        role: "assistant",
+        content: [{ type: "output_text", text: "I look." }],
+      },
+      {
+        type: "function_call",
+        call_id: "call_1",
+        name: "weather",
+        arguments: "{}",
+      },
+      { type: "function_call_output", call_id: "call_1", output: "sunny" },
+    ],
+    stream: true,
+    store: false,
+  });
+  const lacks = WIRE.unsupported(
+    "chat",
+    { ...BODY, stop: ["a"], n: 1, logprobs: false, presence_penalty: 0.5 },
+    deployment,
+  );
+  expect(lacks).toEqual(["stop", "presence_penalty"]);
+});
+
+/** The answer of a chat as the Responses API gives it, and back. */
+function wholeOf(chat: Buffer) {
+  const response = responsesShape.answer(chat, BODY);
+  const { body, facts } = WIRE.answer("chat", response);
+  return { answer: readChatAnswer(body.toString()), facts };
+}
+
+function streamOf(chat: readonly StreamPiece[]) {
+  const stream = WIRE.stream("chat");
+  const pieces = translated(stream, passed(responsesShape.stream(BODY), chat));
+  const { message, finishReason, usage } = messageOf(pieces);
+  const choices = [{ message, finish_reason: finishReason }];
+  const answer = readChatAnswer(JSON.stringify({ choices, usage }));
+  return { pieces, answer, facts: stream.facts() };
+}
+
+test.each(RECORDINGS)(
+  "%s %s: the stream and the whole have the content of the chat",
+  (provider, name) => {
+    const chat = chatAnswerOf(provider, name);
+    const expected = readChatAnswer(chat.toString());
+    const content = {
+      text: expected?.text,
+      refusal: expected?.refusal,
+      reasoning: expected?.reasoning,
+      toolCalls: expected?.toolCalls.map(({ name }) => ({ name })),
+      finishReason: expected?.finishReason,
+      // A Response does not name what was written to a cache.
+      usage: { ...expected?.usage, cacheWrite: 0 },
+    };
+    const whole = wholeOf(chat);
+    expect(whole.answer).toMatchObject(content);
+    expect(whole.answer?.toolCalls).toEqual(expected?.toolCalls);
+    const { pieces, answer, facts } = streamOf(chatPieces(provider, name));
+    expect(answer).toMatchObject(content);
+    expect(facts.usage).toEqual(whole.facts.usage);
+    const kinds = pieces.map(({ kind }) => kind);
+    expect(kinds.slice(-2)).toEqual(["usage_only", "done"]);
+  },
+);
+
+test("any stream equals its whole answer, however its tool calls interleave", () => {
+  fc.assert(
+    fc.property(anyChatStream, ({ pieces, answer }) => {
+      const whole = wholeOf(answer).answer;
+      const streamed = streamOf(pieces).answer;
+      expect(streamed?.text).toBe(whole?.text);
+      expect(streamed?.reasoning).toBe(whole?.reasoning);
+      expect(streamed?.toolCalls).toEqual(whole?.toolCalls);
+    }),
+  );
+});
+
+test("a failed stream, and one that is cut, end with an error of chat", () => {
+  const events = (data: object) => [
+    { event: null, data: JSON.stringify(data) },
+  ];
+  const response = { error: { code: "rate_limit_exceeded", message: "Slow." } };
+  const failed = translated(
+    WIRE.stream("chat"),
+    events({ type: "response.failed", response }),
+  );
+  expect(failed.map(({ kind }) => kind)).toEqual(["error", "done"]);
+  expect(JSON.parse(failed[0]?.data ?? "")).toMatchObject({
+    error: { message: "Slow.", code: "429" },
+  });
+  const cut = translated(
+    WIRE.stream("chat"),
+    events({ type: "response.created", response: { id: "resp_1" } }),
+  );
+  expect(cut.map(({ kind }) => kind)).toEqual(["pass", "error", "done"]);
+});

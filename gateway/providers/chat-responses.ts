@@ -1,0 +1,77 @@
+import type { CallBody } from "../calls/body.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { completionOf } from "./chat-responses-answer.ts";
+import {
+  lackingInResponses,
+  responsesBodyOf,
+} from "./chat-responses-request.ts";
+import { ChatOfResponses } from "./chat-responses-stream.ts";
+import { parseRecord, recordsOf } from "./json.ts";
+import { isChatOnly, isOpenAi } from "./responses-request.ts";
+import type { ProviderWire } from "./wire.ts";
+
+/** Models without chat. https://developers.openai.com/api/docs/models */
+const WITHOUT_CHAT = /codex|-pro(-|$)|deep-research/;
+
+const VERSION = /^gpt-(\d+)(?:\.(\d+))?/;
+
+/**
+ * Whether a chat has to reach the provider as a call of its Responses API. OpenAI's models since GPT-5.4 take functions by chat
+ * only with an effort of `none`, some models have no chat, and `mode: responses` says the same of any other.
+ * https://developers.openai.com/api/docs/guides/migrate-to-responses
+ */
+export function goesByResponses(
+  wire: ProviderWire,
+  body: CallBody,
+  deployment: PricedDeployment,
+): boolean {
+  if (!wire.speaks("responses", deployment)) {
+    return false;
+  }
+  if (deployment.mode === "responses") {
+    return true;
+  }
+  if (!isOpenAi(deployment) || isChatOnly(deployment)) {
+    return false;
+  }
+  const name = deployment.baseModel ?? deployment.model;
+  return (
+    WITHOUT_CHAT.test(name) ||
+    (isSince54(name) && callsFunctions(body, deployment))
+  );
+}
+
+function isSince54(name: string): boolean {
+  const [, major, minor = 0] = VERSION.exec(name) ?? [];
+  return Number(major) > 5 || (Number(major) === 5 && Number(minor) >= 4);
+}
+
+function callsFunctions(
+  { tools, reasoning_effort: effort }: CallBody,
+  { defaults }: PricedDeployment,
+): boolean {
+  const types = recordsOf(tools ?? defaults["tools"]).map(({ type }) => type);
+  return (
+    types.length > 0 &&
+    types.every((type) => type === "function") &&
+    (effort ?? defaults["reasoning_effort"]) !== "none"
+  );
+}
+
+/** The wire of a provider whose chat is translated to its Responses API. */
+export function chatByResponses(wire: ProviderWire): ProviderWire {
+  return {
+    ...wire,
+    path: (_, deployment) => wire.path("responses", deployment),
+    unsupported: (_, body) => lackingInResponses(body),
+    request: (_, body, deployment) => responsesBodyOf(body, deployment),
+    answer(_, bytes) {
+      const response = parseRecord(bytes.toString("utf8"));
+      const { facts } = wire.answer("responses", bytes);
+      return Array.isArray(response?.["output"])
+        ? { body: Buffer.from(JSON.stringify(completionOf(response))), facts }
+        : { body: bytes, facts };
+    },
+    stream: () => new ChatOfResponses(wire.stream("responses")),
+  };
+}
