@@ -63,7 +63,10 @@ export function chatByResponses(wire: ProviderWire): ProviderWire {
   return {
     ...wire,
     path: (_, deployment) => wire.path("responses", deployment),
-    unsupported: (_, body) => lackingInResponses(body),
+    unsupported: (_, body, deployment) => [
+      ...lackingInResponses(body),
+      ...wire.unsupported("chat", body, deployment),
+    ],
     request: (_, body, deployment) => responsesBodyOf(body, deployment),
     answer(_, bytes) {
       const response = parseRecord(bytes.toString("utf8"));

@@ -17,6 +17,7 @@ import {
   imageFacts,
   transcriptFacts,
 } from "./media-answer.ts";
+import { refusedSampling } from "./openai-sampling.ts";
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
 import {
   rerankAnswer,
@@ -82,8 +83,16 @@ export const openaiWire: ProviderWire = {
     endpoint === "rerank" ? rerankPath(deployment) : openaiPath(endpoint),
   headers: ({ apiKey }): Record<string, string> =>
     apiKey === null ? {} : { authorization: `Bearer ${apiKey.reveal()}` },
-  unsupported: (endpoint, body, deployment) =>
-    endpoint === "rerank" ? unsupportedByRerank(body, deployment) : [],
+  unsupported(endpoint, body, deployment) {
+    switch (endpoint) {
+      case "chat":
+        return refusedSampling(body, deployment);
+      case "rerank":
+        return unsupportedByRerank(body, deployment);
+      default:
+        return [];
+    }
+  },
   request(endpoint, body, deployment, stream) {
     if (endpoint === "chat" || endpoint === "completions") {
       return openaiRequest(endpoint, body, deployment, stream);

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { PROVIDERS } from "../config/providers.ts";
 import { openaiRequest } from "./openai.ts";
+import { openaiWire } from "./openai-wire.ts";
 import { testDeployment } from "./stream-fixture.ts";
 
 const LOCAL = { providerName: "ollama", model: "qwen3:8b" };
@@ -53,3 +55,35 @@ test("other models of OpenAI's API read both names, and legacy completions only 
     max_tokens: 7,
   });
 });
+
+test.each([
+  ["gpt-5-mini", {}, true],
+  ["gpt-5-2025-08-07", { reasoning_effort: "minimal" }, true],
+  ["o4-mini", {}, true],
+  ["gpt-5.2", { reasoning_effort: "high" }, true],
+  ["gpt-5.2", { reasoning_effort: "none" }, false],
+  ["gpt-5.2", {}, false],
+  ["gpt-5-chat-latest", {}, false],
+  ["gpt-4.1", {}, false],
+])(
+  "%s with %j: other values of sampling are unsupported: %s",
+  (model, fields, is) => {
+    const body = { model: "alias", temperature: 0, top_p: 0.5, ...fields };
+    const lackingAt = (place: object, asked: typeof body) => {
+      const deployment = testDeployment({ model, ...place });
+      const lacks = openaiWire.unsupported("chat", asked, deployment);
+      const sent = openaiWire.request("chat", asked, deployment, false);
+      expect(lacks.filter((name) => name in sent)).toEqual([]);
+      return lacks;
+    };
+    const openai = { apiBase: PROVIDERS["openai"]?.apiBase ?? "" };
+    const both = is ? ["temperature", "top_p"] : [];
+    expect(lackingAt(openai, body)).toEqual(both);
+    expect(lackingAt({ provider: "azure" }, body)).toEqual(both);
+    expect(lackingAt(openai, { ...body, temperature: 1, top_p: 1 })).toEqual(
+      [],
+    );
+    // What another server does with a model of this name is not known.
+    expect(lackingAt({}, body)).toEqual([]);
+  },
+);

@@ -12,6 +12,7 @@ import {
   recordsOf,
   type JsonRecord,
 } from "./json.ts";
+import { refusedSampling } from "./openai-sampling.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
 export type { AnswerFacts } from "./wire.ts";
@@ -34,6 +35,9 @@ export function openaiRequest(
   };
   if (endpoint === "chat") {
     nameLimit(sent, body, deployment);
+    for (const name of refusedSampling(body, deployment)) {
+      delete sent[name];
+    }
   }
   if (Array.isArray(sent["messages"])) {
     sent["messages"] = knownFields(sent["messages"], deployment);
