@@ -242,6 +242,33 @@ test("paths, headers and a native body", () => {
   });
 });
 
+test("a native body has no thinking that another provider's model left unsigned", () => {
+  const thinking = (signature: string) => ({
+    type: "thinking",
+    thinking: "Hm.",
+    signature,
+  });
+  const said = (...content: readonly object[]) => ({
+    role: "assistant",
+    content,
+  });
+  const signed = said(thinking("s"), { type: "redacted_thinking", data: "x" });
+  const body = (...messages: readonly object[]) => ({
+    model: "alias",
+    max_tokens: 5,
+    messages: [...HELLO, ...messages],
+  });
+  const mixed = body(said(thinking(""), text("a")), signed, said(thinking("")));
+  const expected = [...HELLO, said(text("a")), signed];
+  for (const endpoint of ["messages", "count_tokens"] as const) {
+    const sentOf = (asked: typeof mixed) =>
+      anthropicWire.request(endpoint, asked, deployment(), false)["messages"];
+    expect(sentOf(mixed)).toEqual(expected);
+    const fine = body(signed);
+    expect(sentOf(fine)).toBe(fine.messages);
+  }
+});
+
 test("any body is handled; unknown parts are sent or named", () => {
   const part = fc.oneof(
     fc.anything(),

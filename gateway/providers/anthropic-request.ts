@@ -3,6 +3,7 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 import { contentBlocks, type Lack } from "./anthropic-content.ts";
 import { conversationOf } from "./anthropic-messages.ts";
 import { maxOutputTokens, traitsOf } from "./anthropic-model.ts";
+import { signedMessages } from "./anthropic-signed.ts";
 import { lostThoughts, thinkingAndSampling } from "./anthropic-thinking.ts";
 import { readToolOptions } from "./anthropic-tools.ts";
 import {
@@ -255,7 +256,10 @@ function serviceTier(tier: unknown, lack: Lack): string | null {
   }
 }
 
-/** A body of Anthropic's shape: only the model's name is replaced, and of the metadata only the end user's id is sent. */
+/**
+ * A body of Anthropic's shape: only the model's name is replaced, thinking without a signature is left out, and of the metadata only the
+ * end user's id is sent.
+ */
 export function nativeRequest(
   body: CallBody,
   deployment: PricedDeployment,
@@ -265,6 +269,7 @@ export function nativeRequest(
   return {
     ...rest,
     ...(metadata === null ? {} : { metadata }),
+    messages: signedMessages(rest["messages"]),
     model: deployment.model,
   };
 }
@@ -291,5 +296,6 @@ export function countRequest(
   { model }: PricedDeployment,
 ): JsonRecord {
   const counted = Object.entries(body).filter(([name]) => COUNTED.has(name));
-  return { ...Object.fromEntries(counted), model };
+  const messages = signedMessages(body["messages"]);
+  return { ...Object.fromEntries(counted), messages, model };
 }
