@@ -4,6 +4,7 @@ import { MOCK, mockPrompt } from "./formats/mock-model.ts";
 import { CHAT_FORMATS } from "./provider-formats.ts";
 import {
   caught,
+  collected,
   countingFetch,
   PIXEL,
   startClientTestbed,
@@ -208,6 +209,23 @@ describe.each(CHAT_FORMATS)("messages through the format of %s", (format) => {
       Anthropic.APIError,
     );
   });
+});
+
+test("the list of models, and one of them, have the fields of Anthropic's", async () => {
+  const models = await collected(clientOf().models.list());
+  const found = models.find(({ id }) => id === "anthropic-chat");
+  expect(found).toMatchObject({
+    type: "model",
+    display_name: "anthropic-chat",
+    created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown,
+  });
+  expect(await clientOf().models.retrieve("anthropic-chat")).toEqual(found);
+  const page = await clientOf().models.list();
+  expect([page.has_more, page.first_id, page.last_id]).toEqual([
+    false,
+    models[0]?.id,
+    models.at(-1)?.id,
+  ]);
 });
 
 test("thinking blocks are passed through unchanged and can be sent back", async () => {

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { callerOf } from "../../access/authenticate.ts";
 import type { Caller } from "../../access/callers.ts";
@@ -29,6 +30,9 @@ const model = z
     created: out.count,
     owned_by: out.text,
     status: z.enum(MODEL_STATUSES),
+    type: z.literal("model").optional(),
+    display_name: out.text.optional(),
+    created_at: out.text.optional(),
   })
   .meta({ id: "Model" });
 
@@ -50,7 +54,13 @@ export const listModels = route(
     summary:
       "List the models that the key may use, of a known provider's wildcard each; with `ready` only those that are ready for calls.",
     input: modelsQuery,
-    answer: z.object({ object: z.literal("list"), data: z.array(model) }),
+    answer: z.object({
+      object: z.literal("list"),
+      data: z.array(model),
+      has_more: z.boolean().optional(),
+      first_id: out.text.nullish(),
+      last_id: out.text.nullish(),
+    }),
   },
   async (gateway, request) => {
     const caller = callerOf(request);
@@ -60,8 +70,18 @@ export const listModels = route(
     );
     const data = [...listed(gateway, caller, withWildcards)]
       .filter(([, group]) => !ready || isReady(group))
-      .map(([id, group]) => modelOf(gateway, id, group));
-    return { object: "list", data };
+      .map(([id, group]) => modelOf(gateway, request, id, group));
+    return {
+      object: "list",
+      data,
+      ...(isOfAnthropic(request)
+        ? {
+            has_more: false,
+            first_id: data[0]?.id ?? null,
+            last_id: data.at(-1)?.id ?? null,
+          }
+        : {}),
+    };
   },
   { alsoAt: ["/models"] },
 );
@@ -126,17 +146,36 @@ export const showModel = route(
         },
       );
     }
-    return modelOf(gateway, id, group);
+    return modelOf(gateway, request, id, group);
   },
   { alsoAt: ["/models/*"] },
 );
 
-function modelOf(gateway: Gateway, id: string, group: ModelGroup): Model {
-  return {
+/** Whether the client is one of Anthropic's API, whose lists have fields of their own beside the common ones. */
+function isOfAnthropic({ headers }: FastifyRequest): boolean {
+  return headers["anthropic-version"] !== undefined;
+}
+
+/** https://platform.claude.com/docs/en/api/models/list */
+function modelOf(
+  { startedAtSeconds }: Pick<Gateway, "startedAtSeconds">,
+  request: FastifyRequest,
+  id: string,
+  group: ModelGroup,
+): Model {
+  const model: Model = {
     id,
     object: "model",
-    created: gateway.startedAtSeconds,
+    created: startedAtSeconds,
     owned_by: "hearth",
     status: statusOf(group),
   };
+  return isOfAnthropic(request)
+    ? {
+        ...model,
+        type: "model",
+        display_name: id,
+        created_at: new Date(startedAtSeconds * 1_000).toISOString(),
+      }
+    : model;
 }
