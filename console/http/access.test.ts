@@ -315,6 +315,26 @@ describe("the session of a browser", () => {
   });
 });
 
+test("a browser's form without a session is answered with the sign-in page, a program's request with JSON", async () => {
+  const form = {
+    method: "POST",
+    url: "/services/gateway/restart",
+    headers: {
+      accept: "text/html,*/*;q=0.8",
+      referer: "http://home-a:4080/services/gateway",
+    },
+  } as const;
+  const page = await ask(form);
+  expect(page.statusCode).toBe(401);
+  // The header would open a dialog of the browser instead.
+  expect(page.headers["www-authenticate"]).toBeUndefined();
+  expect(page.body).toContain("Your session has ended; nothing was changed.");
+  expect(page.body).toContain('name="to" value="/services/gateway"');
+  const program = await ask({ ...form, headers: { accept: "*/*" } });
+  expect(program.statusCode).toBe(401);
+  expect(program.headers["www-authenticate"]).toBe('Basic realm="Hearth"');
+});
+
 test("after five wrong passwords the correct one is delayed too, by form and by header; tokens, links and other addresses are not", async () => {
   for (let round = 0; round < 5; round += 1) {
     expect((await signIn("wrong")).statusCode).toBe(401);

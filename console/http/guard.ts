@@ -5,6 +5,7 @@ import type { Role } from "../../supervisor/sign-in/roles.ts";
 import { OWN_PAGE_PATH, type Notice } from "../pages/frame.ts";
 import type { Caller } from "../sign-in/user-sign-in.ts";
 import type { Access, Authenticator } from "./access.ts";
+import { pageBefore } from "./page-before.ts";
 import { requirementOf, type Requirement } from "./route-roles.ts";
 import { sendError } from "./send-error.ts";
 import { showFailure } from "./show-page.ts";
@@ -26,6 +27,9 @@ const FOREIGN_HOST =
 
 /** In bytes: a form, or a provider's tokens. Anybody can send many at once, which are in memory until they are complete. */
 const MAX_OPEN_BODY = 65_536;
+
+const SESSION_ENDED =
+  "Your session has ended; nothing was changed. To keep your input, sign in in another tab, then reload this page.";
 
 /**
  * Denies requests for which the caller lacks the role of a route, and adds the security headers of all answers. Routes that are
@@ -96,7 +100,11 @@ function deny(
       );
     case "unauthenticated":
       if (wantsPage(request)) {
-        return showSignIn(request, reply, { status: 401, to: request.url });
+        const page =
+          request.method === "POST"
+            ? { to: pageBefore(request), note: SESSION_ENDED }
+            : { to: request.url };
+        return showSignIn(request, reply, { status: 401, ...page });
       }
       return sendError(
         reply.header("www-authenticate", 'Basic realm="Hearth"'),
@@ -121,8 +129,7 @@ function forbid(
     return reply.redirect(OWN_PAGE_PATH, 303);
   }
   const sentence = `This requires the role ${needed}; ${caller.name} has the role ${caller.role}. Ask an admin of this console for it, or sign in with the operator password.`;
-  return request.url.startsWith("/api/") ||
-    !(request.headers.accept ?? "").includes("text/html")
-    ? sendError(reply, 403, sentence)
-    : showFailure(request, reply, 403, [sentence], "/");
+  return wantsPage(request)
+    ? showFailure(request, reply, 403, [sentence], "/")
+    : sendError(reply, 403, sentence);
 }

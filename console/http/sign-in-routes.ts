@@ -195,10 +195,9 @@ function mistakeOf(result: Exclude<SignIn, { readonly kind: "open" }>): string {
     : `Too many failed attempts. Try again in ${inWords(result.ms)}.`;
 }
 
-/** Whether a browser requests a page, rather than a program data. */
+/** Whether a browser opens a page or sends a form, rather than a program requests data. */
 export function wantsPage(request: FastifyRequest): boolean {
   return (
-    request.method === "GET" &&
     !request.url.startsWith("/api/") &&
     (request.headers.accept ?? "").includes("text/html")
   );

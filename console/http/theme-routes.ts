@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { themeCookie, themeOf } from "../../core/theme.ts";
+import { pageBefore } from "./page-before.ts";
 
 /** POST /theme (a form: theme) remembers the theme of this browser, and returns to the page. */
 export function registerThemeRoute(server: FastifyInstance): void {
@@ -9,24 +10,7 @@ export function registerThemeRoute(server: FastifyInstance): void {
       const theme = themeOf(request.body?.theme);
       return reply
         .header("set-cookie", themeCookie(theme))
-        .redirect(pageBefore(request.headers), 303);
+        .redirect(pageBefore(request), 303);
     },
   );
-}
-
-/** The path of the page with the form; browsers send it to the same origin only. */
-function pageBefore({
-  referer = "",
-  host,
-}: {
-  readonly referer?: string;
-  readonly host?: string;
-}): string {
-  if (!URL.canParse(referer)) {
-    return "/";
-  }
-  const page = new URL(referer);
-  return page.host === host && !page.pathname.startsWith("//")
-    ? `${page.pathname}${page.search}`
-    : "/";
 }

@@ -108,6 +108,28 @@ async function signIn(
 /** The sign-in page answers a request for another page, with status 401. */
 const isUnexpected = (complaint: string) => !complaint.includes("401");
 
+test("a form sent after the session has ended is sent again after the next sign-in, with its input", async () => {
+  const { page } = await openPage(browser, { width: 1280, scheme: "light" });
+  await page.goto(`${testbed.address}/keys/new`);
+  await page.getByLabel("Name").fill("kept");
+  await page.context().clearCookies();
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect(await page.locator("main").innerText()).toContain(
+    "Your session has ended; nothing was changed.",
+  );
+  expect(await page.locator("[name=to]").inputValue()).toBe("/keys/new");
+  expect(await findViolations(page)).toEqual([]);
+  const other = await page.context().newPage();
+  await other.goto(`${testbed.address}/`);
+  await other.getByLabel("password").fill(testbed.operatorPassword);
+  await other.getByRole("button", { name: "Sign in" }).click();
+  await other.getByRole("button", { name: "Sign out" }).waitFor();
+  await page.reload();
+  await page.getByRole("heading", { name: 'Key "kept" created.' }).waitFor();
+  await page.context().close();
+});
+
 test("the sign-in page offers the provider and the password on every screen", async () => {
   const { page } = await openPage(
     browser,
