@@ -97,13 +97,17 @@ export async function findUserId(
   );
 }
 
-/** Whether a team has this name: several may, as with LiteLLM. */
+/** Whether a team, other than the one with the id `besides`, has this name: several may, as with LiteLLM. */
 export async function isTeamNamed(
   api: AdminApi,
   name: string,
+  besides?: unknown,
 ): Promise<boolean> {
   const teams = await teamsLike(api, name);
-  return teams.some(({ team_alias }) => isSame(team_alias, name));
+  return teams.some(
+    ({ team_alias, team_id }) =>
+      isSame(team_alias, name) && team_id !== besides,
+  );
 }
 
 /** The id of the team with this id or name. Throws a Refusal that names a similar one and the command that creates it. */

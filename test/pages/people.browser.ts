@@ -154,6 +154,26 @@ test("a team pays for its members, each with a budget", async () => {
   await page.context().close();
 });
 
+test("a second team of the same name is rejected at its field, for a new team and a renamed one", async () => {
+  await fixture.post("/team/new", { team_id: "one", team_alias: "Crew" });
+  await fixture.post("/team/new", { team_id: "two", team_alias: "Band" });
+  const { page } = await open("/teams/new");
+  const name = page.getByLabel("Name", { exact: true });
+  await name.fill("crew");
+  await page.getByRole("button", { name: "Create team" }).click();
+  const mistake = page.locator("#f-team_alias-mistake");
+  expect(await mistake.innerText()).toBe("Already exists: choose another one.");
+  expect(await name.inputValue()).toBe("crew");
+  await page.goto(`${testbed.address}/teams/edit?id=two`);
+  await name.fill("Crew");
+  await page.getByRole("button", { name: "Save changes" }).click();
+  expect(await mistake.innerText()).toBe("Already exists: choose another one.");
+  await name.fill("BAND");
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await expectMessage(page, 'Team "BAND" updated');
+  await page.context().close();
+});
+
 async function confirmAdd(page: Page, user: string): Promise<void> {
   await page.locator("summary", { hasText: "Add member…" }).click();
   await page.getByLabel("User").fill(user);

@@ -31,6 +31,12 @@ export interface NounField {
     /** Throws a Refusal for an unknown name. */
     readonly idOf: (context: NounContext, name: string) => Promise<string>;
   };
+  /** Whether another object than `row` has the typed value already: it has to be unique here, although the gateway allows several. */
+  readonly isTaken?: (
+    context: NounContext,
+    typed: string,
+    row: FieldContext["row"],
+  ) => Promise<boolean>;
   /** The value for the gateway; undefined leaves the field unchanged. Default: the typed value, or null, which resets the field. */
   readonly body?: (typed: string | undefined) => unknown;
 }
@@ -121,6 +127,21 @@ export function bodyOf(
       .map((field) => [field.name, valueOf(field, values)] as const)
       .filter(([, value]) => value !== undefined),
   );
+}
+
+/** Throws a Refusal for a value that another object has already. */
+export async function needUntaken(
+  context: NounContext,
+  fields: readonly NounField[],
+  row: FieldContext["row"],
+  body: FieldValues,
+): Promise<void> {
+  for (const { name, isTaken } of fields) {
+    const typed = body[name];
+    if (typeof typed === "string" && (await isTaken?.(context, typed, row))) {
+      throw new Refusal("Already exists: choose another one.", 400, name);
+    }
+  }
 }
 
 /** The body with ids in place of typed names. A name that did not change keeps its id. Throws a Refusal for an unknown one. */

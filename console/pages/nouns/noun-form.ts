@@ -10,6 +10,7 @@ import {
   bodyOf,
   fieldsFor,
   mistakeOf,
+  needUntaken,
   schemaOf,
   typedOf,
   viewFields,
@@ -115,8 +116,10 @@ async function create<Row, Item extends NounItem>(
 ): Promise<FastifyReply> {
   const { path, body, finish } = form.create;
   const fields = fieldsFor(form.fields, true);
+  const typed = bodyOf(fields, values);
+  await needUntaken(context, fields, null, typed);
   const answer = await context.api.ask("POST", path, {
-    ...(await withIds(context, fields, null, bodyOf(fields, values))),
+    ...(await withIds(context, fields, null, typed)),
     ...body,
   });
   return finish(request, reply, context, answer, values);
@@ -131,8 +134,10 @@ async function update<Row, Item extends NounItem>(
 ): Promise<FastifyReply> {
   const { path, idName, titleAfter } = form.edit;
   const fields = fieldsFor(form.fields, false);
+  const typed = bodyOf(fields, values);
+  await needUntaken(context, fields, item.row, typed);
   await context.api.ask("POST", path, {
-    ...(await withIds(context, fields, item.row, bodyOf(fields, values))),
+    ...(await withIds(context, fields, item.row, typed)),
     [idName]: item.id,
   });
   return redirectWithMessage(

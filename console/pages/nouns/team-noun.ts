@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { teamName } from "../../../supervisor/gateway/owners.ts";
+import { isTeamNamed, teamName } from "../../../supervisor/gateway/owners.ts";
 import {
   teamInfo,
   teamPage,
@@ -49,7 +49,12 @@ const COLUMNS: readonly NounColumn<TeamRow>[] = [
 ];
 
 const FIELDS: readonly NounField[] = [
-  { name: "team_alias", label: "Name", required: true },
+  {
+    name: "team_alias",
+    label: "Name",
+    required: true,
+    isTaken: ({ api }, typed, row) => isTeamNamed(api, typed, row?.["team_id"]),
+  },
   {
     name: "team_id",
     label: "ID",
