@@ -164,6 +164,7 @@ test("a second team of the same name is rejected at its field, for a new team an
   const mistake = page.locator("#f-team_alias-mistake");
   expect(await mistake.innerText()).toBe("Already exists: choose another one.");
   expect(await name.inputValue()).toBe("crew");
+  expect(await name.evaluate((each) => each.matches(":focus"))).toBe(true);
   await page.goto(`${testbed.address}/teams/edit?id=two`);
   await name.fill("Crew");
   await page.getByRole("button", { name: "Save changes" }).click();
