@@ -157,6 +157,18 @@ describe("pages of calls", () => {
   );
 });
 
+test("the result of a call breaks only between words beside the longest names", async () => {
+  const { page } = await testbed.open("/spend/calls");
+  const states = page.locator("[aria-label='Calls'] .state");
+  const heights = await states.evaluateAll((all) =>
+    all.map((each) => each.getBoundingClientRect().height),
+  );
+  expect(heights.length).toBeGreaterThan(5);
+  // Two lines at most.
+  expect(Math.max(...heights)).toBeLessThan(60);
+  await page.context().close();
+});
+
 test("filters are combined in the form, kept in the address, removed one by one, and named when wrong", async () => {
   const { page, complaints } = await testbed.open("/spend/calls");
   await page.getByText("Filter", { exact: true }).press("Enter");

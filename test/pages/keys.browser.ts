@@ -5,7 +5,13 @@ import { hashKey } from "../../gateway/access/keys.ts";
 import { query } from "../../gateway/database/pool.ts";
 import type { AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
-import { DESK, findViolations, openPage } from "./browser.ts";
+import {
+  clippedTables,
+  DESK,
+  findViolations,
+  openPage,
+  showOn,
+} from "./browser.ts";
 import { startConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import {
@@ -103,6 +109,9 @@ test("each state of a key has a shape and a word, each budget a meter", async ()
   expect(await page.locator("tbody .state svg").count()).toBe(6);
   expect(await page.locator("tbody .meter").count()).toBe(4);
   await takePicture(page, "keys-usual");
+  await showOn(page, { width: 768, scheme: "light" });
+  expect(await clippedTables(page)).toEqual([]);
+  await showOn(page, DESK);
   await page.goto(`${testbed.address}/keys/${token}`);
   expect(await main(page)).toContain("Show table");
   expect(await main(page)).toMatch(
