@@ -89,7 +89,7 @@ export interface StartedProcess {
   readonly stop: () => Promise<Execution>;
 }
 
-export const KILL_AFTER_MS = 5_000;
+const KILL_AFTER_MS = 5_000;
 
 /** Options of a program that reads from and writes to this terminal. */
 export const IN_TERMINAL = {

@@ -43,7 +43,7 @@ const WHOLE_REFERENCE = /^os\.environ\/([A-Za-z_][A-Za-z0-9_]*)$/;
  * Replaces `${NAME}`, `${NAME:-default}` and `os.environ/NAME` by values.
  * A scalar whose variable is unset becomes null and keeps the name in `unset`.
  */
-export function resolveReferences(tree: Tree, read: ReadVariable): Tree {
+function resolveReferences(tree: Tree, read: ReadVariable): Tree {
   switch (tree.kind) {
     case "scalar":
       return resolveScalar(tree, read);

@@ -68,7 +68,7 @@ export function embed(text: string): readonly number[] {
 }
 
 /** The text of a message: a string, or the text parts of a list. */
-export function textOf(content: unknown): string {
+function textOf(content: unknown): string {
   if (typeof content === "string") {
     return content;
   }

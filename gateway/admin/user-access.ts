@@ -19,7 +19,7 @@ export interface UserReference {
 export const SAME_EMAIL = "lower(user_email) = lower(?)";
 
 /** The user that a reference names; null if unknown. Throws 400 for an empty reference. */
-export async function findUser(
+async function findUser(
   from: Pool | Client,
   { user_id: id, user_email: email }: UserReference,
 ): Promise<Row | null> {

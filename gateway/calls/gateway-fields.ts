@@ -113,7 +113,7 @@ const GATEWAY_PREFIX =
 const PRICE = /_cost(_|$)/;
 
 /** Whether a field of a body is for the gateway, not for a provider. */
-export function isGatewayField(name: string): boolean {
+function isGatewayField(name: string): boolean {
   return (
     GATEWAY_FIELDS.has(name) || GATEWAY_PREFIX.test(name) || PRICE.test(name)
   );

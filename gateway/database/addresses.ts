@@ -2,7 +2,7 @@ import pg from "pg";
 import { query, type Pool } from "./pool.ts";
 
 /** The gateway cannot work with an address of the database; the message is for the operator. */
-export class AddressRejected extends Error {}
+class AddressRejected extends Error {}
 
 /** The variable of the address that leads to Postgres itself, and the only one where there is no connection pooler. */
 export type SessionVariable = "DATABASE_URL" | "DATABASE_DIRECT_URL";

@@ -23,7 +23,7 @@ export function segmentName(number: number): string {
 }
 
 /** The number of a segment's file name; null for other names. */
-export function segmentNumber(name: string): number | null {
+function segmentNumber(name: string): number | null {
   const digits = NAME.exec(name)?.[1];
   return digits === undefined ? null : Number(digits);
 }

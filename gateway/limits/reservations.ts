@@ -8,9 +8,9 @@ import type { Nanos } from "../pricing/money.ts";
 import type { Account, Accounts } from "./accounts.ts";
 
 /** Fields of a call's reservation at an entity; the Lua scripts use the same numbers. */
-export const TAKES_BUDGET = 1;
-export const TAKES_SLOT = 2;
-export const TAKES_TOKENS = 4;
+const TAKES_BUDGET = 1;
+const TAKES_SLOT = 2;
+const TAKES_TOKENS = 4;
 
 /** A call in flight with its reservations. */
 export interface ReservedCall {

@@ -1,7 +1,7 @@
 /** Nano-dollars: an integer count of 1e-9 dollars, exact up to 9,007,199 dollars in a double (and in Lua). */
 export type Nanos = number;
 
-export const NANOS_PER_DOLLAR = 1_000_000_000;
+const NANOS_PER_DOLLAR = 1_000_000_000;
 
 /** A cost in dollars as nano-dollars, to the nearest; the ledger keeps the unrounded dollars. */
 export function nanosFromCost(dollars: number): Nanos {

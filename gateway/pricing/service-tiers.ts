@@ -104,7 +104,7 @@ export function tiersIn({
 }
 
 /** How settings and LiteLLM's files name the prices of a tier: by an ending of the standard price's name. */
-export const TIER_SUFFIXES = {
+const TIER_SUFFIXES = {
   priority: "_priority",
   flex: "_flex",
   batch: "_batches",

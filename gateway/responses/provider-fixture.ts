@@ -21,7 +21,7 @@ export interface TalkingProvider {
 
 export const USAGE = { input: 100, output: 20 };
 /** Generated before a stream that was asked to wait does so. */
-export const FIRST_WORDS = "A word, and ";
+const FIRST_WORDS = "A word, and ";
 
 /**
  * A provider with chat and the Responses API, stateless as any: it answers with what it was asked last, `wait` lets a

@@ -44,7 +44,7 @@ export interface StoredModels {
 const placeOf = (modelId: string) => `models/${modelId}`;
 
 /** Splits parameters into readable and sealed ones; null: none is secret. */
-export function sealParams(
+function sealParams(
   params: Readonly<Record<string, unknown>>,
   keys: SealingKeys,
   modelId: string,
@@ -93,7 +93,7 @@ export function openParams(
 }
 
 /** The row in the shape of `POST /model/new`, for {@link deploymentFromRow}. */
-export function storedModelOf(
+function storedModelOf(
   { model_id: id, model_name, info }: ModelRow,
   params: Readonly<Record<string, unknown>>,
 ) {

@@ -1,5 +1,5 @@
 /** Output tokens expected before an alias has answered at all. */
-export const OUTPUT_BEFORE_ANY_CALL = 4_096;
+const OUTPUT_BEFORE_ANY_CALL = 4_096;
 /** With fewer answers a percentile is unreliable: it is blended with the default. */
 const FADE_OVER = 20;
 const REMEMBERED = 256;

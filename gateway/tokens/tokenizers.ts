@@ -12,7 +12,7 @@ export function encodingOf(model: string): Encoding {
 }
 
 /** Texts up to this many characters are counted whole, longer ones from samples. */
-export const EXACT_UP_TO = 8_000;
+const EXACT_UP_TO = 8_000;
 const SAMPLES = 24;
 const SAMPLE_LENGTH = 256;
 /** Sampled counts are raised by this, so that they lie above the true count of ordinary text. */

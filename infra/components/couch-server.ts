@@ -55,7 +55,7 @@ export class CouchServer extends pulumi.ComponentResource {
   }
 }
 
-export function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
+function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
   const ini = (adminPassword: pulumi.Input<string>) =>
     pulumi
       .all([args.cookieSecret, adminPassword])

@@ -52,7 +52,7 @@ export class Edge extends pulumi.ComponentResource {
   }
 }
 
-export function buildEdgeArgs(args: EdgeArgs): ContainerSpec {
+function buildEdgeArgs(args: EdgeArgs): ContainerSpec {
   const { engine, publish } = args.host;
   const published = (
     port: "edge" | "edgeTls" | "notes",

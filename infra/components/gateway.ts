@@ -86,7 +86,7 @@ const JOURNAL_DIRECTORY = "/var/lib/hearth/journal";
 const CONFIG_FILE = "/app/config.yaml";
 const LAYER_FILE = "/app/hearth.yaml";
 
-export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
+function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
   const { redis, previousMasterKey: previous } = args;
   const settings = pulumi.output(args.settings);
   const secrets = secretFiles(

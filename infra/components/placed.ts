@@ -78,7 +78,7 @@ export function keepVolume(
 }
 
 /** Directory of secret files, each named after its variable. */
-export const SECRET_DIRECTORY = "/run/hearth";
+const SECRET_DIRECTORY = "/run/hearth";
 
 /** Environment and files for secrets: file NAME and variable NAME_FILE. */
 export function secretFiles(

@@ -147,7 +147,7 @@ export function gatewayRoleName({
 const OWN_KEY = "/run/hearth/postgres-own.key";
 const ACCESS_FILE = "/run/hearth/pg_hba.conf";
 
-export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
+function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
   const secrets = secretFiles(
     { POSTGRES_PASSWORD: args.password },
     // The official entrypoint reads it as root before it drops its privileges.

@@ -85,7 +85,7 @@ export class RedisServer extends pulumi.ComponentResource {
 
 const CONFIG_FILE = "/run/hearth/redis.conf";
 
-export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
+function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
   const { password, previousPassword, memoryMiB } = args;
   const accepted = [
     password,

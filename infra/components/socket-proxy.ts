@@ -47,7 +47,7 @@ const OURS = [
   "tls",
 ] as const;
 
-export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
+function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
   return {
     name: containerName(host.engine, "socket-proxy"),
     command: ["haproxy", "-W", "-db", "-f", CONFIG_FILE],

@@ -114,7 +114,7 @@ const HOME = "/var/lib/hearth";
 const WATCHED_FILE = "/run/hearth/servers.crt";
 const CONFIG_FILE = "/app/supervisor.yaml";
 
-export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
+function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
   const { host } = args;
   const secrets = buildSecretFiles(args);
   const ownConfig =

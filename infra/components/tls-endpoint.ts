@@ -46,7 +46,7 @@ export class TlsEndpoint extends pulumi.ComponentResource {
   }
 }
 
-export function buildTlsEndpointArgs(args: TlsEndpointArgs): ContainerSpec {
+function buildTlsEndpointArgs(args: TlsEndpointArgs): ContainerSpec {
   const { host } = args;
   return caddySpec(
     {

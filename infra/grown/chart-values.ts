@@ -50,7 +50,7 @@ function imageValues(
 }
 
 /** `registry:5000/name:tag@sha256:…` as the chart takes it; with a digest, the tag is only for people. */
-export function splitReference(reference: string): {
+function splitReference(reference: string): {
   readonly repository: string;
   readonly tag: string;
 } {

@@ -291,7 +291,7 @@ function openFolders(directory: string): void {
  * COPY only, no RUN: a host builds it without network access. With Debian packages it needs Debian's
  * mirrors; their layer comes first, so that a change of the sources does not download them again.
  */
-export function buildDockerfile(
+function buildDockerfile(
   recipe: Recipe,
   base: string,
   packages: readonly string[] = [],

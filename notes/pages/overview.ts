@@ -176,7 +176,7 @@ function counted(count: number, one: string, many: string): string {
 }
 
 /** Formats bytes, such as 4.2 MB. */
-export function size(bytes: number): string {
+function size(bytes: number): string {
   const units = ["bytes", "kB", "MB", "GB", "TB"];
   let value = bytes;
   let unit = 0;

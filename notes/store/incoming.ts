@@ -289,7 +289,7 @@ function readHistory(value: unknown): IncomingDocument["history"] {
 }
 
 /** Position of the first byte of the value. */
-export function spaceBefore(bytes: Buffer): number {
+function spaceBefore(bytes: Buffer): number {
   let at = 0;
   while (
     at < bytes.length &&

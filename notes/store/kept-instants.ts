@@ -5,9 +5,9 @@ const WEEK = 7 * DAY;
 const FIRST_MONDAY = 4 * DAY;
 
 /** How long every moment is kept, then every full hour, then every midnight; after that, every Monday's (all UTC). */
-export const EVERY_MOMENT_MS = DAY;
-export const HOURLY_MS = WEEK;
-export const DAILY_MS = 13 * WEEK;
+const EVERY_MOMENT_MS = DAY;
+const HOURLY_MS = WEEK;
+const DAILY_MS = 13 * WEEK;
 
 /**
  * The newest instant, at or before `at`, whose state is kept, in milliseconds since 1970. Every kept instant was kept at all

@@ -78,9 +78,6 @@ const call = z.looseObject({
   payer: z.string().nullable(),
 });
 
-/** GET /spend/logs */
-export const calls = z.array(call);
-
 /** A call in a page of the ledger. */
 export const loggedCall = call.extend({
   request_id: z.string(),

@@ -39,10 +39,7 @@ import {
 type Parts = Pick<Context, "home" | "env" | "config" | "alarms">;
 
 /** Configuration files of the operator, which a new machine needs as well. */
-export const OWN_FILES = [
-  "gateway.local.yaml",
-  "supervisor.local.yaml",
-] as const;
+const OWN_FILES = ["gateway.local.yaml", "supervisor.local.yaml"] as const;
 
 const DRILL_SUFFIX = "_offsite_drill";
 export const OFFSITE_SIZE_FINGERPRINT = "offsite-size";

@@ -130,7 +130,7 @@ async function run(
   );
 }
 
-export function buildArgs(
+function buildArgs(
   args: readonly string[],
   config: string | undefined,
 ): readonly string[] {

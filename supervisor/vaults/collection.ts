@@ -94,7 +94,7 @@ export async function findUnused(
 }
 
 /** How far the devices of a vault have read: listed devices and replication checkpoints; the furthest behind first. */
-export async function readReaders(
+async function readReaders(
   couch: Couch,
   vault: string,
 ): Promise<readonly Reader[]> {

@@ -287,7 +287,7 @@ async function register(
 }
 
 /** The user of a vault whose rules are those of `hearth notes add`. */
-export function memberOf(security: Security): string | null {
+function memberOf(security: Security): string | null {
   const [user] = security.members.names;
   return user !== undefined && sameRules(security, memberRules(user))
     ? user

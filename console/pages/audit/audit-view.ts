@@ -66,7 +66,7 @@ export function viewAudit(
 }
 
 /** What is shown also while the record cannot be read. */
-export function viewControls(choice: AuditChoice) {
+function viewControls(choice: AuditChoice) {
   return {
     source: choice.source,
     sources: SOURCES.map((source) => ({

@@ -86,7 +86,7 @@ export const CALLS_AWAY = {
   current: "/spend",
 } as const;
 
-export const CALLS_ON_PAGE = 50;
+const CALLS_ON_PAGE = 50;
 
 /** The parameters of the gateway where they differ from those of the page. */
 const GATEWAY_NAMES: Partial<Record<(typeof NAMES)[number], string>> = {

@@ -45,7 +45,7 @@ export interface Problem {
   readonly command: string;
 }
 
-export const MAX_COUNTED_CONFLICTS = 100;
+const MAX_COUNTED_CONFLICTS = 100;
 
 /** The problems of a vault, worst first. */
 export function problemsOf(

@@ -77,7 +77,7 @@ const periodNames: Readonly<Record<SpendChoice["period"], string>> = {
   "last-month": "Last month",
 };
 
-export const dimensionNames: Readonly<Record<Dimension, string>> = {
+const dimensionNames: Readonly<Record<Dimension, string>> = {
   model: "Model",
   key: "Key",
   user: "User",

@@ -48,7 +48,7 @@ export const permissions = names.refine(
 
 const BY_TEAM_ADMIN = { byTeamAdmin: true };
 
-export const TEAM_FIELDS = {
+const TEAM_FIELDS = {
   team_id: readOnly("id", SORTABLE_AND_SEARCHABLE),
   team_alias: settable("text", name, {
     ...SORTABLE_AND_SEARCHABLE,

@@ -202,7 +202,7 @@ function headOf(method: string, path: string, summary: string) {
 }
 
 /** Groups the routes: calls of clients, models, then each kind of object. */
-export function groupOf(path: string): string {
+function groupOf(path: string): string {
   const [first = "", second = ""] = path.slice(1).split("/");
   if (first === "v1") {
     return ["models", "access_group"].includes(second) ? second : "calls";

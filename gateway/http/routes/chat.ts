@@ -30,7 +30,7 @@ import { route, type Route, type RouteSchema } from "../route.ts";
 import { chatAnswer } from "./call-answers.ts";
 import { askSeveral, modelsOf } from "./chat-batch.ts";
 
-export const chatBody = z.looseObject({
+const chatBody = z.looseObject({
   model: z.string(),
   messages: z.array(z.looseObject({ role: z.string() })).min(1),
   stream: z.boolean().nullish(),

@@ -47,7 +47,7 @@ const MAX_UNREAD_BYTES = 65_536;
 /** For a close that the client cannot confirm. */
 const UNREAD_CLOSE_MS = 1_000;
 /** Close codes of RFC 6455. */
-export const CLOSE = {
+const CLOSE = {
   unsupported: 1003,
   restart: 1012,
   tryAgainLater: 1013,
