@@ -140,7 +140,6 @@ test("an answer keeps its bytes unchanged", () => {
     },
     cost: 0.5,
     responseId: null,
-    modelId: "d",
     body: Buffer.from([0, 10, 255, 10]),
   };
   expect(decodeAnswer(encodeAnswer(answer))).toEqual(answer);

@@ -7,7 +7,6 @@ export interface CachedAnswer {
   /** Dollars. */
   readonly cost: number;
   readonly responseId: string | null;
-  readonly modelId: string;
   readonly body: Buffer;
 }
 

@@ -33,17 +33,15 @@ export async function sendAnswer(
     facts,
     { metadata: null, response: () => body.toString("utf8") },
   );
-  const modelId = upstream.deployment.id;
   cacheAnswer(gateway, call, outcome, {
     contentType: upstream.contentType,
     usage,
     cost: outcome.spend,
     responseId: facts.responseId,
-    modelId,
     body,
   });
   const sent = isKept(call)
-    ? await keepAnswer(gateway, call, modelId, body)
+    ? await keepAnswer(gateway, call, upstream.deployment.id, body)
     : body;
   return sendWhole(gateway, call, admitted, upstream, outcome, sent, reply);
 }

@@ -147,7 +147,6 @@ export async function sendEmbeddings(
       usage,
       cost: outcome.spend,
       responseId: facts.responseId,
-      modelId: upstream.deployment.id,
       body: answer,
     });
   }
@@ -232,7 +231,6 @@ function cacheVectors(
         usage: inputOnly(Math.round(usage.inputTokens * share)),
         cost: outcome.spend * share,
         responseId: null,
-        modelId: outcome.modelId ?? "",
         body: Buffer.from(`${JSON.stringify(model)}\n${vectors[at] ?? ""}`),
       }),
       reduced.cache.ttlMs,

@@ -124,7 +124,6 @@ async function passAndRecord(
       usage,
       cost: outcome.spend,
       responseId: facts.responseId,
-      modelId: upstream.deployment.id,
       body: Buffer.from(whole),
     });
   }
