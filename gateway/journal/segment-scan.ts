@@ -1,4 +1,4 @@
-import { lineKind, parseLine, verifiedJson } from "./journal-line.ts";
+import { lineKind, verifiedJson } from "./journal-line.ts";
 import { endOfContent } from "./segment.ts";
 
 export interface ByteRange {
@@ -15,17 +15,14 @@ export interface SegmentScan {
   readonly damaged: readonly ByteRange[];
   /** Bytes after the last good line that form no line; 0 bytes after a clean end. */
   readonly torn: ByteRange;
-  /** When the last good line was written, in ms since the epoch; null without any line. */
-  readonly lastAt: number | null;
 }
 
 const NEWLINE = 0x0a;
 
-/** Checks every line of a segment, without parsing more than the last; counts intents from an offset on. */
+/** Checks every line of a segment, without parsing it; counts intents from an offset on. */
 export function scanSegment(bytes: Buffer, countFrom = 0): SegmentScan {
   let end = 0;
   let intents = 0;
-  let last: Buffer | null = null;
   const damaged: ByteRange[] = [];
   let bad: ByteRange[] = [];
   for (let offset = 0; offset < bytes.length;) {
@@ -42,7 +39,6 @@ export function scanSegment(bytes: Buffer, countFrom = 0): SegmentScan {
       if (offset >= countFrom && lineKind(json) === "intent") {
         intents++;
       }
-      last = json;
       end = newline + 1;
     }
     offset = newline + 1;
@@ -52,6 +48,5 @@ export function scanSegment(bytes: Buffer, countFrom = 0): SegmentScan {
     intents,
     damaged,
     torn: { offset: end, bytes: endOfContent(bytes, end) - end },
-    lastAt: last === null ? null : parseLine(last).at,
   };
 }
