@@ -55,8 +55,6 @@ export interface JobHistory {
   /** Newest first. */
   readonly runsOf: (job: string, limit: number) => readonly JobRun[];
   readonly run: (id: number) => JobRun | undefined;
-  /** The last run of the job that ended `done`. */
-  readonly lastDone: (job: string) => JobRun | undefined;
   /** Deletes runs that ended before; the last hundred of each job are kept. */
   readonly forgetBefore: (at: number) => number;
 }
@@ -171,26 +169,18 @@ const STARTED = {
 function openRunReader(
   db: DatabaseSync,
   unwritten: ReadonlyMap<number, JobRun>,
-): Pick<JobHistory, "runsOf" | "run" | "lastDone"> {
+): Pick<JobHistory, "runsOf" | "run"> {
   const latest = db.prepare(
     "SELECT * FROM job_runs WHERE job = ? ORDER BY id DESC LIMIT ?",
   );
   const one = db.prepare("SELECT * FROM job_runs WHERE id = ?");
-  const lastDone = db.prepare(
-    "SELECT * FROM job_runs WHERE job = ? AND status = 'done' ORDER BY id DESC LIMIT 1",
-  );
   return {
     runsOf: (job, limit) => latest.all(job, limit).map(runOf),
     run: (id) => unwritten.get(id) ?? optionalRun(one.get(id)),
-    lastDone: (job) => optionalRun(lastDone.get(job)),
   };
 }
 
 type Row = Readonly<Record<string, unknown>>;
-
-function optionalRun(row: Row | undefined): JobRun | undefined {
-  return row === undefined ? undefined : runOf(row);
-}
 
 function runOf(row: Row): JobRun {
   const numberOrNull = (value: unknown) =>
