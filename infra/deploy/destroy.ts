@@ -12,9 +12,8 @@ import { dropPendingCreates, hostOf, readState, VOLUME_TYPE } from "./state.ts";
 import type { Session } from "./session.ts";
 import { pulumi } from "./settings.ts";
 
-/** A volume with data in the state. */
+/** A volume with data. */
 export interface KeptVolume {
-  readonly urn: string;
   readonly name: string;
   readonly host: "a" | "b";
 }
@@ -61,7 +60,7 @@ export async function keptVolumes({
   return resources.flatMap((resource) => {
     const host = hostOf(resource);
     return resource.type === VOLUME_TYPE && host !== null
-      ? [{ urn: resource.urn, name: String(resource.inputs?.["name"]), host }]
+      ? [{ name: String(resource.inputs?.["name"]), host }]
       : [];
   });
 }
@@ -86,7 +85,7 @@ export async function purge(
 /** Volumes of the stack left on the hosts after a purge: not in the state, for example after a service was moved. */
 export async function leftVolumes({
   engines,
-}: Session): Promise<readonly Pick<KeptVolume, "host" | "name">[]> {
+}: Session): Promise<readonly KeptVolume[]> {
   const list = async (host: "a" | "b") => {
     const ours = KEPT_DATA.map((data) => volumeName(engines[host], data));
     const output = await dockerAt(engines[host], [
@@ -107,7 +106,7 @@ export async function leftVolumes({
 /** The command for each host that removes such volumes. */
 export function removalOf(
   { engines }: Session,
-  volumes: readonly Pick<KeptVolume, "host" | "name">[],
+  volumes: readonly KeptVolume[],
 ): string {
   const commands = (["a", "b"] as const).flatMap((host) => {
     const names = volumes.filter((each) => each.host === host);

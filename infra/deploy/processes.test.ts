@@ -18,22 +18,18 @@ test("plugins without a parent engine are leftovers, those of a current run are 
     {
       pid: 200,
       program: "pulumi-resource-docker",
-      path: "/home/me/.pulumi/plugins/resource-docker-v5.2.0/pulumi-resource-docker",
     },
     {
       pid: 201,
       program: "pulumi-resource-postgresql",
-      path: "/home/me/.pulumi/plugins/resource-postgresql-v3.18.1/pulumi-resource-postgresql",
     },
     {
       pid: 202,
       program: "pulumi-language-nodejs",
-      path: "pulumi-language-nodejs",
     },
     {
       pid: 203,
       program: "pulumi-resource-kubernetes",
-      path: "/home/me/.pulumi/plugins/resource-kubernetes-v4.34.2/pulumi-resource-kubernetes",
     },
   ]);
 });

@@ -4,8 +4,6 @@ import { executeOrThrow } from "../../core/execute.ts";
 export interface LeftoverProcess {
   readonly pid: number;
   readonly program: string;
-  /** Path of the program. */
-  readonly path: string;
 }
 
 /** Plugins and language hosts of a killed engine: they would wait for it indefinitely. */
@@ -28,7 +26,6 @@ export function selectLeftovers(listing: string): readonly LeftoverProcess[] {
         pid: Number(pid),
         parent: Number(parent),
         program: basename(path),
-        path,
       };
     });
   const engines = new Set(
@@ -43,7 +40,7 @@ export function selectLeftovers(listing: string): readonly LeftoverProcess[] {
           program,
         ) && !engines.has(parent),
     )
-    .map(({ pid, program, path }) => ({ pid, program, path }));
+    .map(({ pid, program }) => ({ pid, program }));
 }
 
 /** Terminates them by id. */

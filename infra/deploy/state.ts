@@ -12,7 +12,6 @@ export interface StateResource {
   readonly type: string;
   readonly id?: string;
   readonly provider?: string;
-  readonly protect?: boolean;
   /** The old one of a replacement, still to be deleted. */
   readonly delete?: boolean;
   readonly inputs?: Readonly<Record<string, unknown>>;
