@@ -18,6 +18,7 @@ import { probeOffsite } from "../supervisor/offsite/warning.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import { paint, print, type Tone } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
+import { counted } from "../core/words.ts";
 
 export const doctor: Verb = {
   ...defineVerb({
@@ -99,7 +100,7 @@ function describe(findings: readonly Finding[]): string {
   const verdict =
     count === 0
       ? "No problems found on this machine."
-      : `${count} ${count === 1 ? "problem" : "problems"} found on this machine.`;
+      : `${counted(count, "problem")} found on this machine.`;
   const lines = [...of("wrong"), ...of("hint"), ...of("fine")].flatMap(
     ({ subject, level, text, fix }) => {
       const { sign, tone } = LEVELS[level];

@@ -6,6 +6,7 @@ import { openAdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listModels, type Model } from "../supervisor/gateway/first-call.ts";
 import { LINK_MINUTES } from "../console/http/sign-in-links.ts";
 import { alignColumns, paint } from "./terminal.ts";
+import { counted } from "../core/words.ts";
 
 export interface FirstSteps {
   readonly addresses: {
@@ -194,7 +195,7 @@ function modelLines(
 ): readonly string[] {
   const pending = models.filter((model) => model.pending).length;
   return [
-    `Available models: ${usable.length === 0 ? "none yet" : usable.join(", ")}${pending === 0 ? "" : paint("soft", `; ${pending} ${pending === 1 ? "model needs" : "models need"} an API key or address: \`npx hearth models list\` names them, \`npx hearth models key openai\` stores a key`)}`,
+    `Available models: ${usable.length === 0 ? "none yet" : usable.join(", ")}${pending === 0 ? "" : paint("soft", `; ${counted(pending, "model needs", "models need")} an API key or address: \`npx hearth models list\` names them, \`npx hearth models key openai\` stores a key`)}`,
     ...newModelLines(usable, runners),
     ...(runners.length === 0
       ? [
@@ -217,7 +218,7 @@ function newModelLines(
     return fresh.length === 0
       ? []
       : [
-          `Found ${name} at ${address} with ${fresh.length} new ${fresh.length === 1 ? "model" : "models"} (${fresh.slice(0, 3).join(", ")}${fresh.length > 3 ? ", …" : ""}): run ${paint("strong", "npx hearth models discover")} to add ${fresh.length === 1 ? "it" : "them"}`,
+          `Found ${name} at ${address} with ${counted(fresh.length, "new model")} (${fresh.slice(0, 3).join(", ")}${fresh.length > 3 ? ", …" : ""}): run ${paint("strong", "npx hearth models discover")} to add ${fresh.length === 1 ? "it" : "them"}`,
         ];
   });
 }

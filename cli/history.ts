@@ -1,6 +1,6 @@
 import type { HistoryRow } from "../supervisor/checks/incident-history.ts";
 import { lastedInWords } from "../supervisor/checks/incident-words.ts";
-import { stateWord } from "../core/words.ts";
+import { counted, stateWord } from "../core/words.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import {
@@ -90,9 +90,7 @@ function causeOf(entry: HistoryRow): string {
   const { restarts, reason } = entry;
   return [
     lastedInWords(entry),
-    ...(restarts === 0
-      ? []
-      : [`${restarts} automatic ${restarts === 1 ? "restart" : "restarts"}`]),
+    ...(restarts === 0 ? [] : [counted(restarts, "automatic restart")]),
     ...(reason === null ? [] : [reason]),
   ].join("; ");
 }

@@ -15,6 +15,7 @@ import {
 } from "../supervisor/runtimes/process/run-file.ts";
 import { alignColumns, paint, print, printJson } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
+import { counted } from "../core/words.ts";
 
 export const discover = defineVerb({
   name: "models discover",
@@ -87,7 +88,7 @@ function describe(
   return [
     added.length === 0
       ? `No new models: all ${known.length} are already in ${asTyped(file)}.`
-      : `${added.length} ${added.length === 1 ? "model" : "models"} added to ${asTyped(file)}.`,
+      : `${counted(added.length, "model")} added to ${asTyped(file)}.`,
     "",
     ...alignColumns(rows),
     ...runnersWithoutModels(runners),

@@ -1,5 +1,5 @@
 import { isProviderKey } from "../core/installation.ts";
-import { latency } from "../core/words.ts";
+import { latency, shortened } from "../core/words.ts";
 import {
   perMillion,
   stateOfDeployment,
@@ -94,7 +94,10 @@ function rowOf(
   return [
     { text: model_name, tone: "strong" },
     {
-      text: why === "" ? word : `${word}: ${shortened(why)}`,
+      text:
+        why === ""
+          ? word
+          : `${word}: ${shortened(why.replaceAll(/\s+/g, " "), MAX_ERROR)}`,
       tone: look === "rest" || look === "none" ? "soft" : look,
     },
     { text: params.model },
@@ -116,11 +119,6 @@ function durationOf(ms: number | null | undefined): string | null {
 
 /** In characters: a terminal has no room for a whole page of a provider's error. */
 const MAX_ERROR = 80;
-
-function shortened(error: string): string {
-  const line = error.replaceAll(/\s+/g, " ");
-  return line.length <= MAX_ERROR ? line : `${line.slice(0, MAX_ERROR)}…`;
-}
 
 function ownZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -12,6 +12,7 @@ import { print, printJson } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
+import { counted } from "../core/words.ts";
 
 const SLOW_MS = 300_000;
 
@@ -59,7 +60,7 @@ export const collect = defineVerb({
 });
 
 const inChunks = ({ count, bytes }: Collection["unused"]): string =>
-  `${count} ${count === 1 ? "chunk" : "chunks"} (${sizeWords(bytes)})`;
+  `${counted(count, "chunk")} (${sizeWords(bytes)})`;
 
 function printCollection(vault: string, collection: Collection): void {
   const { unused, old, due, freed, waitingFor, notesSeq } = collection;

@@ -11,6 +11,7 @@ import { inZone } from "./local-time.ts";
 import { printTable } from "./job-run.ts";
 import { paint, print, printJson, type Tone } from "./terminal.ts";
 import type { OpenedPast } from "./vault-history.ts";
+import { counted } from "../core/words.ts";
 
 export interface DifferenceOptions {
   readonly vault: string;
@@ -60,7 +61,7 @@ export async function showDifference(
 
 function printFiles(files: readonly DifferingFile[], then: string): void {
   print(
-    `${files.length} ${files.length === 1 ? "file differs" : "files differ"} from ${then}:`,
+    `${counted(files.length, "file differs", "files differ")} from ${then}:`,
   );
   printTable(
     ["file", "since then", "bytes"],

@@ -4,6 +4,7 @@ import { endStoredSessions } from "../supervisor/history/sessions.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
+import { counted } from "../core/words.ts";
 
 export const signOut = defineVerb({
   name: "sign-out",
@@ -41,7 +42,7 @@ export const signOut = defineVerb({
       return 0;
     }
     print(
-      `All browsers signed out (${ended} ${ended === 1 ? "session" : "sessions"} ended); earlier sign-in links are invalid.`,
+      `All browsers signed out (${counted(ended, "session")} ended); earlier sign-in links are invalid.`,
     );
     return 0;
   },

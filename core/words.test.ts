@@ -3,10 +3,14 @@ import {
   ago,
   ahead,
   clock,
-  money,
+  counted,
+  countTitle,
+  listed,
   moment,
+  money,
   percent,
   readable,
+  shortened,
 } from "./words.ts";
 
 test.each([
@@ -30,6 +34,23 @@ test.each([
   [0, "0 %"],
 ])("a share of %d is %s", (share, text) => {
   expect(percent(share)).toBe(text);
+});
+
+test.each([
+  [counted(0, "call"), "0 calls"],
+  [counted(1, "call"), "1 call"],
+  [counted(2_400, "call"), "2,400 calls"],
+  [counted(2, "line is", "lines are"), "2 lines are"],
+  [countTitle(0, "call"), "No calls"],
+  [countTitle(1, "call"), "1 call"],
+  [listed([]), ""],
+  [listed(["gateway"]), "gateway"],
+  [listed(["gateway", "notes"]), "gateway and notes"],
+  [listed(["gateway", "notes", "redis"]), "gateway, notes and redis"],
+  [shortened("gateway", 7), "gateway"],
+  [shortened("gateway", 4), "gate…"],
+])("%s", (text, expected) => {
+  expect(text).toBe(expected);
 });
 
 test("bidirectional control characters are removed from a name", () => {

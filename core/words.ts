@@ -19,6 +19,32 @@ export function grouped(value: number, digits: number = 0): string {
   return numberFormat(digits).format(value);
 }
 
+/** "1 call", "2,400 calls"; `many` is the plural if it is not `one` with an s. */
+export function counted(
+  count: number,
+  one: string,
+  many: string = `${one}s`,
+): string {
+  return `${grouped(count)} ${count === 1 ? one : many}`;
+}
+
+/** "No calls", "1 call", "2,400 calls": at the start of a title. */
+export function countTitle(count: number, one: string): string {
+  return count === 0 ? `No ${one}s` : counted(count, one);
+}
+
+/** "a", "a and b", "a, b and c"; empty for no names. */
+export function listed(names: readonly string[]): string {
+  return names.length < 2
+    ? names.join("")
+    : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+/** The first `maxLength` characters, with "…" if there are more. */
+export function shortened(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`;
+}
+
 /** With its first letter in upper case. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,4 +1,4 @@
-import { capital } from "../core/words.ts";
+import { capital, listed } from "../core/words.ts";
 import type { CheckView } from "./checks/watched.ts";
 import type { ServiceView } from "./runtimes/runtime.ts";
 import { countOf, type Attention, type Status } from "./status.ts";
@@ -37,7 +37,7 @@ export function judge(
   if (names.length > 0) {
     return {
       ok: false,
-      verdict: `${listed(names)} ${names.length === 1 ? "is" : "are"} down.`,
+      verdict: `${capital(listed(names))} ${names.length === 1 ? "is" : "are"} down.`,
     };
   }
   const warned = named("warning");
@@ -48,20 +48,20 @@ export function judge(
   if (notYet.length > 0) {
     return {
       ok: false,
-      verdict: `${listed(notYet)} ${notYet.length === 1 ? "is" : "are"} not up yet.`,
+      verdict: `${capital(listed(notYet))} ${notYet.length === 1 ? "is" : "are"} not up yet.`,
     };
   }
   if (idle.length > 0) {
     return {
       ok: false,
-      verdict: `${listed(idle)} ${idle.length === 1 ? "needs" : "need"} attention.`,
+      verdict: `${capital(listed(idle))} ${idle.length === 1 ? "needs" : "need"} attention.`,
     };
   }
   const doubtful = checks.filter(isInDoubt).map(({ name }) => name);
   if (doubtful.length > 0) {
     return {
       ok: false,
-      verdict: `${listed(doubtful)} failed the last check and ${doubtful.length === 1 ? "is" : "are"} being checked again.`,
+      verdict: `${capital(listed(doubtful))} failed the last check and ${doubtful.length === 1 ? "is" : "are"} being checked again.`,
     };
   }
   const warnings = countOf(
@@ -89,11 +89,4 @@ function calmVerdict(checks: readonly JudgedCheck[]): string {
 function numberWord(count: number): string {
   const words = ["no", "one", "two", "three", "four", "five", "six"];
   return words[count] ?? String(count);
-}
-
-function listed(names: readonly string[]): string {
-  const last = names.at(-1) ?? "";
-  const text =
-    names.length < 2 ? last : `${names.slice(0, -1).join(", ")} and ${last}`;
-  return capital(text);
 }

@@ -33,6 +33,7 @@ import {
   wrongBySentence,
   type Finding,
 } from "../../core/finding.ts";
+import { counted } from "../../core/words.ts";
 
 /** A kind of file: how to check its integrity, and what to do when it is damaged. */
 interface FileKind {
@@ -327,7 +328,7 @@ function readJournal(path: string): void {
   const bad = lines.slice(0, last).filter((line) => !isValid(line)).length;
   if (bad > 0) {
     throw new Error(
-      `${bad} ${bad === 1 ? "line is" : "lines are"} unreadable, and the calls recorded there are lost`,
+      `${counted(bad, "line is", "lines are")} unreadable, and the calls recorded there are lost`,
     );
   }
 }

@@ -32,6 +32,7 @@ import {
   wrongBySentence,
   type Finding,
 } from "../../core/finding.ts";
+import { counted } from "../../core/words.ts";
 
 const TIMEOUT_MS = 5000;
 
@@ -185,7 +186,7 @@ export async function probeRunners(
       : found.map((runner) =>
           fine(
             "runners",
-            `${runner.name} at ${runner.address} has ${runner.models.length} ${runner.models.length === 1 ? "model" : "models"}`,
+            `${runner.name} at ${runner.address} has ${counted(runner.models.length, "model")}`,
           ),
         )),
   ];

@@ -27,6 +27,7 @@ import { out } from "./kinds/out.ts";
 import { name, names, object } from "./kinds/values.ts";
 import { rejectUnlessStored } from "./model-rows.ts";
 import { unknownModel } from "./model-views.ts";
+import { counted } from "../../core/words.ts";
 
 const labels = {
   display_name: name.nullish(),
@@ -178,7 +179,7 @@ const deleteCredential = adminRoute(
         const users = models.map(({ model_name: model }) => model).join(", ");
         throw new CallError(
           "invalid_request",
-          `The credential ${named} is in use by ${models.length} model${models.length === 1 ? "" : "s"} (${users}): change or reset their \`litellm_credential_name\` first.`,
+          `The credential ${named} is in use by ${counted(models.length, "model")} (${users}): change or reset their \`litellm_credential_name\` first.`,
           { param: "credential_name" },
         );
       }

@@ -9,6 +9,7 @@ import { ORGANIZATION } from "./kinds/organization.ts";
 import { TAG } from "./kinds/tag.ts";
 import { TEAM } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
+import { counted } from "../../core/words.ts";
 
 /** The kinds that refer to a kind, by the column of its id. */
 const REFERRING = new Map<Kind, readonly Kind[]>([
@@ -38,7 +39,7 @@ export async function rejectWhileUsed(
     );
     const count = found?.count ?? 0;
     if (count > 0) {
-      users.push(`${count} ${noun}${count === 1 ? "" : "s"}`);
+      users.push(counted(count, noun));
     }
   }
   if (users.length > 0) {

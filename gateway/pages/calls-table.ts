@@ -1,5 +1,11 @@
 import { html, NOTHING, type Html } from "../../core/html.ts";
-import { grouped, latency, money, readable } from "../../core/words.ts";
+import {
+  grouped,
+  latency,
+  money,
+  readable,
+  shortened,
+} from "../../core/words.ts";
 import type { OwnCalls } from "../admin/spend/own-calls.ts";
 import { table } from "./usage-tables.ts";
 import { moment } from "./words.ts";
@@ -83,8 +89,5 @@ function errorOf({ metadata }: Call): string {
   const information = metadata.error_information as {
     readonly error_message?: string;
   } | null;
-  const text = readable(information?.error_message ?? "");
-  return text.length <= MAX_CHARACTERS
-    ? text
-    : `${text.slice(0, MAX_CHARACTERS)}…`;
+  return shortened(readable(information?.error_message ?? ""), MAX_CHARACTERS);
 }

@@ -1,8 +1,8 @@
 import { html, NOTHING, type Html } from "../../core/html.ts";
-import { grouped, money } from "../../core/words.ts";
+import { counted, grouped, money } from "../../core/words.ts";
 import type { OwnUsage } from "../admin/spend/own-usage-answer.ts";
 import { dayBars, meter } from "./bars.ts";
-import { counted, dayName, moment } from "./words.ts";
+import { dayName, moment } from "./words.ts";
 
 export function figures(usage: OwnUsage): Html {
   const sum = (field: "api_requests" | "total_tokens" | "spend" | "saved") =>
@@ -21,7 +21,7 @@ export function figures(usage: OwnUsage): Html {
       <dt>Calls</dt>
       <dd>
         ${grouped(sum("api_requests"))}<small
-          >${counted(sum("total_tokens"), "token", "tokens")}</small
+          >${counted(sum("total_tokens"), "token")}</small
         >
       </dd>
     </div>

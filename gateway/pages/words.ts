@@ -1,5 +1,3 @@
-import { grouped } from "../../core/words.ts";
-
 /** "22 Nov 2026, 00:00 CET" */
 export function moment(at: string, timeZone: string): string {
   return new Intl.DateTimeFormat("en-GB", {
@@ -21,9 +19,4 @@ export function dayName(day: string): string {
     day: "numeric",
     month: "short",
   }).format(new Date(day));
-}
-
-/** "1 call", "2,400 calls" */
-export function counted(count: number, one: string, many: string): string {
-  return `${grouped(count)} ${count === 1 ? one : many}`;
 }

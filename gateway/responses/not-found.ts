@@ -1,3 +1,4 @@
+import { shortened } from "../../core/words.ts";
 import { CallError } from "../http/errors.ts";
 
 /** A response or conversation that the caller cannot reach: whether another tenant has it is not said. */
@@ -16,7 +17,7 @@ export function notFound(
       : "Create one with POST /v1/conversations.";
   return new CallError(
     "unknown_object",
-    `No ${what} ${shortened(id)}: ${reasons}. ${instead}`,
+    `No ${what} ${shortened(id, MAX_CHARACTERS)}: ${reasons}. ${instead}`,
     param === undefined ? {} : { param },
   );
 }
@@ -29,13 +30,9 @@ export function itemNotFound(
 ): CallError {
   return new CallError(
     "unknown_object",
-    `No item ${shortened(id)} in ${where}.`,
+    `No item ${shortened(id, MAX_CHARACTERS)} in ${where}.`,
     param === undefined ? {} : { param },
   );
 }
 
 const MAX_CHARACTERS = 100;
-
-function shortened(id: string): string {
-  return id.length > MAX_CHARACTERS ? `${id.slice(0, MAX_CHARACTERS)}…` : id;
-}

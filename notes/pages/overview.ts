@@ -1,4 +1,6 @@
 import { html, type Html } from "../../core/html.ts";
+import { sizeWords } from "../../core/size.ts";
+import { counted } from "../../core/words.ts";
 
 /** One database as the page shows it; sizes in bytes. */
 export interface DatabaseRow {
@@ -95,9 +97,7 @@ function attention(rows: readonly DatabaseRow[]): Html {
       (row) =>
         html`<div class="row warned">
           <p>
-            <b
-              >${row.name}:
-              ${counted(row.conflicted, "conflicted note", "conflicted notes")}</b
+            <b>${row.name}: ${counted(row.conflicted, "conflicted note")}</b
             ><br /><small
               >Merge the note on a device, or list the conflicts first:</small
             >
@@ -142,8 +142,8 @@ function tableRow(row: DatabaseRow): Html {
     <td class="num">${row.documents}</td>
     <td class="num">${row.deleted}</td>
     <td class="num">${row.conflicted}</td>
-    <td class="num">${size(row.fileBytes)}</td>
-    <td class="num">${size(reclaimable)}</td>
+    <td class="num">${sizeWords(row.fileBytes)}</td>
+    <td class="num">${sizeWords(reclaimable)}</td>
     <td>
       ${
         row.compacting
@@ -164,25 +164,9 @@ function tableRow(row: DatabaseRow): Html {
 function summary(rows: readonly DatabaseRow[]): string {
   const documents = rows.reduce((sum, row) => sum + row.documents, 0);
   const bytes = rows.reduce((sum, row) => sum + row.fileBytes, 0);
-  return `${counted(rows.length, "database", "databases")} · ${counted(documents, "document", "documents")} · ${size(bytes)} on disk`;
+  return `${counted(rows.length, "database")} · ${counted(documents, "document")} · ${sizeWords(bytes)} on disk`;
 }
 
 function vaults(rows: readonly DatabaseRow[]): readonly DatabaseRow[] {
   return rows.filter((row) => !row.name.startsWith("_"));
-}
-
-function counted(count: number, one: string, many: string): string {
-  return `${count} ${count === 1 ? one : many}`;
-}
-
-/** Formats bytes, such as 4.2 MB. */
-function size(bytes: number): string {
-  const units = ["bytes", "kB", "MB", "GB", "TB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }

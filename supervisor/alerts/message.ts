@@ -1,5 +1,6 @@
 import { inWords } from "../../core/duration.ts";
 import type { Alarm } from "./alarm.ts";
+import { listed } from "../../core/words.ts";
 
 /** raised: reported for the first time; reminder: still active; resolved: ended. */
 export type AlertEventKind = "raised" | "reminder" | "resolved";
@@ -66,12 +67,12 @@ function gistOf(events: readonly AlertEvent[]): string {
   );
   const noticed = names(({ alarm }) => alarm.level === "notice");
   const parts = [
-    down.length > 0 ? `${listed(down)} ${isOrAre(down)} down` : "",
+    down.length > 0 ? `${listedBriefly(down)} ${isOrAre(down)} down` : "",
     warned.length > 0
-      ? `${listed(warned)} ${warned.length === 1 ? "needs" : "need"} attention`
+      ? `${listedBriefly(warned)} ${warned.length === 1 ? "needs" : "need"} attention`
       : "",
-    noticed.length > 0 ? `notice about ${listed(noticed)}` : "",
-    over.length > 0 ? `${listed(over)} recovered` : "",
+    noticed.length > 0 ? `notice about ${listedBriefly(noticed)}` : "",
+    over.length > 0 ? `${listedBriefly(over)} recovered` : "",
   ];
   return parts.filter((part) => part !== "").join("; ");
 }
@@ -120,13 +121,10 @@ function momentIn(timeZone: string | undefined, at: number): string {
   }).format(at);
 }
 
-function listed(names: readonly string[]): string {
-  if (names.length > 4) {
-    return `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;
-  }
-  return names.length < 2
-    ? names.join("")
-    : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+function listedBriefly(names: readonly string[]): string {
+  return names.length > 4
+    ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`
+    : listed(names);
 }
 
 function isOrAre(names: readonly string[]): string {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { counted } from "../../core/words.ts";
 import type { Home } from "../home/home.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
@@ -154,7 +155,7 @@ async function backUp(
   const bytes = sizeOf(join(directory, name));
   return {
     status: "done",
-    summary: `${name}: ${rows} rows in ${sizeWords(bytes)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one" : "ones"} removed`}.`,
+    summary: `${name}: ${rows} rows in ${sizeWords(bytes)}${removed === 0 ? "" : `; ${counted(removed, "old one")} removed`}.`,
     details: { backup: name, rows, bytes, removed, sums: manifest.sums },
   };
 }

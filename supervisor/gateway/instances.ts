@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { money } from "../../core/words.ts";
+import { counted, money } from "../../core/words.ts";
 import type { AdminApi } from "./admin-api.ts";
 
 const answer = z.object({
@@ -37,7 +37,7 @@ export function isUndrained(instance: GatewayInstance): boolean {
 export function describeUndrained(instance: GatewayInstance): string {
   const { undrained_calls: calls, pending_spend: spend } = instance;
   const parts = [
-    ...(calls > 0 ? [`${calls} ${calls === 1 ? "call" : "calls"}`] : []),
+    ...(calls > 0 ? [counted(calls, "call")] : []),
     ...(spend > 0 ? [`up to ${money(spend)} of spend`] : []),
   ];
   return `is stopped with ${parts.join(" and ")} only in its journal`;

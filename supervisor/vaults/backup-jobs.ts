@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path";
 import { z } from "zod";
+import { counted } from "../../core/words.ts";
 import { newestBackup } from "../backup/manifest.ts";
 import { removeOld } from "../backup/remove-old.ts";
 import { makeRoom, watchLocalSize } from "../backup/size-cap.ts";
@@ -63,7 +64,7 @@ export async function backup(
   watchLocalSize(parts.alarms, root, most);
   return {
     status: "done",
-    summary: `${describeBackup(taken)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "backup" : "backups"} removed`}.`,
+    summary: `${describeBackup(taken)}${removed === 0 ? "" : `; ${counted(removed, "old backup")} removed`}.`,
     details: {
       name: taken.name,
       bytes: taken.bytes,

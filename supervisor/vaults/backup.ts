@@ -21,6 +21,7 @@ import type { Couch } from "./couch.ts";
 import type { DatabaseInfo } from "./couch-answers.ts";
 import { openDatabase, vaultNames, type Database } from "./database.ts";
 import { openUsers } from "./users.ts";
+import { counted } from "../../core/words.ts";
 
 export interface BackupOptions {
   readonly couch: Couch;
@@ -172,5 +173,5 @@ export function describeBackup({
   manifest,
 }: CreatedBackup): string {
   const leaves = manifest.vaults.reduce((sum, vault) => sum + vault.leaves, 0);
-  return `${manifest.vaults.length} ${manifest.vaults.length === 1 ? "vault" : "vaults"} with ${leaves} ${leaves === 1 ? "revision" : "revisions"} in ${sizeWords(bytes)}: ${name}`;
+  return `${counted(manifest.vaults.length, "vault")} with ${counted(leaves, "revision")} in ${sizeWords(bytes)}: ${name}`;
 }

@@ -5,6 +5,7 @@ import { openDatabase, vaultNames } from "./database.ts";
 import type { NotesJobParts } from "./job-parts.ts";
 import { readRoster } from "./roster.ts";
 import { fingerprints } from "./vault-alarms.ts";
+import { counted } from "../../core/words.ts";
 
 /** Maximum number of conflicts in a report. */
 export const MAX_CONFLICTS = 500;
@@ -54,7 +55,7 @@ function alarmOfOldConflicts(
       fingerprint,
       level: "warning",
       subject: `vault ${vault}`,
-      text: `${conflicts.length} ${conflicts.length === 1 ? "note" : "notes"} of vault ${vault} ${conflicts.length === 1 ? "is" : "are"} conflicted, the oldest for ${inWords(now - oldest)}: open them on a device and merge, or resolve them.`,
+      text: `${counted(conflicts.length, "note")} of vault ${vault} ${conflicts.length === 1 ? "is" : "are"} conflicted, the oldest for ${inWords(now - oldest)}: open them on a device and merge, or resolve them.`,
       command: `hearth notes conflicts ${vault}`,
     });
   }

@@ -5,6 +5,7 @@ import type { HistorySource, StoreSpace } from "./history-source.ts";
 import { openCipher } from "./note-cipher.ts";
 import { isBelow, readVaultAt, type PastVault } from "./vault-past.ts";
 import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
+import { counted } from "../../core/words.ts";
 
 const part = z.looseObject({ count: z.number(), bytes: z.number() });
 const folder = z.looseObject({
@@ -145,9 +146,7 @@ export function rowsOf(space: VaultSpace): readonly {
     ...(folders ?? []).map(({ path, files, bytes }) => ({
       name: path,
       bytes,
-      note: path.endsWith("/")
-        ? `${files} ${files === 1 ? "file" : "files"}`
-        : "",
+      note: path.endsWith("/") ? counted(files, "file") : "",
     })),
     ...(folders === null
       ? [{ name: "(chunks)", bytes: space.chunks, note: "content of notes" }]

@@ -1,6 +1,6 @@
 import { inWords } from "../../../core/duration.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { ago, moment } from "../../../core/words.ts";
+import { ago, counted, moment } from "../../../core/words.ts";
 import {
   alarmIncidents,
   type AlarmIncident,
@@ -47,7 +47,7 @@ export function alertsHeading({ alarms }: Pick<AlertsFacts, "alarms">): {
     title:
       alarms.length === 0
         ? "No open alerts."
-        : `${alarms.length} open ${alarms.length === 1 ? "alert" : "alerts"}.`,
+        : `${counted(alarms.length, "open alert")}.`,
     look: alarms.length === 0 ? "ok" : down ? "bad" : "warn",
   };
 }
@@ -115,9 +115,7 @@ function viewChannel(sink: SinkState, config: SinkConfig, now: number) {
     target: targetOf(config),
     trouble,
     notes: [
-      ...(waiting === 0
-        ? []
-        : [`${waiting} ${waiting === 1 ? "message" : "messages"} waiting`]),
+      ...(waiting === 0 ? [] : [`${counted(waiting, "message")} waiting`]),
       config.fallback
         ? "only what another channel could not deliver"
         : `reminds every ${inWords(config.remind)}`,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { readable } from "../../../core/words.ts";
+import { readable, shortened } from "../../../core/words.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -50,7 +50,5 @@ function words(value: unknown): string {
   const text = readable(
     typeof value === "string" ? value : JSON.stringify(value),
   );
-  return text.length <= MAX_CHARACTERS
-    ? text
-    : `${text.slice(0, MAX_CHARACTERS)}…`;
+  return shortened(text, MAX_CHARACTERS);
 }

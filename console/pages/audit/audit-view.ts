@@ -1,4 +1,10 @@
-import { grouped, moment, readable } from "../../../core/words.ts";
+import {
+  counted,
+  grouped,
+  moment,
+  readable,
+  shortened,
+} from "../../../core/words.ts";
 import type { Value } from "../../../supervisor/reports/csv.ts";
 import { withTyped, type Field } from "../field.ts";
 import { auditHref, SOURCES, type AuditChoice } from "./audit-choice.ts";
@@ -55,7 +61,10 @@ export function viewAudit(
     rows: shown.map((entry) => ({
       ...entry,
       at: moment(entry.at, timeZone),
-      note: entry.id === entry.object ? "" : shortened(entry.id),
+      note:
+        entry.id === entry.object
+          ? ""
+          : shortened(readable(entry.id), MAX_CHARACTERS),
       changes: entry.changes.slice(0, SHOWN_CHANGES),
       more: entry.changes.slice(SHOWN_CHANGES),
     })),
@@ -141,17 +150,10 @@ function headingOf(
   }
   return hasOlder
     ? `The last ${grouped(count)} changes.`
-    : `${grouped(count)} ${count === 1 ? "change" : "changes"}.`;
+    : `${counted(count, "change")}.`;
 }
 
 const MAX_CHARACTERS = 20;
-
-function shortened(id: string): string {
-  const text = readable(id);
-  return text.length <= MAX_CHARACTERS
-    ? text
-    : `${text.slice(0, MAX_CHARACTERS)}…`;
-}
 
 /** The rows of a spreadsheet, with their titles. */
 export function csvRows(

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { sentencesOf } from "../../../core/failure.ts";
-import { grouped } from "../../../core/words.ts";
+import { counted } from "../../../core/words.ts";
 import { sizeOf } from "../../../supervisor/backup/backup-files.ts";
 import { listBackups, momentOf } from "../../../supervisor/backup/manifest.ts";
 import { readPostgresManifest } from "../../../supervisor/backup/postgres-manifest.ts";
@@ -85,10 +85,6 @@ function vaultsIn(path: string): string {
       `vault ${name} with ${counted(documents, "document")}`,
   );
   return words.join(", ") || "no vaults";
-}
-
-function counted(count: number, noun: string): string {
-  return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** The last drill of each backup. A failed one does not name its backup: it was the newest at that time. */

@@ -5,6 +5,7 @@ import {
   moment,
   money,
   readable,
+  shortened,
 } from "../../../core/words.ts";
 import type { Call } from "../../../supervisor/gateway/usage.ts";
 import { callHref } from "./call-choice.ts";
@@ -33,7 +34,10 @@ export function viewCall(call: Call, timeZone: string, at = moment): CallRow {
     model: isCall
       ? readable(call.model_group ?? "unknown")
       : "manual correction or import",
-    error: shortened(call.metadata.error_information?.error_message ?? ""),
+    error: shortened(
+      readable(call.metadata.error_information?.error_message ?? ""),
+      MAX_CHARACTERS,
+    ),
     latency: isCall ? latency(call.request_duration_ms) : "",
     tokens: grouped(call.total_tokens),
     spend: money(call.spend),
@@ -43,13 +47,6 @@ export function viewCall(call: Call, timeZone: string, at = moment): CallRow {
 
 /** Of an error; all of it is on the call's page. */
 const MAX_CHARACTERS = 160;
-
-function shortened(error: string): string {
-  const text = readable(error);
-  return text.length <= MAX_CHARACTERS
-    ? text
-    : `${text.slice(0, MAX_CHARACTERS)}…`;
-}
 
 /** What became of a call. */
 export function resultOf({

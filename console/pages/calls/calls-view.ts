@@ -1,6 +1,6 @@
 import type { Look } from "../../../core/shapes.ts";
 import {
-  grouped,
+  countTitle,
   moment,
   momentWithSeconds,
   readable,
@@ -179,22 +179,17 @@ function headingOf(
   const { total, total_is_capped: isCapped, searched_back_to: searched } = page;
   if (total !== null) {
     return {
-      title: `${isCapped ? "More than " : ""}${counted(total, calls)}.`,
+      title: `${isCapped ? "More than " : ""}${countTitle(total, calls)}.`,
       look,
     };
   }
   return {
     title:
       searched === null
-        ? `More than ${counted(shown, calls)}.`
-        : `${counted(shown, calls)} since ${moment(Date.parse(searched), timeZone)}.`,
+        ? `More than ${countTitle(shown, calls)}.`
+        : `${countTitle(shown, calls)} since ${moment(Date.parse(searched), timeZone)}.`,
     look,
   };
-}
-
-function counted(count: number, calls: string): string {
-  const number = count === 0 ? "No" : grouped(count);
-  return `${number} ${calls}${count === 1 ? "" : "s"}`;
 }
 
 function keyOf({ api_key: token, metadata, payer }: Call) {

@@ -1,5 +1,5 @@
 import type { Look } from "../../../core/shapes.ts";
-import { moment, money, readable } from "../../../core/words.ts";
+import { counted, moment, money, readable } from "../../../core/words.ts";
 import type { Invitation } from "../../../supervisor/history/invitations.ts";
 import { USER_ADDRESS } from "../nouns/user-address.ts";
 
@@ -17,7 +17,7 @@ export function viewInvitations(all: readonly Invitation[], at: At) {
     title:
       open === 0
         ? "No open invitations."
-        : `${open} open ${open === 1 ? "invitation" : "invitations"}.`,
+        : `${counted(open, "open invitation")}.`,
     rows: all.map((invitation) => viewInvitation(invitation, at)),
   };
 }

@@ -5,7 +5,7 @@ import {
 } from "../../../supervisor/gateway/find-runners.ts";
 import type { DeploymentRow } from "../../../supervisor/gateway/deployments.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { grouped, readable } from "../../../core/words.ts";
+import { counted, readable } from "../../../core/words.ts";
 import { hasCredentials, NEW_PATH } from "./model-form.ts";
 import { withoutTrailingSlashes } from "../../../core/trailing-slashes.ts";
 
@@ -72,7 +72,7 @@ function headingOf(
     };
   }
   return {
-    title: `${grouped(models)} ${models === 1 ? "model" : "models"} of ${grouped(runners)} ${runners === 1 ? "runner" : "runners"} found.`,
+    title: `${counted(models, "model")} of ${counted(runners, "runner")} found.`,
     look: models === 0 ? "none" : "ok",
     advice: null,
   };

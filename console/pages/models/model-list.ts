@@ -9,7 +9,13 @@ import type { DeploymentRow } from "../../../supervisor/gateway/deployments.ts";
 import { withoutCredentials } from "../../../supervisor/gateway/find-runners.ts";
 import type { DeploymentStatistics } from "../../../supervisor/gateway/model-statistics.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { grouped, latency, readable } from "../../../core/words.ts";
+import {
+  countTitle,
+  grouped,
+  latency,
+  readable,
+  shortened,
+} from "../../../core/words.ts";
 import {
   listHref,
   pageOf,
@@ -82,7 +88,7 @@ const COLUMNS: readonly NounColumn<ModelRow>[] = [
       kind: "state",
       look,
       word,
-      note: shortened(why),
+      note: shortened(why, MAX_CHARACTERS),
     }),
   },
   numberColumn("Calls", "requests", ({ statistics }) =>
@@ -224,7 +230,7 @@ function headingOf(
     return { title: "No models yet.", look: "none", empty: true };
   }
   if (search !== "" || state !== "") {
-    const title = `${counted(chosen.length, "deployment")} found.`;
+    const title = `${countTitle(chosen.length, "deployment")} found.`;
     return { title, look: chosen.length === 0 ? "none" : "ok", empty: false };
   }
   const count = (of: DeploymentState) =>
@@ -239,21 +245,17 @@ function headingOf(
         ...(cooling === 0 ? [] : [`${grouped(cooling)} cooling down`]),
       ]
         .join(", ")
-        .concat(` of ${counted(all.length, "deployment")}.`),
+        .concat(` of ${countTitle(all.length, "deployment")}.`),
       look: failing > 0 ? "bad" : "warn",
       empty: false,
     };
   }
   const usable = count("serving") + count("ready");
   return {
-    title: `${counted(models, "model")}, ${grouped(usable)} of ${counted(all.length, "deployment")} usable.`,
+    title: `${countTitle(models, "model")}, ${grouped(usable)} of ${countTitle(all.length, "deployment")} usable.`,
     look: usable === 0 ? "none" : "ok",
     empty: false,
   };
-}
-
-function counted(count: number, noun: string): string {
-  return `${count === 0 ? "No" : grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function numberColumn(
@@ -301,9 +303,3 @@ export function rateOf(tokens: number | null | undefined): string | null {
 
 /** Of an error in a table; all of it is on the model's page. */
 const MAX_CHARACTERS = 120;
-
-function shortened(text: string): string {
-  return text.length <= MAX_CHARACTERS
-    ? text
-    : `${text.slice(0, MAX_CHARACTERS)}…`;
-}

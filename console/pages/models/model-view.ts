@@ -1,6 +1,7 @@
 import type { ModelHistory } from "../../../supervisor/gateway/model-statistics.ts";
 import type { Look } from "../../../core/shapes.ts";
 import {
+  counted,
   dayIn,
   grouped,
   moment,
@@ -135,7 +136,7 @@ function figuresOfDay(statistics: ModelRow["statistics"]): string {
   }
   const { requests } = statistics;
   return [
-    `${grouped(requests)} ${requests === 1 ? "call" : "calls"} in the last 24 hours`,
+    `${counted(requests, "call")} in the last 24 hours`,
     `p50 ${durationOf(statistics.latency_p50_ms) ?? "–"}`,
     `p95 ${durationOf(statistics.latency_p95_ms) ?? "–"}`,
     `${rateOf(statistics.tokens_per_second) ?? "–"} tokens per second`,

@@ -1,5 +1,5 @@
 import { sizeWords } from "../../../core/size.ts";
-import { grouped, moment } from "../../../core/words.ts";
+import { counted, grouped, moment } from "../../../core/words.ts";
 import { differingFiles } from "../../../supervisor/vaults/note-difference.ts";
 import { DECRYPT_SCRIPT } from "../decrypt.ts";
 import { compareTexts, type Comparison } from "./compare.ts";
@@ -74,13 +74,13 @@ function viewDifference({ vault, query, shown, timeZone }: HistoryPageFacts) {
       ? `${what} did not exist at ${at}.`
       : rows.length === 0
         ? `${what} is unchanged since ${at}.`
-        : `${grouped(rows.length)} ${rows.length === 1 ? "file" : "files"} changed since ${at}.`,
+        : `${counted(rows.length, "file")} changed since ${at}.`,
     at,
     atMs: past.at,
     what,
     unchanged: grouped(unchanged),
     restorable: wasThere && rows.length > 0,
-    question: `${what} returns to its state of ${at}: ${changed.length} ${changed.length === 1 ? "file is" : "files are"} written, ${added.length} deleted. Devices update on their next sync. This can be undone the same way.`,
+    question: `${what} returns to its state of ${at}: ${counted(changed.length, "file is", "files are")} written, ${added.length} deleted. Devices update on their next sync. This can be undone the same way.`,
     rows: rows
       .slice(0, MAX_ROWS)
       .map((row) => ({ ...row, link: linkTo(past.at, row.path) })),

@@ -13,6 +13,7 @@ import { isNearlyUsed, viewBudget } from "./budget.ts";
 import type { Look } from "../../../core/shapes.ts";
 import {
   ago,
+  counted,
   dayIn,
   grouped,
   moment,
@@ -254,7 +255,7 @@ function viewSpend({ key, usage }: KeyFacts) {
 function refusalsSentence({ total }: Refusals): string {
   return total === 0
     ? "No rejected calls in the last 24 hours."
-    : `${grouped(total)} rejected ${total === 1 ? "call" : "calls"} in the last 24 hours.`;
+    : `${counted(total, "rejected call")} in the last 24 hours.`;
 }
 
 const payerWords: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { showPage } from "../../http/show-page.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { grouped } from "../../../core/words.ts";
+import { counted } from "../../../core/words.ts";
 import { KEY_STATE_WORDS } from "./key-states.ts";
 import { listHref, readList, viewList, type ListQuery } from "./list-view.ts";
 import type { Noun, NounList, NounItem, NounPage } from "./noun.ts";
@@ -96,7 +96,7 @@ function countHeading(
     return total === 0
       ? { title: `No ${noun}s over budget${found}.`, look: "ok" }
       : {
-          title: `${grouped(total)} ${noun}${total === 1 ? "" : "s"} over budget${found}.`,
+          title: `${counted(total, noun)} over budget${found}.`,
           look: "warn",
         };
   }
@@ -104,7 +104,7 @@ function countHeading(
     return { title: `No ${noun}s yet.`, look: "none" };
   }
   return {
-    title: `${grouped(total)} ${noun}${total === 1 ? "" : "s"}${found}.`,
+    title: `${counted(total, noun)}${found}.`,
     look: "ok",
   };
 }

@@ -14,7 +14,7 @@ import type { ReportKind } from "../../../supervisor/reports/report.ts";
 import type { Field } from "../field.ts";
 import { lookOfRun } from "../jobs/run-words.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { ahead, moment } from "../../../core/words.ts";
+import { ahead, counted, moment } from "../../../core/words.ts";
 
 /** The jobs that write scheduled reports. */
 export const REPORT_JOB_NAMES = ["spend-report", "health-report"] as const;
@@ -121,7 +121,7 @@ function titleOf(count: number, failed: JobView | undefined): string {
   if (count === 0) {
     return "No reports yet.";
   }
-  return `${count} ${count === 1 ? "report" : "reports"}.`;
+  return `${counted(count, "report")}.`;
 }
 
 /** "October 2026", "16 Nov 2026", "16 Nov 2026 to 22 Nov 2026". */

@@ -1,5 +1,5 @@
 import type { Look } from "../../../core/shapes.ts";
-import { grouped } from "../../../core/words.ts";
+import { counted, grouped } from "../../../core/words.ts";
 
 /** Something with a page. */
 export interface Hit {
@@ -99,10 +99,7 @@ function headingOf(
   if (query === "") {
     return { title: "Search", look: "none" };
   }
-  const words =
-    total === 0
-      ? "No results"
-      : `${grouped(total)} ${total === 1 ? "result" : "results"}`;
+  const words = total === 0 ? "No results" : counted(total, "result");
   return {
     title: `${words} for “${query}”.`,
     look: troubles.length > 0 ? "warn" : total === 0 ? "none" : "ok",

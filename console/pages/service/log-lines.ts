@@ -1,4 +1,4 @@
-import { momentWithSeconds } from "../../../core/words.ts";
+import { momentWithSeconds, shortened } from "../../../core/words.ts";
 import type { Look } from "../../../core/shapes.ts";
 
 /** A line of a log as a page shows it. */
@@ -30,6 +30,7 @@ export function readLogLine(line: string, timeZone: string): LogLine {
       look: lookOf(Number(level)),
       text: shortened(
         [...(typeof msg === "string" ? [msg] : []), ...rest].join(" "),
+        MAX_LENGTH,
       ),
     };
   }
@@ -39,7 +40,7 @@ export function readLogLine(line: string, timeZone: string): LogLine {
   return {
     time: known ? momentWithSeconds(at, timeZone) : "",
     look: /\b(?:FATAL|PANIC|ERROR):/.test(line) ? "bad" : "none",
-    text: shortened(known ? line.slice(lead.length) : line),
+    text: shortened(known ? line.slice(lead.length) : line, MAX_LENGTH),
   };
 }
 
@@ -73,8 +74,4 @@ function lookOf(level: number): Look {
     return "bad";
   }
   return level >= 40 ? "warn" : "none";
-}
-
-function shortened(text: string): string {
-  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}…`;
 }

@@ -1,3 +1,4 @@
+import { mebibytes } from "../../../core/size.ts";
 import { silenceField } from "../silence-field.ts";
 import { inWords } from "../../../core/duration.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
@@ -8,6 +9,7 @@ import { isTimed } from "../status/watched-rows.ts";
 import {
   ago,
   capital,
+  counted,
   moment,
   percent,
   stateWord,
@@ -187,7 +189,6 @@ function figuresOfService(
   { state, since, stats, ...service }: ServiceStatus,
   at: number,
 ) {
-  const mebibytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
   return [
     {
       name: kindOf(service),
@@ -196,7 +197,7 @@ function figuresOfService(
         ...(service.pid === null ? [] : [`pid ${service.pid}`]),
         service.restarts === 0
           ? "no automatic restarts"
-          : `${service.restarts} automatic ${service.restarts === 1 ? "restart" : "restarts"}`,
+          : counted(service.restarts, "automatic restart"),
       ].join(" · "),
     },
     ...(stats === null
@@ -204,11 +205,11 @@ function figuresOfService(
       : [
           {
             name: "Memory",
-            value: mebibytes(stats.memoryBytes),
+            value: `${mebibytes(stats.memoryBytes)} MiB`,
             note:
               stats.memoryLimitBytes === undefined
                 ? "no limit"
-                : `of ${mebibytes(stats.memoryLimitBytes)}`,
+                : `of ${mebibytes(stats.memoryLimitBytes)} MiB`,
           },
         ]),
   ];

@@ -1,3 +1,4 @@
+import { counted } from "../../../core/words.ts";
 import type { HourBar } from "../../../supervisor/checks/check-reports.ts";
 import { drawStrip, type Colour } from "../../../core/charts.ts";
 import { inWords } from "../../../core/duration.ts";
@@ -66,7 +67,7 @@ function wordsOf({ downMs, failures, apartMs }: HourBar, look: Look): string {
     case "ok":
       return "up";
     case "warn":
-      return `${failures} failed ${failures === 1 ? "check" : "checks"}`;
+      return counted(failures, "failed check");
     case "bad":
       return `down ${inWords(downMs)}`;
     case "rest":

@@ -1,3 +1,4 @@
+import { mebibytes } from "../../../core/size.ts";
 import type { CheckView } from "../../../supervisor/checks/watched.ts";
 import { inWords } from "../../../core/duration.ts";
 import type { Attention, Status } from "../../../supervisor/status.ts";
@@ -47,7 +48,7 @@ export function viewStatus(facts: StatusFacts) {
       memory:
         service.stats === null
           ? ""
-          : `${Math.round(service.stats.memoryBytes / 1024 / 1024)} MiB`,
+          : `${mebibytes(service.stats.memoryBytes)} MiB`,
       restarts: service.restarts,
       since: inWords(at - service.since),
     })),

@@ -12,6 +12,7 @@ import {
 } from "./probe.ts";
 import { mebibytes } from "../../../core/size.ts";
 import { withoutTrailingSlashes } from "../../../core/trailing-slashes.ts";
+import { counted } from "../../../core/words.ts";
 
 export const couchdbCheck = z.strictObject({
   ...everyCheck(),
@@ -109,7 +110,7 @@ async function askSizes(
   const active = sum(({ sizes }) => sizes.active);
   const count = rows.data.length;
   return {
-    text: `${count} ${count === 1 ? "database" : "databases"}, ${mebibytes(file)} MiB on disk, ${mebibytes(active)} MiB of it in use`,
+    text: `${counted(count, "database")}, ${mebibytes(file)} MiB on disk, ${mebibytes(active)} MiB of it in use`,
     measures: {
       databases: count,
       documents: sum(({ doc_count }) => doc_count),

@@ -9,6 +9,7 @@ import {
   type ProbeResult,
 } from "./probe.ts";
 import { withoutTrailingSlashes } from "../../../core/trailing-slashes.ts";
+import { counted } from "../../../core/words.ts";
 
 export const modelsCheck = z.strictObject({
   ...everyCheck({ every: "2m", fail_after: 2, recover_after: 1 }),
@@ -80,7 +81,7 @@ export async function probeModels(
     .join("; ");
   const more = silent.length - MAX_NAMED;
   return (healthy_endpoints.length === 0 ? failing : warning)(
-    `${silent.length} of ${enabled} ${enabled === 1 ? "model does" : "models do"} not answer: ${named}${more > 0 ? `; and ${more} more` : ""}`,
+    `${silent.length} of ${counted(enabled, "model does", "models do")} not answer: ${named}${more > 0 ? `; and ${more} more` : ""}`,
     measures,
   );
 }

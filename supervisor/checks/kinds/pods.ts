@@ -10,6 +10,7 @@ import {
   type ProbeContext,
   type ProbeResult,
 } from "./probe.ts";
+import { counted } from "../../../core/words.ts";
 
 export const podsCheck = z.strictObject({
   ...everyCheck(),
@@ -50,7 +51,7 @@ export async function probePods(
     pods_ready: ready.length,
     restarts: pods.reduce((sum, { restarts }) => sum + restarts, 0),
   };
-  const text = `${ready.length} of ${pods.length} ${pods.length === 1 ? "pod is" : "pods are"} ready`;
+  const text = `${ready.length} of ${counted(pods.length, "pod is", "pods are")} ready`;
   const troubled = pods.flatMap((view) => {
     const trouble = troubleOf(view, expect.ready_within, now);
     return trouble === undefined ? [] : [{ view, trouble }];
