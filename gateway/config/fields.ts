@@ -4,6 +4,7 @@ import { withoutWord } from "../ledger/windows.ts";
 import { parseDuration } from "./duration.ts";
 import { faultOfPattern } from "../routing/caller-pattern.ts";
 import { mistakeInCron } from "../../core/schedule.ts";
+import { isRecord } from "../providers/json.ts";
 import type { ClientParam, Fallbacks, Preload } from "./types.ts";
 
 /** A field with a message that says what is allowed; the rejected value is added where its line is known. */
@@ -226,9 +227,7 @@ export const budgetDuration = () =>
   }).optional();
 
 export const record = (what: string) =>
-  field(what, (raw) =>
-    isRecord(raw) ? (raw as Readonly<Record<string, unknown>>) : undefined,
-  ).optional();
+  field(what, (raw) => (isRecord(raw) ? raw : undefined)).optional();
 
 /** `[{alias: [aliases]}, …]` as LiteLLM writes it, or one mapping of the same. */
 export const fallbacks = () =>
@@ -291,7 +290,3 @@ export const groupAliases = () =>
     }
     return result;
   }).optional();
-
-function isRecord(raw: unknown): raw is Record<string, unknown> {
-  return typeof raw === "object" && raw !== null && !Array.isArray(raw);
-}

@@ -1,3 +1,5 @@
+import { isRecord, type JsonRecord } from "../providers/json.ts";
+
 /** The input of a call: text whose tokens are counted, and tokens that are not text. */
 export interface PromptContent {
   readonly texts: readonly string[];
@@ -70,7 +72,7 @@ export function promptContent(body: unknown, model: string): PromptContent {
 }
 
 /** The tokens of {@link promptContent} that are audio in messages. */
-export function audioContent(body: Readonly<Record<string, unknown>>): number {
+export function audioContent(body: JsonRecord): number {
   let tokens = 0;
   for (const messages of [body["messages"], body["input"]]) {
     for (const message of listOf(messages)) {
@@ -128,7 +130,7 @@ function addContent(found: Found, content: unknown): void {
   }
 }
 
-function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
+function addPart(found: Found, part: JsonRecord): void {
   switch (part["type"]) {
     case "text":
     case "input_text":
@@ -163,16 +165,13 @@ function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
   }
 }
 
-function tokensOfImage(
-  part: Readonly<Record<string, unknown>>,
-  model: string,
-): number {
+function tokensOfImage(part: JsonRecord, model: string): number {
   const own = IMAGES_OF_MODELS.find(([name]) => name.test(model));
   const { full, low } = own?.[1] ?? IMAGE;
   return detailOf(part) === "low" ? low : full;
 }
 
-function tokensOfAudio(part: Readonly<Record<string, unknown>>): number {
+function tokensOfAudio(part: JsonRecord): number {
   const audio = isRecord(part["input_audio"]) ? part["input_audio"] : {};
   const perToken =
     audio["format"] === "wav"
@@ -181,7 +180,7 @@ function tokensOfAudio(part: Readonly<Record<string, unknown>>): number {
   return Math.ceil(lengthOf(audio["data"]) / perToken);
 }
 
-function detailOf(part: Readonly<Record<string, unknown>>): unknown {
+function detailOf(part: JsonRecord): unknown {
   const image = part["image_url"];
   return isRecord(image) ? image["detail"] : part["detail"];
 }
@@ -211,8 +210,4 @@ function lengthOf(value: unknown): number {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

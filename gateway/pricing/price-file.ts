@@ -9,6 +9,7 @@ import {
   type PriceCard,
   type Rates,
 } from "./price-card.ts";
+import { isRecord, type JsonRecord } from "../providers/json.ts";
 import { tierPrices } from "./service-tiers.ts";
 import { tokenLimitsOf } from "./token-limits.ts";
 
@@ -20,8 +21,6 @@ export interface FilePrices {
 export type FilePricesResult =
   | { readonly ok: true; readonly prices: FilePrices }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
-
-type Entry = Readonly<Record<string, unknown>>;
 
 /** An entry of LiteLLM's own file that explains the fields. */
 const EXPLANATION = "sample_spec";
@@ -38,7 +37,7 @@ export function readPricesFile(file: string): FilePricesResult {
     if (model === EXPLANATION) {
       continue;
     }
-    if (isEntry(entry)) {
+    if (isRecord(entry)) {
       cards.set(
         model,
         cardOf(entry, (key, message) => report(`${model}.${key}`, message)),
@@ -76,7 +75,7 @@ export function readPricesFile(file: string): FilePricesResult {
 
 type Report = (path: string, message: string) => void;
 
-function readEntries(file: string, report: Report): Entry {
+function readEntries(file: string, report: Report): JsonRecord {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -90,7 +89,7 @@ function readEntries(file: string, report: Report): Entry {
   }
   try {
     const json: unknown = JSON.parse(text);
-    if (isEntry(json)) {
+    if (isRecord(json)) {
       return json;
     }
     report("", "must be one JSON object, keyed by model");
@@ -103,7 +102,7 @@ function readEntries(file: string, report: Report): Entry {
   return {};
 }
 
-function cardOf(entry: Entry, report: Report): PriceCard {
+function cardOf(entry: JsonRecord, report: Report): PriceCard {
   const rate = (key: string, suffix = ""): Price | null =>
     tiered(entry, key, suffix, report);
   const dollars = (key: string): number | null => amount(entry, key, report);
@@ -140,7 +139,7 @@ function cardOf(entry: Entry, report: Report): PriceCard {
 }
 
 function piecePrices(
-  entry: Entry,
+  entry: JsonRecord,
   report: Report,
 ): Partial<Record<Piece, number>> {
   const searches = entry["search_context_cost_per_query"];
@@ -152,7 +151,7 @@ function piecePrices(
     characters: amount(entry, "input_cost_per_character", report),
     searchUnits: amount(entry, "input_cost_per_query", report),
     // The size of a search's context is not reported; providers' default is the middle one.
-    webSearches: isEntry(searches)
+    webSearches: isRecord(searches)
       ? amount(searches, "search_context_size_medium", report)
       : null,
     fileSearches: fileSearches === null ? null : fileSearches / 1_000,
@@ -172,7 +171,7 @@ function present(
 /** Multiples such as `{"fast": 6, "us": 1.1}`. */
 function factorsOf(entry: unknown): Readonly<Record<string, number>> {
   return Object.fromEntries(
-    Object.entries(isEntry(entry) ? entry : {}).filter(
+    Object.entries(isRecord(entry) ? entry : {}).filter(
       (pair): pair is [string, number] =>
         typeof pair[1] === "number" && pair[1] >= 0,
     ),
@@ -181,7 +180,7 @@ function factorsOf(entry: unknown): Readonly<Record<string, number>> {
 
 /** `input_cost_per_token_above_200k_tokens` and its like are tiers of `input_cost_per_token`; a suffix ends them all. */
 function tiered(
-  entry: Entry,
+  entry: JsonRecord,
   key: string,
   suffix: string,
   report: Report,
@@ -206,7 +205,7 @@ function tiered(
     : { base, tiers: tiers.sort((a, b) => a.start - b.start) };
 }
 
-function amount(entry: Entry, key: string, report: Report): number | null {
+function amount(entry: JsonRecord, key: string, report: Report): number | null {
   const value = entry[key];
   if (value === undefined || value === null) {
     return null;
@@ -219,8 +218,4 @@ function amount(entry: Entry, key: string, report: Report): number | null {
     `must be dollars, a number of at least 0; it is ${JSON.stringify(value)}`,
   );
   return null;
-}
-
-function isEntry(value: unknown): value is Entry {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isRecord, type JsonRecord } from "../providers/json.ts";
 import type { Piece } from "../pricing/price-card.ts";
 
 /**
@@ -111,7 +112,7 @@ const MAX_DOLLARS = 1e6;
  *   https://openrouter.ai/docs/use-cases/usage-accounting
  * - Perplexity: https://docs.perplexity.ai/api-reference/chat-completions-post
  */
-function reportedCost(json: Json): number | null {
+function reportedCost(json: JsonRecord): number | null {
   const ticks = json["cost_in_usd_ticks"];
   if (typeof ticks === "number") {
     return dollars(ticks / TICKS_PER_DOLLAR);
@@ -132,7 +133,7 @@ function dollars(value: unknown): number | null {
     : null;
 }
 
-function inputParts(json: Json): Partial<Usage> {
+function inputParts(json: JsonRecord): Partial<Usage> {
   const details = firstRecord(
     json["prompt_tokens_details"],
     json["input_tokens_details"],
@@ -168,7 +169,7 @@ function inputParts(json: Json): Partial<Usage> {
 
 /** `rest`: what the total leaves for the output; null: no total is reported. */
 function outputParts(
-  json: Json,
+  json: JsonRecord,
   output: number,
   rest: number | null,
 ): Partial<Usage> {
@@ -197,7 +198,7 @@ function outputParts(
 }
 
 /** Items billed by the piece in a usage object: searches, seconds of audio, pages, messages. */
-function piecesOf(json: Json): Partial<Record<Piece, number>> {
+function piecesOf(json: JsonRecord): Partial<Record<Piece, number>> {
   return positive({
     webSearches:
       count(firstRecord(json["server_tool_use"])["web_search_requests"]) ??
@@ -240,12 +241,6 @@ function seconds(value: unknown): number {
     : 0;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-function firstRecord(...values: readonly unknown[]): Json {
+function firstRecord(...values: readonly unknown[]): JsonRecord {
   return values.find(isRecord) ?? {};
-}
-
-function isRecord(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
