@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 /** Opens a database file of SQLite. Throws the system's error where the file cannot be opened: SQLite's names neither file nor cause. */
 export function openDatabaseFile(
   path: string,
-  readOnly: boolean = false,
+  { readOnly = false }: { readonly readOnly?: boolean } = {},
 ): DatabaseSync {
   try {
     return new DatabaseSync(path, { readOnly });

@@ -119,7 +119,7 @@ const KINDS: readonly FileKind[] = [
   },
   {
     paths: /^notes\/databases\/.+\.sqlite$/,
-    read: (path) => openVerified(path, true).close(),
+    read: (path) => openVerified(path, { readOnly: true }).close(),
     fix: (path) =>
       `hearth down; mv ${path} ${path}.damaged; hearth up --detach; hearth notes restore (docs/notes.md)`,
   },
@@ -282,7 +282,7 @@ function touch(path: string): void {
 }
 
 function readHistory(path: string): void {
-  const db = openVerified(path, true);
+  const db = openVerified(path, { readOnly: true });
   try {
     const missing = missingTables(db);
     if (missing.length > 0) {

@@ -183,7 +183,7 @@ export class Alerting implements ReplacedAlarms {
         this.#dispatcher.enqueue(name, message);
       }
     }
-    await this.#dispatcher.dispatch(true, only);
+    await this.#dispatcher.dispatch({ immediately: true, only });
     return this.sinks();
   }
 

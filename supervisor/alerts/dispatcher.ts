@@ -87,7 +87,13 @@ export class Dispatcher {
   }
 
   /** Sends what is due, or everything if `immediately`, in order per sink, or only through the named one. Resolves when all attempts have ended. */
-  async dispatch(immediately: boolean = false, only?: string): Promise<void> {
+  async dispatch({
+    immediately = false,
+    only,
+  }: {
+    readonly immediately?: boolean;
+    readonly only?: string | undefined;
+  } = {}): Promise<void> {
     const lines = [...this.#lines.values()].filter(
       ({ sink }) => only === undefined || sink.name === only,
     );

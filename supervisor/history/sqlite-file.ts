@@ -14,29 +14,29 @@ const DAMAGED_CODES = [11, 26];
 /** Opens a file, even on a full disk, and verifies it. Throws a {@link DamagedFile} or an error of SQLite. */
 export function openVerified(
   path: string,
-  readOnly: boolean = false,
+  options: { readonly readOnly?: boolean } = {},
 ): DatabaseSync {
   refuseDirectory(path);
   if (statSync(path, { throwIfNoEntry: false })?.size === 0) {
     throw new DamagedFile("it is empty");
   }
   try {
-    return openAndRead(path, readOnly, "NORMAL");
+    return openAndRead(path, options, "NORMAL");
   } catch (error) {
     if (!isFullDisk(error)) {
       throw error;
     }
     // https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
-    return openAndRead(path, readOnly, "EXCLUSIVE");
+    return openAndRead(path, options, "EXCLUSIVE");
   }
 }
 
 function openAndRead(
   path: string,
-  readOnly: boolean,
+  options: { readonly readOnly?: boolean },
   lockingMode: "NORMAL" | "EXCLUSIVE",
 ): DatabaseSync {
-  const db = openDatabaseFile(path, readOnly);
+  const db = openDatabaseFile(path, options);
   try {
     db.exec(`PRAGMA locking_mode = ${lockingMode}`);
     const verdict = Object.values(
