@@ -11,6 +11,7 @@ import {
   startTestbedPostgres,
   type Member,
   type Testbed,
+  until,
 } from "./testbed.ts";
 
 // Postgres and Redis are unavailable at the same time, as for the gateway on host B when host A is lost.
@@ -70,16 +71,6 @@ async function callTimes(
     received.push(await call(url, account, QUICK));
   }
   return received;
-}
-
-async function until(isTrue: () => boolean, what: string): Promise<void> {
-  for (let tries = 0; tries < 1_200; tries++) {
-    if (isTrue()) {
-      return;
-    }
-    await sleep(25);
-  }
-  throw new Error(`timed out waiting for: ${what}`);
 }
 
 async function cutBoth(testbed: Testbed, redisFirst: boolean): Promise<void> {

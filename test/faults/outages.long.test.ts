@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
@@ -13,6 +12,7 @@ import {
   type Member,
   type Testbed,
   type TestbedOptions,
+  until,
 } from "./testbed.ts";
 
 // The documented behaviour in outages, row by row, with the real servers stopped and started under load.
@@ -81,19 +81,6 @@ function loadOn(
     pauseMs: 20,
     onReceived: (one) => void received.push(one),
   });
-}
-
-async function until(
-  isTrue: () => boolean | Promise<boolean>,
-  what: string,
-): Promise<void> {
-  for (let tries = 0; tries < 1_200; tries++) {
-    if (await isTrue()) {
-      return;
-    }
-    await sleep(25);
-  }
-  throw new Error(`timed out waiting for: ${what}`);
 }
 
 async function readiness(gateway: Member) {
