@@ -176,7 +176,7 @@ function openRunReader(
   const one = db.prepare("SELECT * FROM job_runs WHERE id = ?");
   return {
     runsOf: (job, limit) => latest.all(job, limit).map(runOf),
-    run: (id) => unwritten.get(id) ?? optionalRun(one.get(id)),
+    run: (id) => unwritten.get(id) ?? one.all(id).map(runOf)[0],
   };
 }
 
