@@ -1,15 +1,13 @@
 import { setTimeout } from "node:timers/promises";
 import { historyFrom } from "./history.ts";
 import { isKept } from "./kept-instants.ts";
-import { exclusively, inReserve, type Store } from "./store.ts";
+import { inReserve, type Store } from "./store.ts";
 
 /** Versions checked, and dropped, per step; writes and feeds run between the steps. */
 const VERSIONS_PER_STEP = 500;
 const PAUSE_MS = 2;
 const FIRST_RUN_MS = 60_000;
 const INTERVAL_MS = 3_600_000;
-/** How much older a run may consider the history than the run before: a clock that is a year ahead for an hour must not drop it. */
-const MAX_AGING_MS = 2 * INTERVAL_MS;
 
 interface PastVersion {
   readonly row: number;
@@ -33,7 +31,6 @@ export function thinRegularly(store: Store): void {
 
 /** Drops the versions that no kept state needs, then the oldest until the history fits into its limit. */
 export async function thinHistory(store: Store): Promise<void> {
-  const now = await nextThinningTime(store);
   let last = 0;
   for (;;) {
     if (store.closing) {
@@ -44,6 +41,7 @@ export async function thinHistory(store: Store): Promise<void> {
         `SELECT rowid AS row, size, since, until FROM history WHERE rowid > ? AND until IS NOT NULL ORDER BY rowid LIMIT ${VERSIONS_PER_STEP}`,
       )
       .all(last) as unknown as PastVersion[];
+    const now = Date.now();
     const from = historyFrom(store);
     const stale = page.filter(
       ({ since, until }) => !isKept(Math.max(since, from), until, now),
@@ -58,24 +56,6 @@ export async function thinHistory(store: Store): Promise<void> {
     await setTimeout(PAUSE_MS);
   }
   await fitLimit(store);
-}
-
-/**
- * The time as of which a run thins: now, unless that is too long after the run before. Stored, as the clock may be wrong at a
- * start, but not as a change of the vault, for which the supervisor would read it.
- */
-async function nextThinningTime(store: Store): Promise<number> {
-  return await exclusively(store, async () => {
-    const row = store.write.property.get("thinned_at");
-    const before = Number(row?.value ?? historyFrom(store));
-    const now = Math.min(Date.now(), before + MAX_AGING_MS);
-    if (!store.readOnly) {
-      store.write
-        .other("INSERT OR REPLACE INTO properties VALUES ('thinned_at', ?)")
-        .run(String(Math.max(before, now)));
-    }
-    return now;
-  });
 }
 
 async function fitLimit(store: Store): Promise<void> {
