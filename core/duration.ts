@@ -1,12 +1,18 @@
+export const SECOND_MS = 1000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+export const WEEK_MS = 7 * DAY_MS;
+
 /** Milliseconds of each unit; a month is 30 days. */
 export const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-  mo: 30 * 86_400_000,
+  s: SECOND_MS,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
+  w: WEEK_MS,
+  mo: 30 * DAY_MS,
 };
 
 /** "500ms", "30s", "2m", "1h", "7d" as milliseconds; undefined for anything else. */

@@ -11,6 +11,7 @@ import {
 import { isIP } from "node:net";
 import * as x509 from "@peculiar/x509";
 import { all, unsecret, type Input, type Output } from "@pulumi/pulumi";
+import { DAY_MS } from "../core/duration.ts";
 import type { HearthConfig, HostName } from "./config/config.ts";
 import type { ProgramConfig } from "./config/program-config.ts";
 import type { UploadedFile } from "./container.ts";
@@ -47,7 +48,6 @@ export interface Certificates<Certificate = ServerCertificate> {
   readonly tls: Readonly<Record<HostName, Certificate>>;
 }
 
-const DAY_MS = 86_400_000;
 /** A certificate is renewed by the first `up` of a new period, and is valid for this period and the next. */
 const PERIOD_MS = 365 * DAY_MS;
 /** RSASSA-PKCS1-v1_5 is deterministic; ECDSA is not. */

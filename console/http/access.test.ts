@@ -1,5 +1,6 @@
 import type { FastifyInstance, InjectOptions } from "fastify";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import {
   operatorHeaders,
   type Credentials,
@@ -15,7 +16,6 @@ import { endStoredSessions } from "../../supervisor/history/sessions.ts";
 
 const password = testCredentials.operatorPassword;
 const AFAR = "192.168.1.9";
-const DAY_MS = 86_400_000;
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
+import { DAY_MS } from "../../core/duration.ts";
 import {
   checkRecords,
   hourBars,
@@ -16,7 +17,6 @@ import { notFound } from "../../core/nearest.ts";
 import { sendError } from "./send-error.ts";
 
 const MAX_MAINTENANCE_MS = 30 * 86_400_000;
-const DAY_MS = 86_400_000;
 const MAX_PING_TEXT_LENGTH = 300;
 
 const why = z

@@ -8,6 +8,7 @@ import {
   test,
   vi,
 } from "vitest";
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { AdminApi } from "../../supervisor/gateway/admin-api.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { Invitations } from "../../supervisor/history/invitations.ts";
@@ -41,8 +42,6 @@ import {
 import { syncMemberships } from "./gateway-memberships.ts";
 
 /** People who sign in get a user of the gateway, and manage their own keys on /me. */
-
-const MINUTE_MS = 60_000;
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;

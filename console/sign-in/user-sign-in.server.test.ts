@@ -7,6 +7,7 @@ import {
   expect,
   test,
 } from "vitest";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { byAuthor, currentAuthor } from "../../supervisor/history/author.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import {
@@ -22,8 +23,6 @@ import { WebClient } from "../../test/servers/web-client.ts";
 import { buildTestApi } from "../../test/supervisor/console-api.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-
-const MINUTE_MS = 60_000;
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;

@@ -1,5 +1,5 @@
 import type { Gateway } from "../gateway.ts";
-import { listOf, recordsOf, type JsonRecord } from "../providers/json.ts";
+import { listOf, recordsOf, type JsonRecord } from "../../core/json.ts";
 import type { Caller } from "./callers.ts";
 import { authorizeProviderModels } from "./models.ts";
 

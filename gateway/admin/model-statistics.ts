@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HOUR_MS } from "../../core/duration.ts";
 import { UNANSWERED } from "../database/model-hours.ts";
 import { query } from "../database/pool.ts";
 import type { Route } from "../http/route.ts";
@@ -6,8 +7,6 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { out } from "./kinds/out.ts";
 import { name } from "./kinds/values.ts";
 import { percentile, type LatencyCount } from "./latency-classes.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** Hours that can be asked for, each with the hours of a step of its chart. */
 const STEP_HOURS = { 24: 1, 168: 6, 720: 24 } as const;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import {
   startAdminFixture,
   type AdminFixture,
@@ -164,8 +165,6 @@ test("a model that was added without a key is ready once the key of its provider
   });
   expect(await infoOf(String(id))).toMatchObject({ status: "ready" });
 });
-
-const HOUR_MS = 3_600_000;
 
 test("statistics are the sums of the ledger's rows: latency, tokens a second, the last answer and failure", async () => {
   const now = Date.now();

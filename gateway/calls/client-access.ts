@@ -2,7 +2,7 @@ import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 import type { ClientParam } from "../config/types.ts";
 import { secret } from "../config/secret.ts";
 import { CallError } from "../http/errors.ts";
-import { textOf } from "../providers/json.ts";
+import { textOf } from "../../core/json.ts";
 import { matchesAddress } from "../routing/caller-pattern.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import type { CallBody } from "./body.ts";

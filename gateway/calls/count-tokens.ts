@@ -3,7 +3,7 @@ import type { Gateway } from "../gateway.ts";
 import { guardsOf } from "../guardrails/select.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
-import { numberOf, parseRecord, type JsonRecord } from "../providers/json.ts";
+import { numberOf, parseRecord, type JsonRecord } from "../../core/json.ts";
 import type { ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";

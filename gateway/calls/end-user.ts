@@ -1,4 +1,4 @@
-import { parseRecord, recordOf, textOf } from "../providers/json.ts";
+import { parseRecord, recordOf, textOf } from "../../core/json.ts";
 import type { CallBody } from "./body.ts";
 
 /** Who uses a call, and in which session, as far as the body says so. */

@@ -1,6 +1,6 @@
 import type { Gateway } from "../gateway.ts";
 import type { Outcome } from "../ledger/records.ts";
-import { recordOf, textOf } from "../providers/json.ts";
+import { recordOf, textOf } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
 import { isUnlogged } from "./options.ts";

@@ -1,5 +1,5 @@
 import { CallError } from "../http/errors.ts";
-import { isRecord, listOf, recordOf } from "../providers/json.ts";
+import { isRecord, listOf, recordOf } from "../../core/json.ts";
 import type { CallBody } from "./body.ts";
 
 /**

@@ -5,7 +5,7 @@ import {
   parseRecord,
   recordOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import type { CallBody } from "./body.ts";
 
 /** Fields of every body with facts about the call. LiteLLM's clients may send an object as its JSON text. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Gateway } from "../gateway.ts";
 import { GuardUnavailable } from "../guardrails/guard.ts";
 import { CallError, type ErrorKind } from "../http/errors.ts";
-import { parseRecord, recordOf, recordsOf } from "../providers/json.ts";
+import { parseRecord, recordOf, recordsOf } from "../../core/json.ts";
 import { tokenizedModel, type Call, type CallKind } from "./call.ts";
 import { NO_MOCK } from "./options.ts";
 import { INTERACTIVE } from "./priority.ts";

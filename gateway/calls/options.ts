@@ -3,7 +3,7 @@ import type { Caller } from "../access/callers.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
-import { isRecord, listOf } from "../providers/json.ts";
+import { isRecord, listOf } from "../../core/json.ts";
 import type { Place } from "../runners/line.ts";
 import type { CallBody } from "./body.ts";
 import { placeOf } from "./priority.ts";

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { HOUR_MS } from "../../core/duration.ts";
 import type { Pool } from "../database/pool.ts";
 import {
   insertRefusals,
@@ -8,7 +9,6 @@ import {
 } from "../database/refusals.ts";
 
 const FLUSH_AFTER_MS = 500;
-const HOUR_MS = 3_600_000;
 /** Limits of what waits in memory while the database is unavailable. */
 const MAX_KEYS = 1_000;
 const MAX_HOURS = 10_000;

@@ -1,4 +1,4 @@
-import { recordOf, textOf } from "../providers/json.ts";
+import { recordOf, textOf } from "../../core/json.ts";
 import type { Session } from "../routing/strategies.ts";
 import type { CallBody } from "./body.ts";
 import type { Call } from "./call.ts";

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { readDatabase } from "./database.ts";
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
@@ -25,7 +26,6 @@ import { readTracing } from "./tracing.ts";
 import { readWorkers } from "./workers.ts";
 
 const MIN_KEY_LENGTH = 20;
-const DAY_MS = 86_400_000;
 const MEGABYTE = 1024 * 1024;
 
 /** Adds defaults and values of the environment; required values that are missing become problems. */

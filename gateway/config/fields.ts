@@ -4,7 +4,7 @@ import { withoutWord } from "../ledger/windows.ts";
 import { parseDuration } from "./duration.ts";
 import { faultOfPattern } from "../routing/caller-pattern.ts";
 import { mistakeInCron } from "../../core/schedule.ts";
-import { isRecord } from "../providers/json.ts";
+import { isRecord } from "../../core/json.ts";
 import type { ClientParam, Fallbacks, Preload } from "./types.ts";
 
 /** A field with a message that says what is allowed; the rejected value is added where its line is known. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { ALGORITHMS, type Algorithm } from "../../core/tokens/verify-token.ts";
 import { isTrustworthy } from "../../core/tokens/signing-keys.ts";
 import {
@@ -19,7 +20,6 @@ import type { GeneralSettings } from "./schema.ts";
 import { readSection } from "./sections.ts";
 import type { JwtClaimNames, JwtIssuerConfig } from "./types.ts";
 
-const DAY_MS = 86_400_000;
 const DEFAULT_LEEWAY_MS = 30_000;
 const MAX_LEEWAY_MS = 300_000;
 const DEFAULT_TTL_MS = 600_000;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import type { JournalMark } from "../journal/journal.ts";
 import type { Intent } from "../ledger/records.ts";
@@ -26,9 +27,6 @@ afterAll(async () => {
   await pool.end();
   await database.drop();
 });
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 function mark(segment: number, offset = 0): JournalMark {
   return { segment, offset, from: segment };

@@ -1,8 +1,7 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { compareMarks } from "../journal/journal-mark.ts";
 import type { JournalMark } from "../journal/journal.ts";
 import { query, repeatedQuery, type Client, type Pool } from "./pool.ts";
-
-const DAY_MS = 86_400_000;
 
 /** How far the journal of an instance is in the ledger. */
 export interface MarkStep {

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { query, transaction, type Pool } from "./pool.ts";
 
 /** A call that was rejected before a provider was called. */
@@ -25,7 +26,6 @@ export interface RefusedHour {
 /** Full refusals kept for each key. */
 export const KEPT_REFUSALS = 20;
 
-const DAY_MS = 86_400_000;
 const BATCH = 10_000;
 
 /** Writes refusals, oldest first, and deletes all but the last {@link KEPT_REFUSALS} of a key. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { partitionOf } from "./partitions.ts";
 import {
   longQuery,
@@ -17,7 +18,6 @@ const TABLE_LOCK_MS = 500;
 const ARCHIVE_TIMEOUT_MS = 900_000;
 /** Windows shorter than a day are closed and forgotten before their rows are. */
 const AT_LEAST_MS = 2 * 86_400_000;
-const DAY_MS = 86_400_000;
 const DELETED_AT_ONCE = 10_000;
 
 /**

@@ -6,7 +6,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 
 /** The content of an answer, or of one chunk of it, in OpenAI's chat shape. Only the first choice is read. */
 export interface ChatAnswer extends ChatChoice {

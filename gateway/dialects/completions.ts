@@ -8,7 +8,7 @@ import {
   present,
   recordsOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import { idOf, readChatAnswer, readChoice } from "./chat-answer.ts";
 import type { ChatBody, ClientShape, ClientStream } from "./client-shape.ts";
 

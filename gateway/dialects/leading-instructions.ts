@@ -1,4 +1,4 @@
-import { listOf, type JsonRecord } from "../providers/json.ts";
+import { listOf, type JsonRecord } from "../../core/json.ts";
 
 /**
  * Messages whose instructions are one message at the start. The chat templates of many open models (Qwen, Mistral, Gemma) reject

@@ -1,5 +1,5 @@
 import { toolInput, toolUseId } from "../providers/anthropic-content.ts";
-import type { JsonRecord } from "../providers/json.ts";
+import type { JsonRecord } from "../../core/json.ts";
 import {
   idOf,
   readChatAnswer,

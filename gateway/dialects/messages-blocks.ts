@@ -1,4 +1,4 @@
-import { parseRecord, textOf, type JsonRecord } from "../providers/json.ts";
+import { parseRecord, textOf, type JsonRecord } from "../../core/json.ts";
 import type { ChatAnswer, ToolCallPart } from "./chat-answer.ts";
 import { callId } from "./messages-answer.ts";
 

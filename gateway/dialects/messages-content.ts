@@ -6,7 +6,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 
 type Lack = (path: string) => void;
 

@@ -1,5 +1,5 @@
 import { statusOf, type CallError } from "../http/errors.ts";
-import type { JsonRecord } from "../providers/json.ts";
+import type { JsonRecord } from "../../core/json.ts";
 
 /** The error shape of Anthropic's API. https://platform.claude.com/docs/en/api/errors */
 export function messagesError(status: number, message: string): JsonRecord {

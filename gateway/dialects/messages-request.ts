@@ -9,7 +9,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";

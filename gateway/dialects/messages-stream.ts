@@ -1,5 +1,5 @@
 import type { CallError } from "../http/errors.ts";
-import { textOf, type JsonRecord } from "../providers/json.ts";
+import { textOf, type JsonRecord } from "../../core/json.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
   errorMessageIn,

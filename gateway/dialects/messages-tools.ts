@@ -7,7 +7,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 
 /** A tool and where it is in the body. */
 interface Tool {

@@ -1,5 +1,5 @@
 import type { CallBody } from "../calls/body.ts";
-import type { JsonRecord } from "../providers/json.ts";
+import type { JsonRecord } from "../../core/json.ts";
 import {
   idOf,
   readChatAnswer,

@@ -6,7 +6,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import type { Dialect } from "./dialect.ts";
 import { calledIn, chatName } from "./responses-tools.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonRecord } from "../providers/json.ts";
+import type { JsonRecord } from "../../core/json.ts";
 import type { ChatAnswer, ToolCallPart } from "./chat-answer.ts";
 import {
   callItem,

@@ -1,6 +1,6 @@
 import type { CallBody } from "../calls/body.ts";
 import { CallError } from "../http/errors.ts";
-import { numberOf, present, recordOf } from "../providers/json.ts";
+import { numberOf, present, recordOf } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";

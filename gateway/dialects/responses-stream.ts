@@ -4,7 +4,7 @@ import {
   CONTEXT_LENGTH_EXCEEDED,
   isContextWindow,
 } from "../providers/failure.ts";
-import { textOf, type JsonRecord } from "../providers/json.ts";
+import { textOf, type JsonRecord } from "../../core/json.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
   errorMessageIn,

@@ -5,7 +5,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import { mapTexts, replaced, textsIn, withoutProbabilities } from "./texts.ts";
 

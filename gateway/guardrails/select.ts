@@ -3,7 +3,7 @@ import type { Caller } from "../access/callers.ts";
 import type { GuardrailConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
-import { isRecord, recordOf, type JsonRecord } from "../providers/json.ts";
+import { isRecord, recordOf, type JsonRecord } from "../../core/json.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import { CallGuards } from "./call-guards.ts";
 import { openGuard } from "./open-guard.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import type { GuardrailConfig } from "../config/types.ts";
-import { parseRecord, recordOf, recordsOf } from "../providers/json.ts";
+import { parseRecord, recordOf, recordsOf } from "../../core/json.ts";
 import { DONE } from "../providers/chat-stream-end.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import { createCallMetrics } from "../metrics/call-metrics.ts";

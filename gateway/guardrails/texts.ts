@@ -1,4 +1,4 @@
-import { isRecord, parseRecord, type JsonRecord } from "../providers/json.ts";
+import { isRecord, parseRecord, type JsonRecord } from "../../core/json.ts";
 
 /** What names or describes a part and is not read as text. */
 const NOT_TEXT = new Set([

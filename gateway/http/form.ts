@@ -2,7 +2,7 @@ import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { isForGateway } from "../calls/gateway-fields.ts";
 import { UploadedFile } from "../calls/uploaded-file.ts";
 import { countValues } from "../dialects/scan-json.ts";
-import { isRecord, parseJson } from "../providers/json.ts";
+import { isRecord, parseJson } from "../../core/json.ts";
 import { CallError } from "./errors.ts";
 
 export function isForm(contentType: string): boolean {

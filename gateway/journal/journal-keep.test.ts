@@ -2,6 +2,7 @@ import fs from "node:fs/promises";
 import path from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { createSmallDisk } from "../../test/servers/small-disk.ts";
 import {
   copyAsKilled,
@@ -15,7 +16,6 @@ import {
 } from "./journal-fixture.ts";
 import type { JournalMark } from "./journal-types.ts";
 
-const HOUR_MS = 3_600_000;
 const LIMIT_BYTES = 256 * 1024;
 /** Kept segments are checked once a second. */
 const LOOKED_AT_MS = 10_000;

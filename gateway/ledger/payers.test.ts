@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import type { KeyCaller, PayerLimits } from "../access/callers.ts";
 import { limitedEntities, type LimitSources } from "./payers.ts";
 
@@ -11,7 +12,6 @@ const NONE: PayerLimits = {
 };
 const DAILY: PayerLimits = { ...NONE, maxBudget: 2, budgetDuration: "1d" };
 const MORNING = Date.parse("2026-11-21T08:00:00Z");
-const HOUR = 3_600_000;
 
 function keyWith(own: Partial<KeyCaller>): KeyCaller {
   return {
@@ -106,8 +106,10 @@ describe("payers with a budget or a limit", () => {
       "key:hash",
       "user:user",
     ]);
-    expect(limitedEntities({ ...sources }, MORNING + HOUR, "UTC")).toBe(first);
-    const [next] = limitedEntities(sources, MORNING + 24 * HOUR, "UTC");
+    expect(limitedEntities({ ...sources }, MORNING + HOUR_MS, "UTC")).toBe(
+      first,
+    );
+    const [next] = limitedEntities(sources, MORNING + 24 * HOUR_MS, "UTC");
     expect(next?.window).toBe("1d@2026-11-22T00:00:00.000Z");
     expect(limitedEntities(sources, MORNING, "UTC")).toEqual(first);
   });
@@ -128,13 +130,13 @@ describe("payers with a budget or a limit", () => {
   it("have a raised budget while a temporary increase lasts", () => {
     const caller = keyWith({
       limits: { ...NONE, maxBudget: 2 },
-      temporaryIncrease: { dollars: 1, until: MORNING + HOUR },
+      temporaryIncrease: { dollars: 1, until: MORNING + HOUR_MS },
     });
     const budgetAt = (at: number) =>
       limitedEntities(callBy(caller), at, "UTC")[0]?.budget;
     expect(budgetAt(MORNING)).toBe(3_000_000_000);
-    expect(budgetAt(MORNING + HOUR - 1)).toBe(3_000_000_000);
-    expect(budgetAt(MORNING + HOUR)).toBe(2_000_000_000);
+    expect(budgetAt(MORNING + HOUR_MS - 1)).toBe(3_000_000_000);
+    expect(budgetAt(MORNING + HOUR_MS)).toBe(2_000_000_000);
     expect(budgetAt(MORNING)).toBe(3_000_000_000);
   });
 });

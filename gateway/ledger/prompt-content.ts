@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../providers/json.ts";
+import { isRecord, type JsonRecord } from "../../core/json.ts";
 
 /** The input of a call: text whose tokens are counted, and tokens that are not text. */
 export interface PromptContent {

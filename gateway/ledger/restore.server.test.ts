@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, expect, inject, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import {
   throwAwayDatabase,
   type ThrowAwayDatabase,
@@ -24,7 +25,6 @@ import { query } from "../database/pool.ts";
 import { dropOldSpend } from "../database/retention.ts";
 
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
-const DAY_MS = 86_400_000;
 
 let database: ThrowAwayDatabase;
 let provider: MockProvider;

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { DAY_MS } from "../../core/duration.ts";
 import type { RetentionConfig } from "../config/types.ts";
 import { dropOldMarks } from "../database/journal-marks.ts";
 import { dropOldModelHours } from "../database/model-hours.ts";
@@ -11,7 +12,6 @@ import {
   dropOldSpend,
 } from "../database/retention.ts";
 
-const DAY_MS = 86_400_000;
 /** The clock of a machine that has just started may be wrong until the network has corrected it. */
 const FIRST_AFTER_MS = 600_000;
 /** A backup that reads the ledger blocks dropping its months, perhaps at the same hour of every day. */

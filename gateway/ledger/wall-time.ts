@@ -1,13 +1,13 @@
 import { Info, type Zone } from "luxon";
+import { MINUTE_MS } from "../../core/duration.ts";
 
 /**
  * Converts between moments and the wall time of a time zone. A wall time is the ms since the epoch at which clocks in
  * UTC show the same.
  */
 
-const MINUTE = 60_000;
 /** More than any zone's offset from UTC, and less than the time between two clock changes. */
-const ASIDE = 36 * 60 * MINUTE;
+const ASIDE = 36 * 60 * MINUTE_MS;
 
 const zones = new Map<string, Zone>();
 
@@ -57,7 +57,7 @@ function firstWithOffset(
 }
 
 function offsetAt(at: number, zone: Zone): number {
-  return zone.offset(at) * MINUTE;
+  return zone.offset(at) * MINUTE_MS;
 }
 
 function zoneOf(timeZone: string): Zone {

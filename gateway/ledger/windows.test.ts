@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { DateTime } from "luxon";
 import { describe, expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import {
   LIFETIME,
   dayOf,
@@ -9,9 +10,6 @@ import {
   windowAt,
   windowEnd,
 } from "./windows.ts";
-
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 
 function span(
   duration: string,
@@ -78,8 +76,8 @@ describe("durations", () => {
   test("expiry is plain addition", () => {
     const from = Date.parse("2026-01-31T10:00:00Z");
     expect(expiresAt("30s", from)).toBe(from + 30_000);
-    expect(expiresAt("30d", from)).toBe(from + 30 * DAY);
-    expect(expiresAt("2w", from)).toBe(from + 14 * DAY);
+    expect(expiresAt("30d", from)).toBe(from + 30 * DAY_MS);
+    expect(expiresAt("2w", from)).toBe(from + 14 * DAY_MS);
     expect(expiresAt("1mo", from)).toBe(Date.parse("2026-02-28T10:00:00Z"));
   });
 });
@@ -119,7 +117,7 @@ describe("windows", () => {
       const [hours = 0, minutes = 0, seconds = 0] = clock
         .split(":")
         .map(Number);
-      return day + hours * HOUR + minutes * 60_000 + seconds * 1_000;
+      return day + hours * HOUR_MS + minutes * 60_000 + seconds * 1_000;
     };
     expect(windowAt(duration, at("13:14:15"), "UTC")).toMatchObject({
       start: at(start),
@@ -251,7 +249,7 @@ describe("windows", () => {
       fc
         .tuple(
           fc.constantFrom(...changes),
-          fc.integer({ min: -26 * HOUR, max: 26 * HOUR }),
+          fc.integer({ min: -26 * HOUR_MS, max: 26 * HOUR_MS }),
         )
         .map(([{ zone, at }, aside]) => ({ zone, at: at + aside })),
     );
@@ -289,9 +287,9 @@ describe("windows", () => {
 function changesOf(zone: string): number[] {
   const changes: number[] = [];
   const offset = (at: number) => DateTime.fromMillis(at, { zone }).offset;
-  for (let at = Date.UTC(2005, 0); at < Date.UTC(2030, 0); at += DAY) {
-    if (offset(at) !== offset(at + DAY)) {
-      changes.push(at + DAY / 2);
+  for (let at = Date.UTC(2005, 0); at < Date.UTC(2030, 0); at += DAY_MS) {
+    if (offset(at) !== offset(at + DAY_MS)) {
+      changes.push(at + DAY_MS / 2);
     }
   }
   return changes;

@@ -1,4 +1,11 @@
 import { DateTime } from "luxon";
+import {
+  DAY_MS,
+  HOUR_MS,
+  MINUTE_MS,
+  SECOND_MS,
+  WEEK_MS,
+} from "../../core/duration.ts";
 import { instantOf, wallTimeAt } from "./wall-time.ts";
 
 /** A time between two resets of a budget. */
@@ -25,23 +32,18 @@ export type Duration =
 
 type Unit = "s" | "m" | "h" | "d" | "w" | "mo";
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const WEEK = 7 * DAY;
 /** Monday of the week of 1970-01-01, a Thursday. */
-const FIRST_MONDAY = -3 * DAY;
+const FIRST_MONDAY = -3 * DAY_MS;
 /** The minimum ms of each unit, to limit durations to the range of dates. */
 const UNIT_MS = {
-  s: SECOND,
-  m: MINUTE,
-  h: HOUR,
-  d: DAY,
-  w: WEEK,
-  mo: 28 * DAY,
+  s: SECOND_MS,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
+  w: WEEK_MS,
+  mo: 28 * DAY_MS,
 } as const satisfies Record<Unit, number>;
-const MAX_DURATION_MS = 100 * 366 * DAY;
+const MAX_DURATION_MS = 100 * 366 * DAY_MS;
 
 /** LiteLLM's words, in its meaning. */
 const WORDS: ReadonlyMap<string, string> = new Map([
@@ -210,9 +212,9 @@ function spanAt(count: number, unit: Unit, at: number, timeZone: string): Span {
       if (count === 30) {
         return spanAt(1, "mo", at, timeZone);
       }
-      return between(at, timeZone, everyFrom(0, count * DAY));
+      return between(at, timeZone, everyFrom(0, count * DAY_MS));
     case "w":
-      return between(at, timeZone, everyFrom(FIRST_MONDAY, count * WEEK));
+      return between(at, timeZone, everyFrom(FIRST_MONDAY, count * WEEK_MS));
     case "mo":
       return between(at, timeZone, everyMonths(count));
     default:
@@ -264,22 +266,22 @@ function everyMonths(count: number): Boundaries {
 
 /** Seconds, minutes and hours. */
 function clockSpan(length: number, at: number, timeZone: string): Span {
-  if (length > DAY) {
+  if (length > DAY_MS) {
     return between(at, timeZone, everyFrom(0, length));
   }
-  if (length <= HOUR) {
+  if (length <= HOUR_MS) {
     // By elapsed time, so that the repeated hour does not lengthen a window.
-    const day = between(at, timeZone, everyFrom(0, DAY));
+    const day = between(at, timeZone, everyFrom(0, DAY_MS));
     const start = at - ((at - day.start) % length);
     return { start, end: Math.min(start + length, day.end) };
   }
-  const midnights = everyFrom(0, DAY);
+  const midnights = everyFrom(0, DAY_MS);
   return between(at, timeZone, {
     last(wall) {
       const midnight = midnights.last(wall);
       return midnight + Math.floor((wall - midnight) / length) * length;
     },
     next: (boundary) =>
-      Math.min(boundary + length, midnights.last(boundary) + DAY),
+      Math.min(boundary + length, midnights.last(boundary) + DAY_MS),
   });
 }

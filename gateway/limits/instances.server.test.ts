@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { hasRedisServer } from "../../test/servers/redis.ts";
 import { createLimits } from "./create.ts";
 import type { InstanceState } from "./instances.ts";
@@ -9,8 +10,6 @@ import {
   until,
   type TestRedis,
 } from "./testing/redis-server.ts";
-
-const HOUR_MS = 3_600_000;
 
 describe.runIf(hasRedisServer())("the list of instances", () => {
   let server: TestRedis;

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { drawBarChart, drawMeter } from "../../core/charts.ts";
 import type { Html } from "../../core/html.ts";
 import { money } from "../../core/words.ts";
@@ -36,8 +37,6 @@ export function dayBars(
     ),
   };
 }
-
-const DAY_MS = 86_400_000;
 
 function daysBetween(start: string, end: string): readonly string[] {
   const first = Date.parse(start);

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { DAY_MS } from "../../core/duration.ts";
 import { authenticate } from "../access/authenticate.ts";
 import { adminOf } from "../admin/admin-route.ts";
 import { ownCallsOf } from "../admin/spend/own-calls.ts";
@@ -15,7 +16,6 @@ import { send } from "./send.ts";
 import { startPage, startView } from "./start.ts";
 
 const MAX_FORM_BYTES = 10_000;
-const DAY_MS = 86_400_000;
 
 const CALLS_ON_PAGE = 20;
 

@@ -9,7 +9,7 @@ import {
   type PriceCard,
   type Rates,
 } from "./price-card.ts";
-import { isRecord, type JsonRecord } from "../providers/json.ts";
+import { isRecord, type JsonRecord } from "../../core/json.ts";
 import { tierPrices } from "./service-tiers.ts";
 import { tokenLimitsOf } from "./token-limits.ts";
 

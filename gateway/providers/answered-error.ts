@@ -1,6 +1,12 @@
 import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
-import { isRecord, parseJson, recordOf, recordsOf, textOf } from "./json.ts";
-import type { JsonRecord } from "./json.ts";
+import {
+  isRecord,
+  parseJson,
+  recordOf,
+  recordsOf,
+  textOf,
+} from "../../core/json.ts";
+import type { JsonRecord } from "../../core/json.ts";
 
 /** An error that a provider sent with status 200. */
 export interface AnsweredError {

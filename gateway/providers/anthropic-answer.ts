@@ -10,7 +10,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 import type { AnswerFacts, TranslatedAnswer } from "./wire.ts";
 
 const NO_FACTS: AnswerFacts = { usage: null, responseId: null, text: "" };

@@ -4,7 +4,7 @@ import {
   recordOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 interface OpenBlock {
   readonly block: JsonRecord;

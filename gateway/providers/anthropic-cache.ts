@@ -1,4 +1,4 @@
-import { isRecord, recordOf, type JsonRecord } from "./json.ts";
+import { isRecord, recordOf, type JsonRecord } from "../../core/json.ts";
 
 const MARK = { type: "ephemeral" } as const;
 /** Blocks that cannot have a mark. */

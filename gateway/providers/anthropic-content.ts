@@ -6,7 +6,7 @@ import {
   recordOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 /** Receives the path of a part that Anthropic does not support. */
 export type Lack = (path: string) => void;

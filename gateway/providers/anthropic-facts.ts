@@ -1,5 +1,5 @@
 import { mergedUsage, usageFromAnthropic } from "./anthropic-usage.ts";
-import { numberOf, recordOf, type JsonRecord } from "./json.ts";
+import { numberOf, recordOf, type JsonRecord } from "../../core/json.ts";
 import type { AnswerFacts } from "./wire.ts";
 
 /** Collects what is billed from events of Anthropic's shape. */

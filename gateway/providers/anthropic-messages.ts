@@ -11,7 +11,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 export interface Conversation {
   /** Texts of all system and developer messages, in order. */

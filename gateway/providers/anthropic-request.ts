@@ -13,7 +13,7 @@ import {
   recordOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 /** Used when neither caller, deployment nor catalogue gives a maximum: Anthropic requires one. */
 const DEFAULT_MAX_TOKENS = 4_096;

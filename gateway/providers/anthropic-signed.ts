@@ -1,4 +1,4 @@
-import { isRecord, textOf, type JsonRecord } from "./json.ts";
+import { isRecord, textOf, type JsonRecord } from "../../core/json.ts";
 
 /**
  * Messages of Anthropic's shape without thinking that has no signature: that of another provider's model, earlier in the conversation.

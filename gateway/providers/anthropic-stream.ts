@@ -1,7 +1,12 @@
 import { BlockReader } from "./anthropic-blocks.ts";
 import { createFactReader } from "./anthropic-facts.ts";
 import { finishReason, openaiUsage } from "./anthropic-usage.ts";
-import { parseRecord, recordOf, textOf, type JsonRecord } from "./json.ts";
+import {
+  parseRecord,
+  recordOf,
+  textOf,
+  type JsonRecord,
+} from "../../core/json.ts";
 import { DONE } from "./chat-stream-end.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import {

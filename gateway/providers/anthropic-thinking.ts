@@ -1,6 +1,11 @@
 import type { ModelTraits } from "./anthropic-model.ts";
 import type { Turn } from "./anthropic-messages.ts";
-import { isRecord, numberOf, recordOf, type JsonRecord } from "./json.ts";
+import {
+  isRecord,
+  numberOf,
+  recordOf,
+  type JsonRecord,
+} from "../../core/json.ts";
 
 /** The thinking and sampling parameters to send, and those that the model rejects. */
 export interface ThinkingAndSampling {

@@ -7,7 +7,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 export interface ToolOptions {
   readonly tools: readonly JsonRecord[];

@@ -7,7 +7,7 @@ import {
   recordOf,
   recordsOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 /** Anthropic's `usage` in OpenAI's shape: prompt tokens include those read from and written to the cache. */
 export function openaiUsage(usage: JsonRecord): JsonRecord {

@@ -10,7 +10,7 @@ import {
   ChatStream,
   createNativeStream,
 } from "./anthropic-stream.ts";
-import { parseRecord, recordOf, textOf } from "./json.ts";
+import { parseRecord, recordOf, textOf } from "../../core/json.ts";
 import { sentenceOf } from "./sentence.ts";
 import type { ProviderWire } from "./wire.ts";
 

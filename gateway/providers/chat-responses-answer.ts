@@ -5,7 +5,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 /** A whole Response as an answer of chat. */
 export function completionOf(response: JsonRecord): JsonRecord {

@@ -4,7 +4,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 /** A message of a chat as items of a Responses input. */
 export function chatInput(message: unknown): readonly JsonRecord[] {

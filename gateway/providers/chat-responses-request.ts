@@ -7,7 +7,7 @@ import {
   recordOf,
   recordsOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 import { openaiRequest } from "./openai.ts";
 
 /** Parameters with the same meaning in both shapes. */

@@ -2,7 +2,12 @@ import type { SseEvent } from "../../core/sse.ts";
 import { errorInEvent } from "./answered-error.ts";
 import { chatUsageOf, finishOf } from "./chat-responses-answer.ts";
 import { DONE, endOfChat, errorPiece } from "./chat-stream-end.ts";
-import { parseRecord, recordOf, textOf, type JsonRecord } from "./json.ts";
+import {
+  parseRecord,
+  recordOf,
+  textOf,
+  type JsonRecord,
+} from "../../core/json.ts";
 import {
   CUT_SHORT,
   type AnswerFacts,

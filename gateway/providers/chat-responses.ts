@@ -6,7 +6,7 @@ import {
   responsesBodyOf,
 } from "./chat-responses-request.ts";
 import { ChatOfResponses } from "./chat-responses-stream.ts";
-import { parseRecord, recordsOf } from "./json.ts";
+import { parseRecord, recordsOf } from "../../core/json.ts";
 import { isChatOnly, isOpenAi } from "./responses-request.ts";
 import type { ProviderWire } from "./wire.ts";
 

@@ -1,5 +1,5 @@
 import { errorInEvent } from "./answered-error.ts";
-import { parseRecord, recordOf } from "./json.ts";
+import { parseRecord, recordOf } from "../../core/json.ts";
 import { CUT_SHORT, type AnswerFacts, type StreamPiece } from "./wire.ts";
 
 /** The end of a stream of OpenAI's shape. */

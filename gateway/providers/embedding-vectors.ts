@@ -1,4 +1,4 @@
-import { isRecord, parseRecord } from "./json.ts";
+import { isRecord, parseRecord } from "../../core/json.ts";
 
 /** A whole answer of `/v1/embeddings` without parsing its numbers, of which each vector has thousands. */
 export interface EmbeddingsAnswer {

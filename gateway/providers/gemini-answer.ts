@@ -8,7 +8,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 import { createStreamReader, readAnswer } from "./openai.ts";
 import type { StreamTranslator, TranslatedAnswer } from "./wire.ts";
 

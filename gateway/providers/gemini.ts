@@ -7,7 +7,7 @@ import {
   present,
   recordOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 import { openaiRequest } from "./openai.ts";
 import { openaiWire } from "./openai-wire.ts";
 import type { ProviderWire } from "./wire.ts";

@@ -4,7 +4,7 @@ import {
   usageFromOpenAI,
   type Usage,
 } from "../pricing/prices.ts";
-import { isRecord, parseRecord, recordOf, textOf } from "./json.ts";
+import { isRecord, parseRecord, recordOf, textOf } from "../../core/json.ts";
 import { createStreamReader } from "./openai.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import {

@@ -11,7 +11,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 import {
   createMediaStream,
   imageFacts,

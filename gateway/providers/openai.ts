@@ -11,7 +11,7 @@ import {
   recordOf,
   recordsOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 import { refusedSampling } from "./openai-sampling.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 

@@ -1,4 +1,4 @@
-import { textOf, type JsonRecord } from "./json.ts";
+import { textOf, type JsonRecord } from "../../core/json.ts";
 
 /** Marks encrypted reasoning with the deployment that can read it. */
 const MARK = "hearth-of:";

@@ -1,7 +1,7 @@
 import { PROVIDERS } from "../config/providers.ts";
 import { reasons } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { isRecord, listOf, textOf, type JsonRecord } from "./json.ts";
+import { isRecord, listOf, textOf, type JsonRecord } from "../../core/json.ts";
 import { readableReasoning } from "./reasoning-origin.ts";
 
 const ENCRYPTED = "reasoning.encrypted_content";

@@ -1,4 +1,4 @@
-import { isRecord, parseJson } from "./json.ts";
+import { isRecord, parseJson } from "../../core/json.ts";
 
 const MAX_CHARACTERS = 500;
 

@@ -8,7 +8,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "./json.ts";
+} from "../../core/json.ts";
 
 /** Events of Anthropic's Messages and OpenAI's Responses that contain nothing of the answer. */
 const OPENINGS = new Set([

@@ -1,6 +1,6 @@
 import { SseParser, type SseEvent } from "../../core/sse.ts";
 import { errorInEvent } from "./answered-error.ts";
-import { isRecord, parseRecord } from "./json.ts";
+import { isRecord, parseRecord } from "../../core/json.ts";
 
 const FIELD = "error:";
 

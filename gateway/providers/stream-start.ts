@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import type { Usage } from "../pricing/prices.ts";
 import type { SseEvent, SseParser } from "../../core/sse.ts";
 import { errorInEvent, type AnsweredError } from "./answered-error.ts";
-import { parseJson } from "./json.ts";
+import { parseJson } from "../../core/json.ts";
 import { isContent, openingUsage } from "./stream-content.ts";
 import { createStreamParser } from "./stream-errors.ts";
 

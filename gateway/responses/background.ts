@@ -5,7 +5,7 @@ import {
   recordOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import { InnerCall } from "./inner-call.ts";
 import type { BackgroundRun } from "./kept.ts";
 import { RecordedEvents } from "./recorded-events.ts";

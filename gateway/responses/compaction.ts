@@ -1,6 +1,6 @@
 import { open, seal, sealingKeys, type SealingKeys } from "../config/sealed.ts";
 import { CallError } from "../http/errors.ts";
-import { isRecord, textOf, type JsonRecord } from "../providers/json.ts";
+import { isRecord, textOf, type JsonRecord } from "../../core/json.ts";
 
 /** Marks compactions of this gateway; those of a provider pass to it unchanged. */
 const OURS = "hearth-summary:";

@@ -14,7 +14,7 @@ import {
 } from "../database/conversations.ts";
 import { deleteOwned } from "../database/owned.ts";
 import { transaction, type Pool } from "../database/pool.ts";
-import { recordOf, textOf, type JsonRecord } from "../providers/json.ts";
+import { recordOf, textOf, type JsonRecord } from "../../core/json.ts";
 import { storable, withIds } from "./items.ts";
 import { isOwnId, newId } from "./kept.ts";
 import { expiresAt, MAX_BYTES, MAX_ITEMS, tooLong } from "./limits.ts";

@@ -4,7 +4,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 
 /** How ids of items begin, by type. */
 const PREFIXES: Readonly<Record<string, string>> = {

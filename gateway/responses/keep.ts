@@ -11,7 +11,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import { asInput, itemsOf, withIds } from "./items.ts";
 import type { KeptResponse } from "./kept.ts";

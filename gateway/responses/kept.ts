@@ -1,4 +1,4 @@
-import type { JsonRecord } from "../providers/json.ts";
+import type { JsonRecord } from "../../core/json.ts";
 import type { Session } from "../routing/strategies.ts";
 import type { RecordedEvents } from "./recorded-events.ts";
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import type { RetentionConfig } from "../config/types.ts";
 import { CallError } from "../http/errors.ts";
 
@@ -14,8 +15,6 @@ export function tooLong(param: string): CallError {
     { param },
   );
 }
-
-const DAY_MS = 86_400_000;
 
 /** When what is used now expires, ms since the epoch; null: never. */
 export function expiresAt({

@@ -3,12 +3,7 @@ import type { CallBody } from "../calls/body.ts";
 import type { SealingKeys } from "../config/sealed.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { CallError } from "../http/errors.ts";
-import {
-  listOf,
-  recordOf,
-  textOf,
-  type JsonRecord,
-} from "../providers/json.ts";
+import { listOf, recordOf, textOf, type JsonRecord } from "../../core/json.ts";
 import { isCompaction, openedCompaction } from "./compaction.ts";
 import { asInput, itemsOf, referenceIn } from "./items.ts";
 import {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JsonRecord } from "../providers/json.ts";
+import type { JsonRecord } from "../../core/json.ts";
 import { RecordedEvents } from "./recorded-events.ts";
 
 const piece = (type: string, more: JsonRecord = {}) => ({

@@ -1,4 +1,4 @@
-import { parseRecord, textOf, type JsonRecord } from "../providers/json.ts";
+import { parseRecord, textOf, type JsonRecord } from "../../core/json.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 
 /** The longest time between an event and its row. */

@@ -5,7 +5,7 @@ import {
   eventsAfter,
   lastEvent,
 } from "../database/response-events.ts";
-import { recordsOf, numberOf, type JsonRecord } from "../providers/json.ts";
+import { recordsOf, numberOf, type JsonRecord } from "../../core/json.ts";
 import { isOwnId } from "./kept.ts";
 import { notFound } from "./not-found.ts";
 import { openJson, sealJson } from "./sealed-text.ts";

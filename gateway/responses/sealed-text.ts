@@ -1,5 +1,5 @@
 import { open, seal, sealingKeys, type SealingKeys } from "../config/sealed.ts";
-import { parseRecord, type JsonRecord } from "../providers/json.ts";
+import { parseRecord, type JsonRecord } from "../../core/json.ts";
 
 /** JSON encrypted for one row. */
 export interface SealedJson {

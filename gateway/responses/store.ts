@@ -18,7 +18,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import { markedReasoning } from "../providers/reasoning-origin.ts";
 import { Conversations } from "./conversations.ts";
 import { asInput, idsOf, storable, withIds } from "./items.ts";

@@ -4,7 +4,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../providers/json.ts";
+} from "../../core/json.ts";
 import { markedReasoning } from "../providers/reasoning-origin.ts";
 import type { Session } from "../routing/strategies.ts";
 

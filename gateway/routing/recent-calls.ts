@@ -1,3 +1,5 @@
+import { MINUTE_MS } from "../../core/duration.ts";
+
 /** Calls of one minute; `rejections` were not sent because of a cooldown. */
 export interface RecentCalls {
   readonly calls: number;
@@ -13,8 +15,6 @@ export interface RecentCallCounts {
   sumOf(included: (id: string) => boolean): RecentCalls;
   size(): number;
 }
-
-const MINUTE_MS = 60_000;
 
 export function createRecentCalls(now: () => number): RecentCallCounts {
   const minutes = new Map<string, Counts & { readonly since: number }>();

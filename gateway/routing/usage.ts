@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { MINUTE_MS } from "../../core/duration.ts";
 
 /** A deployment with the limits of its backend; null: none. */
 export interface Limited {
@@ -31,8 +32,6 @@ export interface DeploymentUsage {
   /** Takes back a call that was not sent. */
   giveBack(taken: Taken): void;
 }
-
-const MINUTE_MS = 60_000;
 
 export function createMemoryUsage(
   now: () => number = Date.now,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Agent } from "undici";
 import { DEFAULT_RUNNER } from "../config/runner.ts";
 import { UpstreamFailure, unreachable } from "../providers/failure.ts";
-import { recordOf, textOf } from "../providers/json.ts";
+import { recordOf, textOf } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { ollamaLoad } from "./ollama.ts";
 import { askRunner } from "./probe.ts";

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../providers/json.ts";
+import { isRecord, type JsonRecord } from "../../core/json.ts";
 import type { Piece } from "../pricing/price-card.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { Call } from "../calls/call.ts";
 import { audioContent } from "../ledger/prompt-content.ts";
-import { numberOf, recordsOf, textOf } from "../providers/json.ts";
+import { numberOf, recordsOf, textOf } from "../../core/json.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { inputOnly, measuredUsage, type Usage } from "../pricing/prices.ts";

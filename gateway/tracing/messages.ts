@@ -1,4 +1,4 @@
-import { isRecord, listOf, parseJson, recordOf } from "../providers/json.ts";
+import { isRecord, listOf, parseJson, recordOf } from "../../core/json.ts";
 
 /** A part of a message in the shape of the GenAI conventions. */
 type Part = Readonly<Record<string, unknown>>;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import type { Answer } from "./answer.ts";
 import { edit, replicate } from "./change-document.ts";
 import { compact } from "./compaction.ts";
@@ -13,9 +14,6 @@ import { inTransaction, openStore, type Store } from "./store.ts";
 import { thinHistory } from "./thin-history.ts";
 
 const START = Date.UTC(2026, 0, 5, 9, 0, 0);
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 let directory: string;
 let store: Store;
@@ -128,9 +126,9 @@ const childrenAt = (at: number): Record<string, unknown> =>
 
 test("a note can be read as of any minute of the last day, compacted or not", async () => {
   const first = await put("note.md", note("one"));
-  vi.setSystemTime(START + 10 * MINUTE);
+  vi.setSystemTime(START + 10 * MINUTE_MS);
   const second = await put("note.md", note("two"), first);
-  vi.setSystemTime(START + 20 * MINUTE);
+  vi.setSystemTime(START + 20 * MINUTE_MS);
   await inTransaction(store, () =>
     edit(
       store,
@@ -140,14 +138,16 @@ test("a note can be read as of any minute of the last day, compacted or not", as
       ),
     ),
   );
-  vi.setSystemTime(START + 30 * MINUTE);
+  vi.setSystemTime(START + 30 * MINUTE_MS);
   for (const compacted of [false, true]) {
     if (compacted) {
       await compactNow();
     }
-    expect(childrenAt(START + 9 * MINUTE)).toEqual({ "note.md": ["h:one"] });
-    expect(childrenAt(START + 19 * MINUTE)).toEqual({ "note.md": ["h:two"] });
-    expect(childrenAt(START + 21 * MINUTE)).toEqual({});
+    expect(childrenAt(START + 9 * MINUTE_MS)).toEqual({ "note.md": ["h:one"] });
+    expect(childrenAt(START + 19 * MINUTE_MS)).toEqual({
+      "note.md": ["h:two"],
+    });
+    expect(childrenAt(START + 21 * MINUTE_MS)).toEqual({});
   }
   expect(
     read({ id: "note.md" }).rows.map(({ since, until, doc }) => [
@@ -156,13 +156,13 @@ test("a note can be read as of any minute of the last day, compacted or not", as
       doc._rev,
     ]),
   ).toEqual([
-    [10 * MINUTE, 20 * MINUTE, second],
-    [0, 10 * MINUTE, first],
+    [10 * MINUTE_MS, 20 * MINUTE_MS, second],
+    [0, 10 * MINUTE_MS, first],
   ]);
 });
 
 test("times before the start and invalid ones are rejected with the allowed values", () => {
-  vi.setSystemTime(START + HOUR);
+  vi.setSystemTime(START + HOUR_MS);
   expect(() => read({ at: String(START - 1) })).toThrow(
     "The history goes back to 2026-01-05T09:00:00.000Z.",
   );
@@ -181,16 +181,16 @@ test("of two versions in conflict, the winner at that time is shown", async () =
     );
   };
   await write(`1-${"a".repeat(32)}`, "low");
-  vi.setSystemTime(START + HOUR);
+  vi.setSystemTime(START + HOUR_MS);
   await write(`1-${"b".repeat(32)}`, "high");
-  vi.setSystemTime(START + 2 * HOUR);
+  vi.setSystemTime(START + 2 * HOUR_MS);
   expect(childrenAt(START + 1)).toEqual({ "note.md": ["h:low"] });
-  expect(childrenAt(START + HOUR)).toEqual({ "note.md": ["h:high"] });
+  expect(childrenAt(START + HOUR_MS)).toEqual({ "note.md": ["h:high"] });
 });
 
 test("a chunk that was deleted can still be read, compacted or not", async () => {
   const rev = await put("h:one", { type: "leaf", data: "text" });
-  vi.setSystemTime(START + HOUR);
+  vi.setSystemTime(START + HOUR_MS);
   await put("h:one", { _deleted: true }, rev);
   for (const compacted of [false, true]) {
     if (compacted) {
@@ -208,7 +208,7 @@ test("above its limit the oldest versions are dropped, and the remaining states 
   store = open(2000);
   let rev: string | undefined;
   for (let hour = 0; hour < 20; hour += 1) {
-    vi.setSystemTime(START + hour * HOUR);
+    vi.setSystemTime(START + hour * HOUR_MS);
     rev = await put("note.md", note(`${hour}${"x".repeat(200)}`), rev);
   }
   await thinHistory(store);
@@ -216,7 +216,7 @@ test("above its limit the oldest versions are dropped, and the remaining states 
   expect(bytes).toBeLessThanOrEqual(2000);
   expect(from).toBeGreaterThan(START);
   for (let hour = 0; hour < 20; hour += 1) {
-    const at = START + hour * HOUR;
+    const at = START + hour * HOUR_MS;
     if (at < from!) {
       expect(() => childrenAt(at)).toThrow("goes back to");
     } else {
@@ -229,15 +229,15 @@ test("above its limit the oldest versions are dropped, and the remaining states 
 
 test("writes of an earlier release are not part of the history", async () => {
   const rev = await put("note.md", note("one"));
-  vi.setSystemTime(START + HOUR);
+  vi.setSystemTime(START + HOUR_MS);
   await put("note.md", note("two"), rev);
   // An earlier release writes every counter except this one.
   store.writer.exec("UPDATE totals SET update_seq = update_seq + 1");
   close();
-  vi.setSystemTime(START + 2 * HOUR);
+  vi.setSystemTime(START + 2 * HOUR_MS);
   store = open();
-  expect(() => childrenAt(START + 90 * MINUTE)).toThrow("goes back to");
-  expect(childrenAt(START + 2 * HOUR)).toEqual({ "note.md": ["h:two"] });
+  expect(() => childrenAt(START + 90 * MINUTE_MS)).toThrow("goes back to");
+  expect(childrenAt(START + 2 * HOUR_MS)).toEqual({ "note.md": ["h:two"] });
 });
 
 test("after half a year of random edits, compactions and restarts every kept instant reads as written", async () => {
@@ -253,7 +253,7 @@ test("after half a year of random edits, compactions and restarts every kept ins
   ];
   let now = START;
   for (let step = 0; step < 600; step += 1) {
-    now += random(step % 3 === 0 ? 2 * DAY : 3 * HOUR) + 1;
+    now += random(step % 3 === 0 ? 2 * DAY_MS : 3 * HOUR_MS) + 1;
     vi.setSystemTime(now);
     const id = `note-${random(12)}.md`;
     if (random(6) === 0 && present.has(id)) {
@@ -277,10 +277,10 @@ test("after half a year of random edits, compactions and restarts every kept ins
     }
   }
   await compactNow();
-  expect(now - START).toBeGreaterThan(24 * 7 * DAY);
+  expect(now - START).toBeGreaterThan(24 * 7 * DAY_MS);
   const first = firstKeptInstant(START, now);
   for (let probe = 0; probe < 300; probe += 1) {
-    const wanted = now - random(probe % 2 === 0 ? now - first : 2 * DAY);
+    const wanted = now - random(probe % 2 === 0 ? now - first : 2 * DAY_MS);
     const instant = keptInstant(wanted, now);
     if (instant < first) {
       continue;

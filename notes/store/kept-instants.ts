@@ -1,13 +1,12 @@
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-const WEEK = 7 * DAY;
+import { DAY_MS, HOUR_MS, WEEK_MS } from "../../core/duration.ts";
+
 /** 1 January 1970 was a Thursday; weeks start on Monday. */
-const FIRST_MONDAY = 4 * DAY;
+const FIRST_MONDAY = 4 * DAY_MS;
 
 /** How long every moment is kept, then every full hour, then every midnight; after that, every Monday's (all UTC). */
-const EVERY_MOMENT_MS = DAY;
-const HOURLY_MS = WEEK;
-const DAILY_MS = 13 * WEEK;
+const EVERY_MOMENT_MS = DAY_MS;
+const HOURLY_MS = WEEK_MS;
+const DAILY_MS = 13 * WEEK_MS;
 
 /**
  * The newest instant, at or before `at`, whose state is kept, in milliseconds since 1970. Every kept instant was kept at all
@@ -35,9 +34,9 @@ export function isKept(since: number, until: number, now: number): boolean {
 /** The oldest instant, not before `from`, whose state is kept. */
 export function firstKeptInstant(from: number, now: number): number {
   const zones = [
-    { end: now - DAILY_MS, unit: WEEK, offset: FIRST_MONDAY },
-    { end: now - HOURLY_MS, unit: DAY, offset: 0 },
-    { end: now - EVERY_MOMENT_MS, unit: HOUR, offset: 0 },
+    { end: now - DAILY_MS, unit: WEEK_MS, offset: FIRST_MONDAY },
+    { end: now - HOURLY_MS, unit: DAY_MS, offset: 0 },
+    { end: now - EVERY_MOMENT_MS, unit: HOUR_MS, offset: 0 },
   ];
   let start = from;
   for (const { end, unit, offset } of zones) {
@@ -56,12 +55,12 @@ function floorFor(instant: number, now: number): number {
     return instant;
   }
   if (age <= HOURLY_MS) {
-    return floorTo(instant, HOUR, 0);
+    return floorTo(instant, HOUR_MS, 0);
   }
   if (age <= DAILY_MS) {
-    return floorTo(instant, DAY, 0);
+    return floorTo(instant, DAY_MS, 0);
   }
-  return floorTo(instant, WEEK, FIRST_MONDAY);
+  return floorTo(instant, WEEK_MS, FIRST_MONDAY);
 }
 
 function floorTo(instant: number, unit: number, offset: number): number {

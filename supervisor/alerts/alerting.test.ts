@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { openHistory, type History } from "../history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openAlarmStore } from "./alarm-store.ts";
@@ -14,8 +15,6 @@ let now: number;
 let sent: { readonly to: string; readonly message: AlertMessage }[];
 let broken: Set<string>;
 let notices: string[];
-
-const HOUR = 3_600_000;
 
 beforeEach(() => {
   place = temporaryHome();
@@ -34,7 +33,7 @@ afterEach(async () => {
 function sink(name: string, fallback: boolean = false): Sink {
   return {
     name,
-    remindMs: 4 * HOUR,
+    remindMs: 4 * HOUR_MS,
     fallback,
     send: async (message) => {
       if (broken.has(name)) {
@@ -114,7 +113,7 @@ test("raising an active alarm updates its text without a notification; clearing 
   await pass(31);
   alerting.raise(alarm("gateway", { text: "no answer within 10 s" }));
   alerting.clear("check:nothing");
-  await pass(HOUR / 1000, 60);
+  await pass(HOUR_MS / 1000, 60);
   expect(sent).toHaveLength(1);
   expect(alerting.active()[0]).toMatchObject({ text: "no answer within 10 s" });
 });
@@ -142,11 +141,11 @@ test("an alarm that is raised again before its end was reported is one incident"
 test("a lasting alarm is reported again after four hours", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
-  await pass((4 * HOUR) / 1000 - 60, 30);
+  await pass((4 * HOUR_MS) / 1000 - 60, 30);
   expect(sent).toHaveLength(1);
   await pass(120, 30);
   expect(sent[1]?.message.events[0]?.event).toBe("reminder");
-  await pass((4 * HOUR) / 1000, 30);
+  await pass((4 * HOUR_MS) / 1000, 30);
   expect(sent).toHaveLength(3);
 });
 
@@ -155,7 +154,7 @@ test("a notice is reported once, without an end, and is not an open alarm", asyn
   await pass(31);
   expect(messages()).toEqual(["phone: ○ notice about key ann (a)"]);
   expect(alerting.active()).toEqual([]);
-  await pass((5 * HOUR) / 1000, 60);
+  await pass((5 * HOUR_MS) / 1000, 60);
   alerting.raise(alarm("key ann", { level: "notice" }));
   alerting.clear("check:key ann");
   await pass(60);
@@ -191,7 +190,7 @@ test("an owner gets own alarms and their ends, but no reminders and no commands"
   alerting.raise(alarm("gateway"));
   alerting.raise(alarm("key ann", { owner: "ann@example.org" }));
   await pass(31);
-  await pass((5 * HOUR) / 1000, 60);
+  await pass((5 * HOUR_MS) / 1000, 60);
   alerting.clear("check:key ann");
   await pass(60);
   expect(sent.map(({ message }) => [message.owner, titleOf(message)])).toEqual([
@@ -206,7 +205,7 @@ test("an owner gets own alarms and their ends, but no reminders and no commands"
 });
 
 test("a silenced alarm is displayed without notifications; after the silence it is reported", async () => {
-  const silence = alerting.silence("gate*", 2 * HOUR, "new disk");
+  const silence = alerting.silence("gate*", 2 * HOUR_MS, "new disk");
   alerting.raise(alarm("gateway"));
   alerting.raise(alarm("notes"));
   await pass(60);
@@ -219,14 +218,14 @@ test("a silenced alarm is displayed without notifications; after the silence it 
   expect(alerting.silences()).toEqual([silence]);
   await pass(60);
   expect(sent).toHaveLength(1);
-  await pass((2 * HOUR) / 1000, 60);
+  await pass((2 * HOUR_MS) / 1000, 60);
   expect(messages().slice(1)).toEqual(["phone: ✕ gateway is down (a)"]);
   expect(alerting.silences()).toEqual([]);
 });
 
 test("a silence can be ended early by its pattern or id", async () => {
-  alerting.silence("gateway", HOUR, "one");
-  const other = alerting.silence("job:*", HOUR, "two");
+  alerting.silence("gateway", HOUR_MS, "one");
+  const other = alerting.silence("job:*", HOUR_MS, "two");
   expect(alerting.endSilences("gateway")).toHaveLength(1);
   expect(alerting.endSilences("gateway")).toEqual([]);
   expect(alerting.endSilences(other.id)).toHaveLength(1);
@@ -238,7 +237,7 @@ test("a silence can be ended early by its pattern or id", async () => {
 test("recipients of an alarm are notified of its end, even during a silence", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
-  alerting.silence("gateway", HOUR, "being fixed");
+  alerting.silence("gateway", HOUR_MS, "being fixed");
   alerting.clear("check:gateway");
   await pass(31);
   expect(messages()[1]).toBe("phone: ● gateway recovered (a)");
@@ -324,7 +323,7 @@ test("without a fallback a message is dropped after a day, with a notice", async
   broken.add("phone");
   alerting.raise(alarm("gateway"));
   await pass(31);
-  await pass((25 * HOUR) / 1000, 300);
+  await pass((25 * HOUR_MS) / 1000, 300);
   expect(notices.some((text) => text.includes("was dropped"))).toBe(true);
 });
 
@@ -372,7 +371,7 @@ test("a test message is sent through the named sink only", async () => {
 
 test("the history has active and past alarms, newest first", () => {
   alerting.raise(alarm("gateway"));
-  now += HOUR;
+  now += HOUR_MS;
   alerting.raise(alarm("notes"));
   alerting.clear("check:gateway");
   expect(
@@ -381,7 +380,7 @@ test("the history has active and past alarms, newest first", () => {
       .map((each) => [each.alarm.subject, each.raisedAt, each.clearedAt]),
   ).toEqual([
     ["notes", now, null],
-    ["gateway", now - HOUR, now],
+    ["gateway", now - HOUR_MS, now],
   ]);
   expect(alerting.history(1)).toHaveLength(1);
 });
@@ -402,17 +401,17 @@ test("a sink that hangs delays neither the others nor the shutdown; its message 
 
 test("an alarm is reported, repeated and delivered although the clock was set back by a day", async () => {
   alerting.raise(alarm("gateway"));
-  now -= 24 * HOUR;
+  now -= 24 * HOUR_MS;
   await pass(2);
   expect(messages()).toEqual(["phone: ✕ gateway is down (a)"]);
-  now -= 24 * HOUR;
+  now -= 24 * HOUR_MS;
   await pass(2);
   expect(messages()).toHaveLength(2);
   broken.add("phone");
   alerting.raise(alarm("notes"));
   await pass(60);
   broken.clear();
-  now -= 24 * HOUR;
+  now -= 24 * HOUR_MS;
   await pass(2);
   expect(messages().slice(2).join()).toContain("notes");
 });

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { backupsToKeep } from "./keep.ts";
 import { backupName } from "./manifest.ts";
 
 const rule = { daily: 7, weekly: 4, monthly: 12 };
-const DAY = 86_400_000;
 const nights = (count: number, last: number) =>
-  Array.from({ length: count }, (_, index) => backupName(last - index * DAY));
+  Array.from({ length: count }, (_, index) =>
+    backupName(last - index * DAY_MS),
+  );
 
 test("of nightly backups of two years, the newest of 7 days, 4 weeks and 12 months are kept", () => {
   const last = Date.UTC(2026, 10, 21, 3);
@@ -37,7 +39,7 @@ test("of several backups of one day the newest is kept, and those of the last tw
   const at = Date.UTC(2026, 10, 21, 3);
   const hour = 3_600_000;
   const today = [at, at + hour, at + 9 * hour].map(backupName);
-  const fiveDaysAgo = [at - 5 * DAY, at - 5 * DAY + hour].map(backupName);
+  const fiveDaysAgo = [at - 5 * DAY_MS, at - 5 * DAY_MS + hour].map(backupName);
   const now = at + 10 * hour;
   expect(backupsToKeep([...today, ...fiveDaysAgo], rule, "UTC", now)).toEqual(
     new Set([...today, fiveDaysAgo[1]]),
@@ -46,8 +48,10 @@ test("of several backups of one day the newest is kept, and those of the last tw
 
 test("days without a backup do not count: old backups are kept when backups stop", () => {
   const last = Date.UTC(2026, 10, 21, 3);
-  const names = [0, 40, 41, 300].map((days) => backupName(last - days * DAY));
-  expect(backupsToKeep(names, rule, "UTC", last + 9 * DAY).size).toBe(4);
+  const names = [0, 40, 41, 300].map((days) =>
+    backupName(last - days * DAY_MS),
+  );
+  expect(backupsToKeep(names, rule, "UTC", last + 9 * DAY_MS).size).toBe(4);
 });
 
 test("days are those of the operator's zone", () => {
@@ -69,9 +73,9 @@ test("days are those of the operator's zone", () => {
 
 test("backups taken while the clock was ahead are kept, and displace no other", () => {
   const last = Date.UTC(2026, 10, 21, 3);
-  const ahead = nights(10, last + 365 * DAY);
+  const ahead = nights(10, last + 365 * DAY_MS);
   const right = nights(14, last);
-  const sameDay = backupName(last - DAY + 3_600_000);
+  const sameDay = backupName(last - DAY_MS + 3_600_000);
   const kept = (names: readonly string[]) =>
     backupsToKeep(names, rule, "UTC", last);
   expect(kept([...ahead, ...right, sameDay])).toEqual(

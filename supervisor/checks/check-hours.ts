@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { HOUR_MS } from "../../core/duration.ts";
 
 /** Sums of a check over a time range. Milliseconds. */
 export interface Stretch {
@@ -29,7 +30,6 @@ interface Result {
 /** Histogram of latencies in steps of 5 %; the key is the step. */
 export type Histogram = Readonly<Record<string, number>>;
 
-const HOUR_MS = 3_600_000;
 const STEP_FACTOR = 1.05;
 
 /** `names` of all checks with raw results, each found by one index lookup: there are many results of few checks. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import { openHistory, type History } from "../history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openCheckHistory } from "./check-history.ts";
@@ -14,9 +15,6 @@ let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let now: number;
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 const start = Date.UTC(2026, 10, 1);
 
 beforeEach(() => {
@@ -51,7 +49,7 @@ function probeEveryMinute(
       latencyMs = 10,
       measures = {},
     } = probe(index);
-    const at = from + index * MINUTE;
+    const at = from + index * MINUTE_MS;
     const result = { ok, level: "down", latencyMs, measures, at } as const;
     record("gateway", { ...result, text: "answered 200" }, counted, 70_000);
   }
@@ -64,17 +62,17 @@ test("availability is by time: failures and excused failures are distinguished, 
     ok: index < 120 || index >= 150,
     counted: index < 150,
   }));
-  const [record] = checkRecords(history.db, start, start + DAY);
+  const [record] = checkRecords(history.db, start, start + DAY_MS);
   expect(record).toMatchObject({
     name: "gateway",
     looks: 180,
     failures: 30,
-    upMs: 2 * HOUR,
-    downMs: HOUR / 2,
+    upMs: 2 * HOUR_MS,
+    downMs: HOUR_MS / 2,
     availability: 80,
   });
   // The last result is valid for its maximum.
-  expect(record?.apartMs).toBe(HOUR / 2 + 10_000);
+  expect(record?.apartMs).toBe(HOUR_MS / 2 + 10_000);
 });
 
 test("roll-ups give the same results after raw results were deleted, including percentiles", () => {
@@ -82,9 +80,9 @@ test("roll-ups give the same results after raw results were deleted, including p
     ok: index % 60 !== 0,
     latencyMs: index % 100,
   }));
-  const until = start + 4 * HOUR;
+  const until = start + 4 * HOUR_MS;
   const before = checkRecords(history.db, start, until);
-  now = until + DAY;
+  now = until + DAY_MS;
   expect(
     retainChecks(history.db, now, { rawSince: now, hoursSince: start }),
   ).toEqual({ results: 200, hours: 0 });
@@ -99,11 +97,11 @@ test("roll-ups give the same results after raw results were deleted, including p
 test("hours are kept as long as configured, transitions forever", () => {
   probeEveryMinute(start, 120, () => ({}));
   history.checkChanged("gateway", "new", "up", "answered 200");
-  const later = start + 500 * DAY;
+  const later = start + 500 * DAY_MS;
   expect(
     retainChecks(history.db, later, {
-      rawSince: later - 7 * DAY,
-      hoursSince: later - 400 * DAY,
+      rawSince: later - 7 * DAY_MS,
+      hoursSince: later - 400 * DAY_MS,
     }),
   ).toEqual({ results: 120, hours: 3 });
   expect(history.latest(10)).toHaveLength(1);
@@ -113,22 +111,22 @@ test("rolling up again changes nothing and adds later results", () => {
   probeEveryMinute(start, 60, () => ({}));
   const rows = () =>
     history.db.prepare("SELECT hour, looks FROM check_hours").all();
-  rollUpChecks(history.db, start + HOUR);
-  rollUpChecks(history.db, start + HOUR);
+  rollUpChecks(history.db, start + HOUR_MS);
+  rollUpChecks(history.db, start + HOUR_MS);
   expect(rows()).toEqual([{ hour: start, looks: 60 }]);
-  probeEveryMinute(start + HOUR, 30, () => ({}));
-  rollUpChecks(history.db, start + 2 * HOUR);
+  probeEveryMinute(start + HOUR_MS, 30, () => ({}));
+  rollUpChecks(history.db, start + 2 * HOUR_MS);
   expect(rows()).toHaveLength(2);
 });
 
 test("the last 24 hours are bars, the current hour is the last", () => {
-  const until = start + 24.5 * HOUR;
-  probeEveryMinute(start + 22 * HOUR, 150, (index) => ({ ok: index < 120 }));
+  const until = start + 24.5 * HOUR_MS;
+  probeEveryMinute(start + 22 * HOUR_MS, 150, (index) => ({ ok: index < 120 }));
   const bars = hourBars(history.db, until).get("gateway") ?? [];
   expect(bars).toHaveLength(24);
-  expect(bars[0]?.hour).toBe(start + HOUR);
+  expect(bars[0]?.hour).toBe(start + HOUR_MS);
   expect(bars.map(({ looks }) => looks).slice(-4)).toEqual([0, 60, 60, 30]);
-  expect(bars.at(-1)).toMatchObject({ upMs: 0, downMs: HOUR / 2 });
+  expect(bars.at(-1)).toMatchObject({ upMs: 0, downMs: HOUR_MS / 2 });
 });
 
 test("measurements are available by the hour", () => {
@@ -136,9 +134,15 @@ test("measurements are available by the hour", () => {
     measures: { free_bytes: 1000 - index },
   }));
   expect(
-    hourlyMeasure(history.db, "gateway", "free_bytes", start, start + 2 * HOUR),
+    hourlyMeasure(
+      history.db,
+      "gateway",
+      "free_bytes",
+      start,
+      start + 2 * HOUR_MS,
+    ),
   ).toEqual([
     { at: start, value: 941 },
-    { at: start + HOUR, value: 881 },
+    { at: start + HOUR_MS, value: 881 },
   ]);
 });

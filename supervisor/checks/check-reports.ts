@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { HOUR_MS } from "../../core/duration.ts";
 import {
   addHistograms,
   histogramFrom,
@@ -31,8 +32,6 @@ export type HourBar = Stretch & {
   /** Start of the hour, in milliseconds since 1970. */
   readonly hour: number;
 };
-
-const HOUR_MS = 3_600_000;
 
 /** The record of each check in a time range, by whole hours where raw results no longer exist. */
 export function checkRecords(

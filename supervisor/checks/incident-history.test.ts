@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openHistory, type History } from "../history/history.ts";
 import { historyByIncident } from "./incident-history.ts";
@@ -7,7 +8,6 @@ let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let now: number;
 
-const MINUTE = 60_000;
 const start = Date.UTC(2026, 10, 1);
 
 beforeEach(() => {
@@ -22,9 +22,9 @@ afterEach(() => {
 
 test("a service that flaps forty times is one row, between what people did", () => {
   history.act("gateway", "start", "hearth up");
-  now += MINUTE;
+  now += MINUTE_MS;
   history.checkChanged("gateway", "new", "up", "answered 200");
-  now += 30 * MINUTE;
+  now += 30 * MINUTE_MS;
   const began = now;
   for (let flap = 0; flap < 40; flap += 1) {
     history.checkChanged("gateway", "up", "pending", "answered 500");
@@ -33,15 +33,15 @@ test("a service that flaps forty times is one row, between what people did", () 
     if (flap === 7) {
       history.act("gateway", "heal", "3 failures");
     }
-    now += MINUTE;
+    now += MINUTE_MS;
     history.checkChanged("gateway", "down", "up", "answered 200");
     history.act("gateway", "alarm-over", "gateway is up");
-    now += 2 * MINUTE;
+    now += 2 * MINUTE_MS;
   }
   history.checkChanged("notes", "up", "pending", "timed out");
   history.checkChanged("notes", "pending", "up", "answered 200");
   history.checkChanged("gateway", "up", "paused", "moving");
-  now += MINUTE;
+  now += MINUTE_MS;
   history.act("gateway", "asked", "silence");
   const rows = historyByIncident(history, now, 30);
   expect(rows.map(({ kind, name, to }) => `${kind} ${name} ${to}`)).toEqual([
@@ -57,9 +57,9 @@ test("a service that flaps forty times is one row, between what people did", () 
     name: "gateway",
     from: null,
     to: "down",
-    until: began + 118 * MINUTE,
-    durationMs: 118 * MINUTE,
-    downMs: 40 * MINUTE,
+    until: began + 118 * MINUTE_MS,
+    durationMs: 118 * MINUTE_MS,
+    downMs: 40 * MINUTE_MS,
     times: 40,
     reason: "answered 500",
     down: true,
@@ -69,11 +69,11 @@ test("a service that flaps forty times is one row, between what people did", () 
 
 test("rows can be limited in number and to one name, and an incident may be ongoing", () => {
   history.checkChanged("gateway", "pending", "down", "answered 500");
-  now += MINUTE;
+  now += MINUTE_MS;
   history.checkChanged("notes", "pending", "down", "timed out");
-  now += MINUTE;
+  now += MINUTE_MS;
   expect(historyByIncident(history, now, 1)).toMatchObject([{ name: "notes" }]);
   expect(historyByIncident(history, now, 9, "gateway")).toMatchObject([
-    { name: "gateway", until: null, durationMs: 2 * MINUTE },
+    { name: "gateway", until: null, durationMs: 2 * MINUTE_MS },
   ]);
 });

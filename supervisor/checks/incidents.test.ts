@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../core/duration.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openHistory, type History } from "../history/history.ts";
 import { openCheckHistory } from "./check-history.ts";
@@ -9,8 +10,6 @@ let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let now: number;
 
-const SECOND = 1000;
-const HOUR = 3_600_000;
 const start = Date.UTC(2026, 10, 1);
 
 beforeEach(() => {
@@ -26,11 +25,11 @@ afterEach(() => {
 /** A probe of the gateway each 30 seconds, until `until`; those in [failsFrom, failsUntil) fail. */
 function probe(until: number, failsFrom: number, failsUntil: number): void {
   const { record } = openCheckHistory(history.db);
-  for (let at = start; at < until; at += 30 * SECOND) {
+  for (let at = start; at < until; at += 30 * SECOND_MS) {
     const ok = at < failsFrom || at >= failsUntil;
     const text = ok ? "answered 200" : "no answer within 2 s";
     const result = { ok, text, at, latencyMs: 1, measures: {}, level: "down" };
-    record("gateway", { ...result, level: "down" }, true, 70 * SECOND);
+    record("gateway", { ...result, level: "down" }, true, 70 * SECOND_MS);
   }
 }
 
@@ -50,70 +49,70 @@ function change(
 }
 
 test("incidents have a start, an end and a reason; an ongoing one has no end", () => {
-  change("check", start + HOUR, "pending", "down", "answered 500");
-  change("check", start + 2 * HOUR, "down", "up", "answered 200");
-  change("check", start + 5 * HOUR, "pending", "down", "no answer");
+  change("check", start + HOUR_MS, "pending", "down", "answered 500");
+  change("check", start + 2 * HOUR_MS, "down", "up", "answered 200");
+  change("check", start + 5 * HOUR_MS, "pending", "down", "no answer");
   const ongoing = {
     check: "gateway",
-    from: start + 5 * HOUR,
+    from: start + 5 * HOUR_MS,
     until: null,
-    durationMs: HOUR,
-    downMs: HOUR,
+    durationMs: HOUR_MS,
+    downMs: HOUR_MS,
     times: 1,
     reason: "no answer",
     down: true,
   };
-  expect(incidents(history.db, start, start + 6 * HOUR)).toEqual([
+  expect(incidents(history.db, start, start + 6 * HOUR_MS)).toEqual([
     ongoing,
     {
       check: "gateway",
-      from: start + HOUR,
-      until: start + 2 * HOUR,
-      durationMs: HOUR,
-      downMs: HOUR,
+      from: start + HOUR_MS,
+      until: start + 2 * HOUR_MS,
+      durationMs: HOUR_MS,
+      downMs: HOUR_MS,
       times: 1,
       reason: "answered 500",
       down: true,
     },
   ]);
-  expect(incidents(history.db, start + 3 * HOUR, start + 6 * HOUR)).toEqual([
-    ongoing,
-  ]);
+  expect(
+    incidents(history.db, start + 3 * HOUR_MS, start + 6 * HOUR_MS),
+  ).toEqual([ongoing]);
 });
 
 test("failures that were too few to be down are an incident as long as the downtime that they cause", () => {
-  const failed = start + HOUR - 30 * SECOND;
-  probe(start + 2 * HOUR, failed, failed + 60 * SECOND);
-  const until = start + 2 * HOUR;
+  const failed = start + HOUR_MS - 30 * SECOND_MS;
+  probe(start + 2 * HOUR_MS, failed, failed + 60 * SECOND_MS);
+  const until = start + 2 * HOUR_MS;
   const found = incidents(history.db, start, until);
   expect(found).toEqual([
     {
       check: "gateway",
       from: failed,
-      until: failed + 60 * SECOND,
-      durationMs: 60 * SECOND,
-      downMs: 60 * SECOND,
+      until: failed + 60 * SECOND_MS,
+      durationMs: 60 * SECOND_MS,
+      downMs: 60 * SECOND_MS,
       times: 1,
       reason: "no answer within 2 s",
       down: false,
     },
   ]);
   const [record] = checkRecords(history.db, start, until);
-  expect(record?.downMs).toBe(60 * SECOND);
+  expect(record?.downMs).toBe(60 * SECOND_MS);
 });
 
 test("failures before, within and after a time down are one incident, and the last failure may be ongoing", () => {
-  const failed = start + HOUR;
-  probe(failed + 5 * 60 * SECOND, failed, failed + HOUR);
-  change("check", failed + 60 * SECOND, "pending", "down", "no answer");
-  const until = failed + 5 * 60 * SECOND;
+  const failed = start + HOUR_MS;
+  probe(failed + 5 * 60 * SECOND_MS, failed, failed + HOUR_MS);
+  change("check", failed + 60 * SECOND_MS, "pending", "down", "no answer");
+  const until = failed + 5 * 60 * SECOND_MS;
   expect(incidents(history.db, start, until)).toEqual([
     {
       check: "gateway",
       from: failed,
       until: null,
-      durationMs: 5 * 60 * SECOND,
-      downMs: 5 * 60 * SECOND,
+      durationMs: 5 * 60 * SECOND_MS,
+      downMs: 5 * 60 * SECOND_MS,
       times: 1,
       reason: "no answer within 2 s",
       down: true,
@@ -122,49 +121,53 @@ test("failures before, within and after a time down are one incident, and the la
 });
 
 test("a service that ended is an incident, even if no check noticed", () => {
-  change("service", start + HOUR, "running", "backing-off", "exit code 1");
+  change("service", start + HOUR_MS, "running", "backing-off", "exit code 1");
   change(
     "service",
-    start + HOUR + 20 * SECOND,
+    start + HOUR_MS + 20 * SECOND_MS,
     "backing-off",
     "starting",
     null,
   );
-  change("service", start + HOUR + 45 * SECOND, "starting", "running", null);
-  expect(incidents(history.db, start, start + 2 * HOUR)).toMatchObject([
+  change(
+    "service",
+    start + HOUR_MS + 45 * SECOND_MS,
+    "starting",
+    "running",
+    null,
+  );
+  expect(incidents(history.db, start, start + 2 * HOUR_MS)).toMatchObject([
     {
       check: "gateway",
-      durationMs: 45 * SECOND,
+      durationMs: 45 * SECOND_MS,
       reason: "exit code 1",
       down: true,
     },
   ]);
 });
 
-const MINUTE = 60 * SECOND;
-
 test("a flapping service is one incident, however often its state changes, noticed by its check or not", () => {
-  const began = start + HOUR;
+  const began = start + HOUR_MS;
   for (let flap = 0; flap < 20; flap += 1) {
-    const at = began + flap * 3 * MINUTE;
+    const at = began + flap * 3 * MINUTE_MS;
     change("service", at, "running", "backing-off", "exit code 1");
     if (flap % 2 === 0) {
-      change("check", at + 5 * SECOND, "pending", "down", "no answer");
+      change("check", at + 5 * SECOND_MS, "pending", "down", "no answer");
     }
-    change("service", at + MINUTE, "starting", "running", null);
+    change("service", at + MINUTE_MS, "starting", "running", null);
     if (flap % 2 === 0) {
-      change("check", at + MINUTE, "down", "up", null);
+      change("check", at + MINUTE_MS, "down", "up", null);
     }
   }
-  change("check", began + 3 * HOUR, "pending", "down", "answered 500");
-  change("check", began + 4 * HOUR, "down", "up", null);
-  expect(incidents(history.db, start, start + 8 * HOUR)).toEqual([
+  change("check", began + 3 * HOUR_MS, "pending", "down", "answered 500");
+  change("check", began + 4 * HOUR_MS, "down", "up", null);
+  expect(incidents(history.db, start, start + 8 * HOUR_MS)).toEqual([
     {
       check: "gateway",
-      from: began + 3 * HOUR,
-      until: began + 4 * HOUR,
-      durationMs: HOUR,
-      downMs: HOUR,
+      from: began + 3 * HOUR_MS,
+      until: began + 4 * HOUR_MS,
+      durationMs: HOUR_MS,
+      downMs: HOUR_MS,
       times: 1,
       reason: "answered 500",
       down: true,
@@ -172,9 +175,9 @@ test("a flapping service is one incident, however often its state changes, notic
     {
       check: "gateway",
       from: began,
-      until: began + 58 * MINUTE,
-      durationMs: 58 * MINUTE,
-      downMs: 20 * MINUTE,
+      until: began + 58 * MINUTE_MS,
+      durationMs: 58 * MINUTE_MS,
+      downMs: 20 * MINUTE_MS,
       times: 20,
       reason: "exit code 1",
       down: true,
@@ -184,15 +187,15 @@ test("a flapping service is one incident, however often its state changes, notic
 
 test("single failures every few minutes are one incident, those further apart are not", () => {
   const { record } = openCheckHistory(history.db);
-  const first = start + HOUR;
-  const failing = [0, 5, 10, 30].map((minutes) => first + minutes * MINUTE);
-  for (let at = start; at < start + 2 * HOUR; at += 30 * SECOND) {
+  const first = start + HOUR_MS;
+  const failing = [0, 5, 10, 30].map((minutes) => first + minutes * MINUTE_MS);
+  for (let at = start; at < start + 2 * HOUR_MS; at += 30 * SECOND_MS) {
     const ok = !failing.includes(at);
     const result = { ok, text: "", at, latencyMs: 1, measures: {} };
-    record("gateway", { ...result, level: "down" }, true, 70 * SECOND);
+    record("gateway", { ...result, level: "down" }, true, 70 * SECOND_MS);
   }
-  expect(incidents(history.db, start, start + 2 * HOUR)).toMatchObject([
+  expect(incidents(history.db, start, start + 2 * HOUR_MS)).toMatchObject([
     { from: failing[3], times: 1, down: false },
-    { from: first, times: 3, downMs: 90 * SECOND, down: false },
+    { from: first, times: 3, downMs: 90 * SECOND_MS, down: false },
   ]);
 });

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { HOUR_MS } from "../../core/duration.ts";
 import { hourOf, WATCHED_NAMES } from "./check-hours.ts";
 import { bringUpToDate } from "./check-reports.ts";
 import { FLAPPING_OVER_MS } from "./state.ts";
@@ -34,8 +35,6 @@ interface Outage {
   /** What noticed it; a failed result is none yet. */
   readonly kind: "check" | "service" | "result";
 }
-
-const HOUR_MS = 3_600_000;
 
 /**
  * When checks failed and services had ended, newest first, by the same results as availability: no downtime is without an

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
@@ -22,7 +23,6 @@ const open = (...plans: readonly Readonly<Record<string, unknown>>[]) =>
     history.db,
   );
 
-const HOUR = 3_600_000;
 /** A Sunday. */
 const sunday = (hours: number, minutes: number = 0) =>
   Date.UTC(2026, 10, 22, hours, minutes);
@@ -44,7 +44,7 @@ test("a weekly window is open for its duration and only for its checks", () => {
   expect(of("gateway", sunday(5, 59))).toBeDefined();
   expect(of("gateway", sunday(6))).toBeUndefined();
   expect(of("notes", sunday(5))).toBeUndefined();
-  expect(of("gateway", sunday(5) - 24 * HOUR)).toBeUndefined();
+  expect(of("gateway", sunday(5) - 24 * HOUR_MS)).toBeUndefined();
 });
 
 test("a window by cron follows its time zone, and may extend beyond midnight", () => {
@@ -61,19 +61,21 @@ test("a window by cron follows its time zone, and may extend beyond midnight", (
 
 test("a window opened by an operator persists across a restart and can be ended early", () => {
   const now = Date.now();
-  const window = open().start(null, 2 * HOUR, "new disk", now);
+  const window = open().start(null, 2 * HOUR_MS, "new disk", now);
   const later = open();
-  expect(later.of("gateway", now + HOUR)).toEqual(window);
-  expect(later.end(window.id, now + HOUR)).toMatchObject({ why: "new disk" });
-  expect(later.of("gateway", now + HOUR)).toBeUndefined();
-  expect(later.end(window.id, now + HOUR)).toBeUndefined();
-  expect(open().of("gateway", now + HOUR + 1)).toBeUndefined();
+  expect(later.of("gateway", now + HOUR_MS)).toEqual(window);
+  expect(later.end(window.id, now + HOUR_MS)).toMatchObject({
+    why: "new disk",
+  });
+  expect(later.of("gateway", now + HOUR_MS)).toBeUndefined();
+  expect(later.end(window.id, now + HOUR_MS)).toBeUndefined();
+  expect(open().of("gateway", now + HOUR_MS + 1)).toBeUndefined();
 });
 
 test("a window opened by an operator stays open if the clock is set back a little, and ends if it is set back far", () => {
   const now = Date.now();
   const { start: begin, of } = open();
-  begin(null, 2 * HOUR, "new disk", now);
-  expect(of("gateway", now - HOUR)).toBeDefined();
-  expect(of("gateway", now - 24 * HOUR)).toBeUndefined();
+  begin(null, 2 * HOUR_MS, "new disk", now);
+  expect(of("gateway", now - HOUR_MS)).toBeDefined();
+  expect(of("gateway", now - 24 * HOUR_MS)).toBeUndefined();
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { advance, enter, newMemory, type CheckState } from "./state.ts";
 
 const thresholds = { failAfter: 3, recoverAfter: 2 };
@@ -45,7 +46,6 @@ test("a state keeps its start time", () => {
   });
 });
 
-const MINUTE = 60_000;
 const quick = { failAfter: 1, recoverAfter: 1 };
 
 test("more than four changes in ten minutes are flapping, until one state lasts for ten", () => {
@@ -53,20 +53,20 @@ test("more than four changes in ten minutes are flapping, until one state lasts 
   const flapping: boolean[] = [];
   for (let at = 1; at <= 5; at += 1) {
     const look = at % 2 === 1 ? "failed" : "ok";
-    memory = advance(memory, look, quick, at * MINUTE);
+    memory = advance(memory, look, quick, at * MINUTE_MS);
     flapping.push(memory.flapping);
   }
   expect(flapping).toEqual([false, false, false, false, true]);
-  memory = advance(memory, "ok", quick, 6 * MINUTE);
-  expect(advance(memory, "ok", quick, 15 * MINUTE).flapping).toBe(true);
-  expect(advance(memory, "ok", quick, 16 * MINUTE).flapping).toBe(false);
+  memory = advance(memory, "ok", quick, 6 * MINUTE_MS);
+  expect(advance(memory, "ok", quick, 15 * MINUTE_MS).flapping).toBe(true);
+  expect(advance(memory, "ok", quick, 16 * MINUTE_MS).flapping).toBe(false);
 });
 
 test("four changes in ten minutes, or five in a longer time, are not flapping", () => {
   let memory = advance(newMemory(0), "ok", quick, 0);
   for (let at = 1; at <= 9; at += 1) {
     const look = at % 2 === 1 ? "failed" : "ok";
-    memory = advance(memory, look, quick, at * 2.5 * MINUTE);
+    memory = advance(memory, look, quick, at * 2.5 * MINUTE_MS);
     expect(memory.flapping).toBe(false);
   }
 });

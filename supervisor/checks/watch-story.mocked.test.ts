@@ -1,5 +1,6 @@
 // Scenarios over minutes and hours, with a manual clock and simulated probes.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { MINUTE_MS, SECOND_MS } from "../../core/duration.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history/history.ts";
@@ -24,8 +25,6 @@ vi.mock(import("./run-check.ts"), () => ({
 
 const healthy: ProbeResult = { ok: true, text: "answered 200" };
 const unhealthy: ProbeResult = { ok: false, text: "answered 500" };
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -134,11 +133,11 @@ const heal = { restart: "gateway", max: 3, per: "1h", cooldown: "60s" };
 test("a failing check is probed more often, is down after three failures, and its alarm lists the attempted fixes", async () => {
   run("gateway", { since: 0 });
   begin([{ name: "gateway", heal }]);
-  await pass(MINUTE);
+  await pass(MINUTE_MS);
   setResult("gateway", unhealthy);
-  await pass(30 * SECOND);
+  await pass(30 * SECOND_MS);
   expect(view("gateway").state).toBe("pending");
-  await pass(11 * SECOND);
+  await pass(11 * SECOND_MS);
   expect(view("gateway").state).toBe("down");
   expect(restarted).toEqual(["gateway"]);
   expect(raised.get("check:gateway")).toMatchObject({
@@ -149,7 +148,7 @@ test("a failing check is probed more often, is down after three failures, and it
     command: "hearth check gateway; hearth logs gateway",
   });
   setResult("gateway", healthy);
-  await pass(MINUTE);
+  await pass(MINUTE_MS);
   expect(view("gateway").state).toBe("up");
   expect(alarms).toEqual([
     expect.stringMatching(/^gateway is down since/),
@@ -164,9 +163,9 @@ test("an unhealthy service is restarted with growing delays, three times in an h
   const times: number[] = [];
   const from = Date.now();
   for (let at = 0; at < 55 * 60; at += 5) {
-    await pass(5 * SECOND);
+    await pass(5 * SECOND_MS);
     while (times.length < restarted.length) {
-      times.push(Math.round((Date.now() - from) / SECOND));
+      times.push(Math.round((Date.now() - from) / SECOND_MS));
     }
   }
   expect(times).toHaveLength(3);
@@ -183,13 +182,13 @@ test("a slow start is pending during the grace period, without a restart", async
   run("gateway");
   setResult("gateway", unhealthy);
   begin([{ name: "gateway", every: "5s", heal: { ...heal, grace: "60s" } }]);
-  await pass(55 * SECOND);
+  await pass(55 * SECOND_MS);
   expect(view("gateway")).toMatchObject({
     state: "pending",
     note: "gateway was just started",
   });
   expect(restarted).toEqual([]);
-  await pass(20 * SECOND);
+  await pass(20 * SECOND_MS);
   expect(view("gateway").state).toBe("down");
 });
 
@@ -201,15 +200,15 @@ test.each(["waiting", "starting", "stopping", "backing-off"] as const)(
       { name: "gateway", heal },
       { name: "ready", depends_on: ["gateway"] },
     ]);
-    await pass(MINUTE);
+    await pass(MINUTE_MS);
     setResult("gateway", unhealthy);
     setResult("ready", unhealthy);
     run("gateway", { state });
-    await pass(110 * SECOND);
+    await pass(110 * SECOND_MS);
     expect(view("gateway").state).toBe("pending");
     expect(view("ready").state).toBe("pending");
     expect(alarms).toEqual([]);
-    await pass(50 * SECOND);
+    await pass(50 * SECOND_MS);
     expect(view("gateway").state).toBe("down");
     expect(view("ready")).toMatchObject({
       state: "pending",
@@ -227,16 +226,16 @@ test.each([
   async (what, more) => {
     run("gateway", { since: 0, ...more });
     begin([{ name: "gateway", heal }]);
-    await pass(MINUTE);
+    await pass(MINUTE_MS);
     setResult("gateway", {
       ok: false,
       text: "connect ECONNREFUSED",
       closed: true,
     });
-    await pass(2 * MINUTE);
+    await pass(2 * MINUTE_MS);
     expect(view("gateway").state).toBe("down");
     expect(restarted).toEqual(what === "a container" ? [] : ["gateway"]);
-    await pass(2 * MINUTE);
+    await pass(2 * MINUTE_MS);
     expect(restarted).toContain("gateway");
   },
 );
@@ -244,11 +243,11 @@ test.each([
 test("a container of the other host has the same two minutes", async () => {
   run("gateway", { since: 0, container: CONTAINER_FACTS });
   begin([{ name: "postgres", service: "postgres" }]);
-  await pass(MINUTE);
+  await pass(MINUTE_MS);
   setResult("postgres", unhealthy);
-  await pass(110 * SECOND);
+  await pass(110 * SECOND_MS);
   expect(view("postgres").state).toBe("pending");
-  await pass(60 * SECOND);
+  await pass(60 * SECOND_MS);
   expect(view("postgres").state).toBe("down");
 });
 
@@ -259,11 +258,11 @@ test("a check that is probed more often than its dependency is not blamed for it
     { name: "gateway", depends_on: ["postgres"], heal, every: "5s" },
     { name: "ready", depends_on: ["gateway"], every: "5s" },
   ]);
-  await pass(MINUTE);
+  await pass(MINUTE_MS);
   setResult("postgres", unhealthy);
   setResult("gateway", unhealthy);
   setResult("ready", unhealthy);
-  await pass(10 * MINUTE);
+  await pass(10 * MINUTE_MS);
   expect(alarms).toEqual([expect.stringMatching(/^postgres is down/)]);
   expect(view("ready")).toMatchObject({
     state: "pending",
@@ -272,7 +271,7 @@ test("a check that is probed more often than its dependency is not blamed for it
   });
   expect(restarted).toEqual([]);
   setResult("postgres", healthy);
-  await pass(10 * MINUTE);
+  await pass(10 * MINUTE_MS);
   expect(view("gateway").state).toBe("down");
   expect(restarted[0]).toBe("gateway");
   expect(view("ready")).toMatchObject({ inhibitedBy: "gateway" });
@@ -283,18 +282,18 @@ test("a check has half a minute to reconnect after its dependency has recovered"
     { name: "postgres", every: "5s" },
     { name: "ready", depends_on: ["postgres"], every: "5s" },
   ]);
-  await pass(MINUTE);
+  await pass(MINUTE_MS);
   setResult("postgres", unhealthy);
   setResult("ready", unhealthy);
-  await pass(MINUTE);
+  await pass(MINUTE_MS);
   setResult("postgres", healthy);
-  await pass(25 * SECOND);
+  await pass(25 * SECOND_MS);
   expect(view("postgres").state).toBe("up");
   expect(view("ready")).toMatchObject({
     state: "pending",
     note: "postgres has just recovered",
   });
-  await pass(30 * SECOND);
+  await pass(30 * SECOND_MS);
   expect(view("ready").state).toBe("down");
 });
 
@@ -310,7 +309,7 @@ test("a warning is reported as such, without a restart and without excusing depe
     { name: "postgres", heal: { restart: "gateway" } },
     { name: "gateway", depends_on: ["postgres"] },
   ]);
-  await pass(5 * MINUTE);
+  await pass(5 * MINUTE_MS);
   expect(raised.get("check:postgres")).toMatchObject({ level: "warning" });
   expect(raised.get("check:gateway")).toMatchObject({ level: "down" });
   expect(restarted).toEqual([]);
@@ -321,7 +320,7 @@ test("flapping is one alarm, which ends when the state is stable", async () => {
   results.set("site", () => (isHealthy ? healthy : unhealthy));
   begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
   for (let change = 0; change < 14; change += 1) {
-    await pass(30 * SECOND);
+    await pass(30 * SECOND_MS);
     isHealthy = !isHealthy;
   }
   const flapping = alarms.filter((text) => text.includes("is flapping"));
@@ -331,7 +330,7 @@ test("flapping is one alarm, which ends when the state is stable", async () => {
   expect(flapping.length).toBeLessThanOrEqual(1);
   const before = alarms.length;
   isHealthy = true;
-  await pass(11 * MINUTE);
+  await pass(11 * MINUTE_MS);
   expect(raised.size).toBe(0);
   expect(alarms.slice(before)).toEqual(["over: check:site"]);
 });
@@ -343,18 +342,18 @@ test.each(["pause", "maintenance"] as const)(
     results.set("site", () => (isHealthy ? healthy : unhealthy));
     begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
     for (let change = 0; change < 9; change += 1) {
-      await pass(30 * SECOND);
+      await pass(30 * SECOND_MS);
       isHealthy = !isHealthy;
     }
     expect(raised.get("check:site")?.text).toContain("is flapping");
     if (way === "pause") {
       watch.pause("site", "moves house");
     } else {
-      watch.maintenance.start(["site"], 60 * MINUTE, "x", Date.now());
+      watch.maintenance.start(["site"], 60 * MINUTE_MS, "x", Date.now());
     }
     expect(raised.size).toBe(0);
     expect(view("site").flapping).toBe(false);
-    await pass(MINUTE);
+    await pass(MINUTE_MS);
     expect(raised.size).toBe(0);
   },
 );
@@ -362,12 +361,12 @@ test.each(["pause", "maintenance"] as const)(
 test("in maintenance there are no alarms or restarts, even on request; afterwards counts start at zero", async () => {
   run("gateway", { since: 0 });
   begin([{ name: "gateway" }, { name: "other", heal }]);
-  await pass(MINUTE);
+  await pass(MINUTE_MS);
   setResult("gateway", unhealthy);
   setResult("other", unhealthy);
   const now = Date.now();
-  watch.maintenance.start(["gateway"], 60 * MINUTE, "new disk", now);
-  await pass(30 * MINUTE);
+  watch.maintenance.start(["gateway"], 60 * MINUTE_MS, "new disk", now);
+  await pass(30 * MINUTE_MS);
   expect(view("gateway")).toMatchObject({
     state: "maintenance",
     note: "new disk",
@@ -375,7 +374,7 @@ test("in maintenance there are no alarms or restarts, even on request; afterward
   });
   expect(restarted).toEqual([]);
   expect(alarms).toEqual([expect.stringMatching(/^other is down/)]);
-  await pass(35 * MINUTE);
+  await pass(35 * MINUTE_MS);
   expect(view("gateway").state).toBe("down");
   expect(restarted.length).toBeGreaterThan(0);
 });
@@ -391,7 +390,7 @@ function moveClockOnly(): void {
 
 /** The result of the references is cached for 5 s. */
 function expireReferences(): void {
-  vi.advanceTimersByTime(6 * SECOND);
+  vi.advanceTimersByTime(6 * SECOND_MS);
 }
 
 test("an offline machine judges no check, reports it, and continues when it is online again", async () => {
@@ -453,7 +452,7 @@ test("an offline machine restarts nothing, including pending restarts", async ()
   };
   await vi.waitFor(() => expect(restarted).toEqual(["gateway"]), 60_000);
   // A service that was just restarted is excused for a while.
-  vi.setSystemTime(Date.now() + 5 * MINUTE);
+  vi.setSystemTime(Date.now() + 5 * MINUTE_MS);
   await moreProbes();
   await new Promise((resolve) => server.close(resolve));
   expireReferences();
@@ -461,7 +460,7 @@ test("an offline machine restarts nothing, including pending restarts", async ()
     () => expect([...raised.keys()]).toContain("supervisor:cut-off"),
     60_000,
   );
-  vi.setSystemTime(Date.now() + 6 * MINUTE);
+  vi.setSystemTime(Date.now() + 6 * MINUTE_MS);
   await moreProbes();
   expect(restarted).toEqual(["gateway"]);
   server.listen(port, "127.0.0.1");
@@ -479,19 +478,19 @@ test("a restart of the supervisor keeps all state, restarts nothing immediately,
     { name: "serviced" },
   ];
   begin(checks);
-  await pass(10 * MINUTE);
+  await pass(10 * MINUTE_MS);
   expect(restarted).toHaveLength(3);
   watch.pause("paused", "moves house");
-  watch.maintenance.start(["serviced"], 60 * MINUTE, "new disk", Date.now());
+  watch.maintenance.start(["serviced"], 60 * MINUTE_MS, "new disk", Date.now());
   const since = view("gateway").since;
   watch.stop();
-  await pass(MINUTE);
+  await pass(MINUTE_MS);
   alarms = [];
   begin(checks);
   expect(view("gateway")).toMatchObject({ state: "down", since });
-  await pass(5 * SECOND);
+  await pass(5 * SECOND_MS);
   expect(restarted).toHaveLength(3);
-  await pass(10 * MINUTE);
+  await pass(10 * MINUTE_MS);
   // The budget of the hour was used up.
   expect(restarted).toHaveLength(3);
   expect(view("gateway").healing).toMatch(/^gave up/);
@@ -507,7 +506,7 @@ test("a restart of the supervisor keeps all state, restarts nothing immediately,
 test("a check that was removed from the configuration leaves no alarm behind", async () => {
   setResult("site", unhealthy);
   begin([{ name: "site" }, { name: "other" }]);
-  await pass(2 * MINUTE);
+  await pass(2 * MINUTE_MS);
   expect([...raised.keys()]).toEqual(["check:site"]);
   watch.stop();
   begin([{ name: "other" }]);
@@ -518,7 +517,7 @@ test("a service that no check restarts any more leaves no alarm behind", async (
   run("gateway", { since: 0 });
   setResult("gateway", unhealthy);
   begin([{ name: "gateway", heal }]);
-  await pass(20 * MINUTE);
+  await pass(20 * MINUTE_MS);
   expect([...raised.keys()]).toEqual(["check:gateway", "healing:gateway"]);
   watch.stop();
   begin([{ name: "gateway" }]);
@@ -529,7 +528,7 @@ test("a check that is removed or changes its kind while down is not an endless i
   setResult("site", unhealthy);
   setResult("shop", unhealthy);
   begin([{ name: "site" }, { name: "shop" }]);
-  await pass(2 * MINUTE);
+  await pass(2 * MINUTE_MS);
   watch.stop();
   begin([{ name: "shop", kind: "certificate", url: "https://127.0.0.1:1" }]);
   expect(
@@ -542,6 +541,6 @@ test("a check that is removed or changes its kind while down is not an endless i
     "site down paused: removed from the configuration",
   ]);
   const now = Date.now();
-  const lasting = incidents(history.db, now - 60 * MINUTE, now + MINUTE);
+  const lasting = incidents(history.db, now - 60 * MINUTE_MS, now + MINUTE_MS);
   expect(lasting.filter(({ until }) => until === null)).toEqual([]);
 });

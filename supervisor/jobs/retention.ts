@@ -1,5 +1,6 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { DAY_MS } from "../../core/duration.ts";
 import { listDirectory } from "../../core/list-directory.ts";
 import { retainChecks } from "../checks/check-reports.ts";
 import { keepHistoryReserve } from "../history/reserve.ts";
@@ -8,7 +9,6 @@ import { scheduleOf } from "./config.ts";
 import { openJobHistory } from "./job-history.ts";
 import type { Job } from "./job.ts";
 
-const DAY_MS = 86_400_000;
 const RUNS_KEPT_MS = 400 * DAY_MS;
 
 /** Deletes old history and reports; transitions are kept forever, and the gateway deletes its own rows. */

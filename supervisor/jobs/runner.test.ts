@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, expect, test } from "vitest";
+import { HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { Failure } from "../../core/failure.ts";
 import {
@@ -17,8 +18,6 @@ import { actAs } from "../history/author.ts";
 import { openJobRunner, type JobRunner } from "./runner.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 const start = Date.UTC(2026, 5, 1);
 
 let clock: PassingClock;
@@ -49,7 +48,12 @@ function runnerWith(
   runner.add({
     name: "sweep",
     description: "Sweeps.",
-    schedule: { cron: "0 1 * * *", timeoutMs: HOUR, retries: 0, ...schedule },
+    schedule: {
+      cron: "0 1 * * *",
+      timeoutMs: HOUR_MS,
+      retries: 0,
+      ...schedule,
+    },
     run,
     cleanUp,
   });
@@ -78,21 +82,21 @@ test("a failed run is retried with growing delays, and only the last failure rai
   const tries: number[] = [];
   const runner = runnerWith(
     async () => {
-      tries.push(clock.now() - start - HOUR);
+      tries.push(clock.now() - start - HOUR_MS);
       throw new Failure("the tool is missing: install it.");
     },
     { retries: 2 },
   );
-  await clock.pass(start + HOUR + 2 * MINUTE);
+  await clock.pass(start + HOUR_MS + 2 * MINUTE_MS);
   expect(runner.list()[0]?.running?.progress).toEqual({
     text: "the tool is missing: install it.",
     done: null,
     attempt: 2,
-    nextTryAt: start + HOUR + 5 * MINUTE,
+    nextTryAt: start + HOUR_MS + 5 * MINUTE_MS,
   });
   expect(alarms.size).toBe(0);
-  await clock.pass(start + 2 * HOUR);
-  expect(tries).toEqual([0, MINUTE, 5 * MINUTE]);
+  await clock.pass(start + 2 * HOUR_MS);
+  expect(tries).toEqual([0, MINUTE_MS, 5 * MINUTE_MS]);
   expect(runner.runsOf("sweep", 5)).toMatchObject([
     { status: "failed", attempts: 3, text: "the tool is missing: install it." },
   ]);
@@ -112,14 +116,14 @@ test("an alarm is raised again by the next supervisor, and cleared by a successf
   };
   await runnerWith(run).stop();
   const first = runnerWith(run);
-  await clock.pass(start + 2 * HOUR);
+  await clock.pass(start + 2 * HOUR_MS);
   await first.stop();
   alarms.clear();
   const second = runnerWith(run);
   expect([...alarms.keys()]).toEqual(["job:sweep"]);
   works = true;
   second.run("sweep");
-  await clock.pass(clock.now() + MINUTE);
+  await clock.pass(clock.now() + MINUTE_MS);
   expect(alarms.size).toBe(0);
 });
 
@@ -145,10 +149,10 @@ test("a run waits until what its interrupted predecessor left behind is removed"
   });
   const runner = runnerWith(run, {}, true, cleanUp);
   runner.run("sweep");
-  await clock.pass(start + MINUTE);
+  await clock.pass(start + MINUTE_MS);
   expect(steps).toEqual(["clean up"]);
   cleaning.reject(new Error("Postgres cannot be reached"));
-  await clock.pass(start + 2 * MINUTE);
+  await clock.pass(start + 2 * MINUTE_MS);
   expect(steps).toEqual(["clean up", "run"]);
 });
 
@@ -157,14 +161,14 @@ test("the alarm about a scheduled run ends when the job is no longer scheduled, 
     throw new Failure("the tool is missing: install it.");
   };
   const scheduled = runnerWith(fails);
-  await clock.pass(start + 2 * HOUR);
+  await clock.pass(start + 2 * HOUR_MS);
   await scheduled.stop();
   expect([...alarms.keys()]).toEqual(["job:sweep"]);
   alarms.set("job:removed", alarms.get("job:sweep") ?? expect.fail());
   const onDemand = runnerWith(fails, { cron: null });
   expect([...alarms.keys()]).toEqual([]);
   onDemand.run("sweep");
-  await clock.pass(clock.now() + MINUTE);
+  await clock.pass(clock.now() + MINUTE_MS);
   await onDemand.stop();
   runnerWith(fails, {}, false);
   expect([...alarms.keys()]).toEqual(["job:sweep"]);
@@ -176,7 +180,7 @@ test("a request that no run can fulfil starts none, and raises no alarm", async 
   runner.add({
     name: "verify",
     description: "Verifies.",
-    schedule: { cron: null, timeoutMs: HOUR, retries: 0 },
+    schedule: { cron: null, timeoutMs: HOUR_MS, retries: 0 },
     check: ({ backup }) => {
       if (backup === "nosuch") {
         throw new Failure('backup "nosuch" not found.');
@@ -191,14 +195,14 @@ test("a request that no run can fulfil starts none, and raises no alarm", async 
   expect(alarms.size).toBe(0);
   expect(runner.run("verify", { backup: "a" }).status).toBe("running");
   work.end();
-  await clock.pass(start + MINUTE);
+  await clock.pass(start + MINUTE_MS);
 });
 
 test("two runs of a job never overlap: a request is rejected, and a due time is skipped", async () => {
   const work = handWork();
-  const runner = runnerWith(work.run, { timeoutMs: 100 * HOUR });
+  const runner = runnerWith(work.run, { timeoutMs: 100 * HOUR_MS });
   const requested = runner.run("sweep", { gently: true });
-  await clock.pass(start + 30 * MINUTE);
+  await clock.pass(start + 30 * MINUTE_MS);
   expect(work.contexts[0]).toMatchObject({
     onDemand: true,
     options: { gently: true },
@@ -206,7 +210,7 @@ test("two runs of a job never overlap: a request is rejected, and a due time is 
   expect(() => runner.run("sweep")).toThrow(
     "sweep has been running for 30 min: wait for it, or run `hearth jobs stop sweep`.",
   );
-  await clock.pass(start + 2 * HOUR);
+  await clock.pass(start + 2 * HOUR_MS);
   expect(work.contexts).toHaveLength(1);
   work.contexts[0]?.progress("sweeping the hall", 0.5);
   expect(runner.view(requested.id)?.progress).toMatchObject({
@@ -214,12 +218,12 @@ test("two runs of a job never overlap: a request is rejected, and a due time is 
     done: 0.5,
   });
   work.end();
-  await clock.pass(start + 26 * HOUR);
+  await clock.pass(start + 26 * HOUR_MS);
   expect(work.contexts).toHaveLength(2);
   work.end();
-  await clock.pass(start + 27 * HOUR);
+  await clock.pass(start + 27 * HOUR_MS);
   expect(runner.runsOf("sweep", 5)).toMatchObject([
-    { status: "done", text: "swept", due: start + 25 * HOUR },
+    { status: "done", text: "swept", due: start + 25 * HOUR_MS },
     { status: "done", text: "swept", due: null, progress: null },
   ]);
 });
@@ -229,23 +233,23 @@ test("a run that exceeds its timeout is aborted and fails", async () => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     throw new Error("aborted");
   });
-  await clock.pass(start + 3 * HOUR);
+  await clock.pass(start + 3 * HOUR_MS);
   expect(runner.runsOf("sweep", 1)[0]).toMatchObject({
     status: "failed",
     text: expect.stringMatching(/^it exceeded its timeout of 1 h/),
-    endedAt: start + 2 * HOUR,
+    endedAt: start + 2 * HOUR_MS,
   });
 });
 
 test("work that ignores the abort fails without a retry, and blocks the next run until it ends", async () => {
   const work = handWork();
   const runner = runnerWith(work.run, { retries: 3 });
-  await clock.pass(start + 30 * HOUR);
+  await clock.pass(start + 30 * HOUR_MS);
   expect(runner.runsOf("sweep", 5)).toMatchObject([{ status: "failed" }]);
   expect(work.contexts).toHaveLength(1);
   expect(() => runner.run("sweep")).toThrow("sweep has been running");
   work.end();
-  await clock.pass(start + 50 * HOUR);
+  await clock.pass(start + 50 * HOUR_MS);
   expect(work.contexts).toHaveLength(2);
 });
 
@@ -257,17 +261,17 @@ test("a run stopped by a person is neither a failure nor an alarm", async () => 
     },
     { retries: 3 },
   );
-  await clock.pass(start + HOUR + MINUTE);
+  await clock.pass(start + HOUR_MS + MINUTE_MS);
   expect(runner.stopRun("sweep")).toBe(true);
-  await clock.pass(start + HOUR + 2 * MINUTE);
+  await clock.pass(start + HOUR_MS + 2 * MINUTE_MS);
   expect(runner.runsOf("sweep", 5)).toMatchObject([
     { status: "stopped", text: "stopped by the operator", askedBy: null },
   ]);
   const anna = "anna@example.org (home)";
   actAs(anna, () => runner.run("sweep"));
-  await clock.pass(start + HOUR + 3 * MINUTE);
+  await clock.pass(start + HOUR_MS + 3 * MINUTE_MS);
   actAs(anna, () => runner.stopRun("sweep"));
-  await clock.pass(start + HOUR + 4 * MINUTE);
+  await clock.pass(start + HOUR_MS + 4 * MINUTE_MS);
   expect(runner.runsOf("sweep", 1)).toMatchObject([
     {
       status: "stopped",
@@ -285,14 +289,14 @@ test("where jobs are off they run only on demand", async () => {
     {},
     false,
   );
-  await clock.pass(start + 50 * HOUR);
+  await clock.pass(start + 50 * HOUR_MS);
   expect(runner.list()[0]).toMatchObject({
     cron: null,
     nextAt: null,
     last: null,
   });
   runner.run("sweep");
-  await clock.pass(start + 51 * HOUR);
+  await clock.pass(start + 51 * HOUR_MS);
   expect(runner.list()[0]?.last).toMatchObject({
     status: "skipped",
     text: "clean already",
@@ -302,9 +306,9 @@ test("where jobs are off they run only on demand", async () => {
 test("a changed schedule starts without catching up", async () => {
   const run = async () => ({ status: "done", summary: "swept" }) as const;
   await runnerWith(run).stop();
-  clock.jump(start + 100 * HOUR);
+  clock.jump(start + 100 * HOUR_MS);
   const changed = runnerWith(run, { cron: "0 2 * * *" });
-  await clock.pass(start + 110 * HOUR);
+  await clock.pass(start + 110 * HOUR_MS);
   expect(changed.runsOf("sweep", 5)).toEqual([]);
 });
 
@@ -316,7 +320,7 @@ test("an unknown job is rejected with the names of all jobs", () => {
 });
 
 test("a clock that was a year ahead and is set back does not delay a job for a year", async () => {
-  const day = 24 * HOUR;
+  const day = 24 * HOUR_MS;
   clock.jump(start + 365 * day);
   const run = async () => ({ status: "done", summary: "swept" }) as const;
   const runner = runnerWith(run);
@@ -325,32 +329,32 @@ test("a clock that was a year ahead and is set back does not delay a job for a y
   clock.jump(start);
   await clock.pass(start + day);
   expect(runner.runsOf("sweep", 5).map(({ due }) => due)).toEqual([
-    start + HOUR,
-    start + 365 * day + HOUR,
+    start + HOUR_MS,
+    start + 365 * day + HOUR_MS,
   ]);
 });
 
 test("a clock that is set back a little does not run a job twice", async () => {
   const run = async () => ({ status: "done", summary: "swept" }) as const;
   const runner = runnerWith(run);
-  await clock.pass(start + HOUR + MINUTE);
-  clock.jump(start + HOUR - 10 * MINUTE);
-  await clock.pass(start + 2 * HOUR);
+  await clock.pass(start + HOUR_MS + MINUTE_MS);
+  clock.jump(start + HOUR_MS - 10 * MINUTE_MS);
+  await clock.pass(start + 2 * HOUR_MS);
   expect(runner.runsOf("sweep", 5)).toHaveLength(1);
-  await clock.pass(start + 26 * HOUR);
+  await clock.pass(start + 26 * HOUR_MS);
   expect(runner.runsOf("sweep", 5)).toHaveLength(2);
 });
 
 test("a job that runs during a sleep of the machine or a clock change has its full time", async () => {
   const work = handWork();
   const runner = runnerWith(work.run);
-  await clock.pass(start + HOUR + MINUTE);
-  for (const to of [start + 9 * HOUR, start + 2 * HOUR]) {
+  await clock.pass(start + HOUR_MS + MINUTE_MS);
+  for (const to of [start + 9 * HOUR_MS, start + 2 * HOUR_MS]) {
     clock.jump(to);
-    await clock.pass(to + 10 * MINUTE);
+    await clock.pass(to + 10 * MINUTE_MS);
     expect(runner.list()[0]?.running).not.toBeNull();
   }
   work.end();
-  await clock.pass(clock.now() + MINUTE);
+  await clock.pass(clock.now() + MINUTE_MS);
   expect(runner.runsOf("sweep", 1)).toMatchObject([{ status: "done" }]);
 });

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { jobContext } from "../../test/supervisor/backup-testbed.ts";
 import { hasRclone, placeBackup } from "../../test/supervisor/rclone.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
@@ -14,7 +15,6 @@ import { storeOffsite } from "./settings.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 const now = jobContext().now();
-const HOUR = 3_600_000;
 
 test("the alarm about the size at the target ends when there is no target any more", async () => {
   const place = temporaryHome();
@@ -53,10 +53,10 @@ describe.skipIf(!hasRclone())("with rclone", () => {
     const run = (name: string) =>
       jobs.find((job) => job.name === name)?.run(jobContext());
 
-    const ahead = backupName(now + 365 * 24 * HOUR);
+    const ahead = backupName(now + 365 * 24 * HOUR_MS);
     placeBackup(postgres, ahead, { "keys.copy.gz": "ahead" });
     expect((await run("offsite-copy"))?.summary).toContain(ahead);
-    const later = backupName(now - HOUR);
+    const later = backupName(now - HOUR_MS);
     placeBackup(postgres, later, { "keys.copy.gz": "later" });
     expect((await run("offsite-copy"))?.summary).toContain(
       `uploaded postgres ${later} `,

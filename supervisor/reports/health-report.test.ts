@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
@@ -7,11 +8,9 @@ import { readHealthReport, type HealthReport } from "./health-report.ts";
 import { beginningOf, choosePeriod } from "./period.ts";
 
 const TIME_ZONE = "Europe/Berlin";
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 const TODAY = "2026-11-18";
 const monday = beginningOf("2026-11-16", TIME_ZONE);
-const NOW = monday + 2.5 * 24 * HOUR;
+const NOW = monday + 2.5 * 24 * HOUR_MS;
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -47,15 +46,15 @@ function probe(
     "INSERT INTO check_results (name, at, ok, counted, latency_ms, covers_ms, text, measures) VALUES (?, ?, ?, ?, ?, ?, NULL, ?)",
   );
   history.db.exec("BEGIN");
-  for (let minutes = 0; monday + minutes * MINUTE < NOW; minutes += 1) {
+  for (let minutes = 0; monday + minutes * MINUTE_MS < NOW; minutes += 1) {
     const { ok = true, counted = true, measures } = result(minutes);
     add.run(
       name,
-      monday + minutes * MINUTE,
+      monday + minutes * MINUTE_MS,
       ok ? 1 : 0,
       counted ? 1 : 0,
       10,
-      MINUTE,
+      MINUTE_MS,
       measures === undefined ? null : JSON.stringify(measures),
     );
   }
@@ -80,26 +79,26 @@ test("availability is by time, without maintenance, for each day of the operator
     ok: minutes < 30 * 60 || minutes >= 32 * 60,
     counted: minutes < 50 * 60 || minutes >= 51 * 60,
   }));
-  at = monday + 30 * HOUR;
+  at = monday + 30 * HOUR_MS;
   history.checkChanged("gateway", "up", "down", "connection refused");
-  at = monday + 32 * HOUR;
+  at = monday + 32 * HOUR_MS;
   history.checkChanged("gateway", "down", "up", null);
-  at = monday + 30 * HOUR + MINUTE;
+  at = monday + 30 * HOUR_MS + MINUTE_MS;
   history.act("gateway", "heal", "the check gateway is down");
   const made = report();
   const [gateway] = made.checks;
   expect(gateway).toMatchObject({
     name: "gateway",
     incidents: 1,
-    longestMs: 2 * HOUR,
-    downMs: 2 * HOUR,
-    apartMs: HOUR,
-    upMs: 57 * HOUR,
+    longestMs: 2 * HOUR_MS,
+    downMs: 2 * HOUR_MS,
+    apartMs: HOUR_MS,
+    upMs: 57 * HOUR_MS,
   });
   expect(gateway?.availability).toBeCloseTo((100 * 57) / 59, 9);
   expect(gateway?.steps).toEqual([100, (100 * 22) / 24, 100]);
   expect(made.incidents).toMatchObject([
-    { check: "gateway", durationMs: 2 * HOUR, reason: "connection refused" },
+    { check: "gateway", durationMs: 2 * HOUR_MS, reason: "connection refused" },
   ]);
   expect(made.restarts).toMatchObject([
     { service: "gateway", act: "heal", reason: "the check gateway is down" },

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import { dateFormat } from "../../core/formats.ts";
 import { dayIn } from "../../core/words.ts";
@@ -27,8 +28,6 @@ export interface PeriodChoice {
   /** `30d`, `4w` or a day; takes precedence over the unit. */
   readonly since?: string | undefined;
 }
-
-const DAY_MS = 86_400_000;
 
 /** The days of a report, relative to `today` in the operator's zone. Throws a Failure for an invalid `since`. */
 export function choosePeriod(choice: PeriodChoice, today: string): Period {

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import type { SpendRow } from "../../gateway/ledger/rows.ts";
 import { recordRows } from "../../gateway/database/ledger.ts";
 import { createPool, query, type Pool } from "../../gateway/database/pool.ts";
@@ -8,7 +9,6 @@ import { sampleLedger } from "../../test/supervisor/sample-ledger.ts";
 import { choosePeriod, type Period, type PeriodChoice } from "./period.ts";
 import { readSpendReport, type SpendReport } from "./spend-report.ts";
 
-const DAY_MS = 86_400_000;
 const TODAY = "2026-11-21";
 const rows = sampleLedger(Date.parse(TODAY), 365, 20);
 

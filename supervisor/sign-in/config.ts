@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { HOUR_MS } from "../../core/duration.ts";
 import { isLoopback } from "../../core/loopback.ts";
 import { duration, name } from "../config/fields.ts";
 import { ROLES } from "./roles.ts";
 
-const HOUR_MS = 3_600_000;
 const MAX_SESSION_MS = 30 * 24 * HOUR_MS;
 
 const text = z

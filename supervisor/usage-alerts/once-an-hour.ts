@@ -1,4 +1,4 @@
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from "../../core/duration.ts";
 
 /** What is expensive to read from the ledger, kept until the next full hour. */
 export class OnceAnHour<T> {

@@ -1,4 +1,5 @@
 import type { Client } from "pg";
+import { DAY_MS } from "../../core/duration.ts";
 import { money } from "../../core/words.ts";
 import { ownedBy, type Alarm } from "../alerts/alarm.ts";
 import { rowsOf } from "../backup/database.ts";
@@ -6,7 +7,6 @@ import { nameOf } from "../reports/budgets.ts";
 import type { UsageAlertsConfig } from "./config.ts";
 import { OnceAnHour } from "./once-an-hour.ts";
 
-const DAY_MS = 86_400_000;
 const COMPARED_DAYS = 28;
 /** A younger key has no habits yet. */
 const LEAST_AGE_MS = 7 * DAY_MS;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
 import type { SpendRow } from "../../gateway/ledger/rows.ts";
 import {
@@ -16,8 +17,6 @@ import { UnusualSpend } from "./unusual-spend.ts";
 import { usageAlerts } from "./usage-alerts.ts";
 
 const CONFIG = usageAlertsSchema.parse({});
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 let gateway: AdminFixture;
 let now: number;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DAY_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
@@ -48,7 +49,6 @@ export type Collection = Readonly<z.output<typeof collected>> & {
 };
 
 export const UNUSED_FOR_DAYS = 30;
-const DAY_MS = 86_400_000;
 const LONG_ANSWER_MS = 300_000;
 const CHUNK_PREFIX = "h:";
 const CHECKPOINT_PREFIX = "_local/";

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import {
   growthAlarm,
   growthOf,
@@ -11,7 +12,6 @@ import {
 } from "./growth.ts";
 import { openNotesState, type NotesState } from "./notes-state.ts";
 
-const DAY = 86_400_000;
 let directory: string;
 let state: NotesState;
 
@@ -24,7 +24,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const grow = (vault: string, days: number, perDay: number): void =>
   state.change(vault, {
     sizes: Array.from({ length: days + 1 }, (_, at) => ({
-      at: at * DAY,
+      at: at * DAY_MS,
       value: 5e6 + at * perDay,
     })),
   });
@@ -55,7 +55,7 @@ test("there is no forecast without measurements, growth or a trend", () => {
   grow("new", 1, 9e9);
   grow("shrinking", 10, -1000);
   state.change("jumping", {
-    sizes: [1, 9, 2, 8, 3].map((value, at) => ({ at: at * DAY, value })),
+    sizes: [1, 9, 2, 8, 3].map((value, at) => ({ at: at * DAY_MS, value })),
   });
   for (const vault of ["new", "shrinking", "jumping"]) {
     expect(growthOf(state, vault, 1000).fullInDays).toBeNull();
@@ -69,17 +69,17 @@ test("there is no forecast without measurements, growth or a trend", () => {
 test("one measurement a day is kept for 30 days; those ahead of a clock that was set back are removed", () => {
   let sizes: { at: number; value: number }[] = [];
   for (let at = 0; at < 50; at += 1) {
-    sizes = withMeasurement(sizes, at * DAY, at);
+    sizes = withMeasurement(sizes, at * DAY_MS, at);
   }
   expect(sizes.map(({ value }) => value)).toEqual(
     Array.from({ length: 30 }, (_, at) => 20 + at),
   );
   expect(isMeasurementDue([], 0)).toBe(true);
-  expect(isMeasurementDue(sizes, 49 * DAY + 1)).toBe(false);
-  expect(isMeasurementDue(sizes, 50 * DAY)).toBe(true);
-  expect(isMeasurementDue(sizes, 30 * DAY)).toBe(true);
-  expect(withMeasurement(sizes, 30 * DAY, 7).at(-1)).toEqual({
-    at: 30 * DAY,
+  expect(isMeasurementDue(sizes, 49 * DAY_MS + 1)).toBe(false);
+  expect(isMeasurementDue(sizes, 50 * DAY_MS)).toBe(true);
+  expect(isMeasurementDue(sizes, 30 * DAY_MS)).toBe(true);
+  expect(withMeasurement(sizes, 30 * DAY_MS, 7).at(-1)).toEqual({
+    at: 30 * DAY_MS,
     value: 7,
   });
 });

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { sizeWords } from "../../core/size.ts";
 import { slopeOf, type Point } from "../straight-line.ts";
@@ -14,7 +15,6 @@ export interface Growth {
 
 export const GROWTH_FINGERPRINT = "notes-growth";
 
-const DAY_MS = 86_400_000;
 const BASIS_DAYS = 30;
 const MIN_DAYS = 2;
 const WARN_WITHIN_DAYS = 30;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import {
   serversUnderTest,
   type ServerUnderTest,
@@ -19,7 +20,6 @@ import { readVaultAt } from "./vault-past.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 const choices = vaultChoices.parse({});
-const DAY = 86_400_000;
 let testbed: NotesTestbed;
 
 beforeAll(async () => {
@@ -123,7 +123,7 @@ test("the supervisor measures each vault once a day, and warns when the disk wil
     );
     await testbed.keeper.inspectAll();
     await testbed.keeper.inspectAll();
-    testbed.pass(DAY);
+    testbed.pass(DAY_MS);
   }
   expect(testbed.state.vault(vault).sizes).toHaveLength(4);
   expect(testbed.state.vault(vault).space?.folders).toHaveLength(4);

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import type { Pool } from "../../gateway/database/pool.ts";
 import {
   addToDailySpend,
@@ -7,7 +8,6 @@ import { addToModelHours } from "../../gateway/database/model-hours.ts";
 import { followSettings } from "../../gateway/database/settings.ts";
 import { ensurePartitions } from "../../gateway/database/partitions.ts";
 
-const DAY_MS = 86_400_000;
 const USERS_PER_TEAM = 7;
 
 export interface LedgerSize {

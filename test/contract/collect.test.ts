@@ -1,5 +1,6 @@
 import { createPBKDF2Salt } from "octagonal-wheels/encryption/hkdf";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import {
   collectChunks,
   findUnused,
@@ -22,7 +23,6 @@ import { admin, ask } from "./start-notes.ts";
 import { newVaultDevice, type VaultDevice } from "./vault-device.ts";
 import { encryptionOf } from "./vault-encryption.ts";
 
-const HOUR = 60 * MINUTE;
 const VAULT = "vault";
 const PASSPHRASE = "not-a-secret-passphrase";
 const salt = createPBKDF2Salt();
@@ -43,7 +43,7 @@ beforeEach(async () => {
   await ask(`${notes.url}/${VAULT}`, { method: "PUT" });
   await put(SEED_ID, { pbkdf2salt });
   // Ten minutes past the hour, so that a version that is current for a minute is not current at a full hour.
-  notes.advance(HOUR - (notes.now() % HOUR) + 10 * MINUTE);
+  notes.advance(HOUR_MS - (notes.now() % HOUR_MS) + 10 * MINUTE);
 });
 afterEach(() => notes.stop());
 

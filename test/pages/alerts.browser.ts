@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { backupName } from "../../supervisor/backup/manifest.ts";
 import { writeSampleBackup } from "../supervisor/sample-backup.ts";
 import { DESK, openBrowser, openPage } from "./browser.ts";
@@ -14,7 +15,6 @@ import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import { pastRun } from "./jobs-testbed.ts";
 import { listen } from "../servers/ports.ts";
 
-const HOUR_MS = 3_600_000;
 const MARKUP = '<img src=x onerror="document.title=1">';
 const TOKEN = "token-that-is-never-shown";
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startMockProvider, type MockProvider } from "../servers/provider.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
@@ -12,7 +13,6 @@ import {
 } from "./gateway-testbed.ts";
 
 const hostile = `<img src=x onerror="document.title=1">'"& \u202eabc ${"long".repeat(40)}`;
-const MINUTE_MS = 60_000;
 
 let testbed: GatewayTestbed;
 let broken: MockProvider;

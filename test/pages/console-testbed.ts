@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { HOUR_MS } from "../../core/duration.ts";
 import { configSchema } from "../../supervisor/config/schema.ts";
 import { createHome } from "../../supervisor/home/home.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
@@ -143,7 +144,6 @@ export async function startConsoleTestbed(
   };
 }
 
-const HOUR_MS = 3_600_000;
 const EVERY_MS = 300_000;
 
 /** A day with a check of every service each five minutes and an outage of one at night. */

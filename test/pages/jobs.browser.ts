@@ -1,5 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import {
   DESK,
   findViolations,
@@ -11,7 +12,6 @@ import { checkEveryScreen, takePicture } from "./every-screen.ts";
 import { pastRun, startJobsTestbed, type JobsTestbed } from "./jobs-testbed.ts";
 import type { History } from "../../supervisor/history/history.ts";
 
-const HOUR_MS = 3_600_000;
 const MARKUP = '<img src=x onerror="document.title=1">';
 
 let browser: Browser;

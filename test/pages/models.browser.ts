@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { query } from "../../gateway/database/pool.ts";
 import { startMockProvider, type MockProvider } from "../servers/provider.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
@@ -15,7 +16,6 @@ import { listen, portOf } from "../servers/ports.ts";
 
 const hostile = `<img src=x onerror="document.title=1">'"& \u202eabc ${"long".repeat(40)}`;
 const SECRET = "sk-typed-secret-0123456789";
-const HOUR_MS = 3_600_000;
 
 let testbed: GatewayTestbed;
 let open: GatewayTestbed["open"];

@@ -1,5 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import {
@@ -22,7 +23,6 @@ let fixture: AdminFixture;
 let browser: Browser;
 const keys = { usual: "", hostile: "", unused: "" };
 
-const DAY_MS = 86_400_000;
 const HOSTILE = `<img src=x onerror="document.title='run'">'"& 💸 ${"long".repeat(50)}`;
 
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { asOperator } from "../supervisor/operator.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { query } from "../../gateway/database/pool.ts";
@@ -10,7 +11,6 @@ import { DESK, openBrowser, openPage } from "./browser.ts";
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen } from "./every-screen.ts";
 
-const DAY_MS = 86_400_000;
 const hostile = `<img src=x onerror="document.title=1">'"& 💸 \u202eabc ${"long".repeat(40)}`;
 
 let browser: Browser;

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import type { HealthReport } from "../../supervisor/reports/health-report.ts";
 import { addDays, choosePeriod } from "../../supervisor/reports/period.ts";
 import type { Payer } from "../../supervisor/reports/payers.ts";
@@ -7,7 +8,6 @@ import type { Sums } from "../../supervisor/reports/sums.ts";
 const TODAY = "2026-11-21";
 const MADE_AT = "2026-11-21T09:02:00.000Z";
 const TIME_ZONE = "Europe/Berlin";
-const DAY_MS = 86_400_000;
 
 const nothing: Sums = {
   spend: 0,

@@ -1,7 +1,7 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { ledgerRow } from "../servers/admin.ts";
 import type { SpendRow } from "../../gateway/ledger/rows.ts";
 
-const DAY_MS = 86_400_000;
 const STATUSES = ["success", "success", "success", "failure", "interrupted"];
 
 /** A reproducible pseudo-random generator: 0 to below 1. */

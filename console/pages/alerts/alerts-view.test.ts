@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { HOUR_MS } from "../../../core/duration.ts";
 import { configSchema } from "../../../supervisor/config/schema.ts";
 import { alertsHeading, viewAlerts, type AlertsFacts } from "./alerts-view.ts";
 import { CHANNEL_SETUPS, viewSetup } from "./channel-setup.ts";
 
 const now = Date.UTC(2026, 10, 21, 10);
-const HOUR_MS = 3_600_000;
 
 const alarm = {
   fingerprint: "check:gateway",

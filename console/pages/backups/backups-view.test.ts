@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import type { JobView, RunView } from "../../../supervisor/jobs/runner.ts";
 import { writeSampleBackup } from "../../../test/supervisor/sample-backup.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
@@ -14,7 +15,6 @@ import {
 const NEWEST = "2026-11-21T030000Z";
 const OLDER = "2026-11-20T030000Z";
 const now = Date.UTC(2026, 10, 21, 10);
-const HOUR_MS = 3_600_000;
 
 let place: ReturnType<typeof temporaryHome>;
 

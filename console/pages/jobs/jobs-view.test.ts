@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { MINUTE_MS } from "../../../core/duration.ts";
 import type { JobView, RunView } from "../../../supervisor/jobs/runner.ts";
 import {
   jobsHeading,
@@ -9,7 +10,6 @@ import {
 import { scheduleInWords } from "./schedule-words.ts";
 
 const now = Date.UTC(2026, 10, 21, 10, 2);
-const MINUTE_MS = 60_000;
 
 function run(change: Partial<RunView> = {}): RunView {
   return {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import type { JobView } from "../../../supervisor/jobs/runner.ts";
 import type { VaultView } from "../../../supervisor/vaults/overview.ts";
 import type { Roster } from "../../../supervisor/vaults/roster.ts";
 import { viewNotes, type NotesFacts, type VaultFacts } from "./notes-view.ts";
 
 const now = Date.UTC(2026, 10, 21, 10, 2);
-const HOUR_MS = 3_600_000;
 
 const roster: Roster = {
   vault: "work",

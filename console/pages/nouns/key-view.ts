@@ -1,4 +1,4 @@
-import { inWords } from "../../../core/duration.ts";
+import { DAY_MS, inWords } from "../../../core/duration.ts";
 import { noteOfStatus } from "../../../supervisor/gateway/first-call.ts";
 import {
   MASTER_USER,
@@ -274,8 +274,6 @@ const limitWords = {
   tokens: "tokens per minute",
   parallel: "parallel requests",
 } as const;
-
-const DAY_MS = 86_400_000;
 
 /** Dollars per day, days without calls included; null where nothing was spent. */
 function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {

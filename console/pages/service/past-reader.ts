@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../../core/duration.ts";
 import {
   checkRecord,
   checkSteps,
@@ -8,7 +9,6 @@ import type { History } from "../../../supervisor/history/history.ts";
 import type { Known, Past } from "./service-facts.ts";
 import { spans, type Span, type SpanName } from "./spans.ts";
 
-const HOUR_MS = 3_600_000;
 /** Results from the history file are cached: many open tabs cost no more than one. */
 const CACHE_MS = 10_000;
 const SHOWN_ENTRIES = 40;

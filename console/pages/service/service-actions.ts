@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import type { Alerting } from "../../../supervisor/alerts/alerting.ts";
 import type { Watch } from "../../../supervisor/checks/watch.ts";
-import { inWords } from "../../../core/duration.ts";
+import { HOUR_MS, inWords } from "../../../core/duration.ts";
 import { Failure, sentencesOf } from "../../../core/failure.ts";
 import { moment } from "../../../core/words.ts";
 import { restartOnRequest } from "../../../supervisor/healing/restart.ts";
@@ -30,7 +30,6 @@ export interface ActionRequest {
   readonly fields: unknown;
 }
 
-const HOUR_MS = 3_600_000;
 /** Long enough for a restart to fail at once. */
 const ERROR_WITHIN_MS = 300;
 const MORNING = 8 * HOUR_MS;

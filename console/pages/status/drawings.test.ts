@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import type { HourBar } from "../../../supervisor/checks/check-reports.ts";
 import { clock } from "../../../core/words.ts";
 import { drawDays } from "./day-chart.ts";
 import { drawHours } from "./hour-bars.ts";
-
-const HOUR_MS = 3_600_000;
 
 function hour(index: number, change: Partial<HourBar>): HourBar {
   return {

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { DAY_MS } from "../../../core/duration.ts";
 import {
   checkRecords,
   hourBars,
@@ -25,7 +26,6 @@ export interface StatusPageOptions {
   readonly devices: () => KnownDevices | undefined;
 }
 
-const DAY_MS = 86_400_000;
 /** Results from the history file are cached: many open tabs cost no more than one. */
 const CACHE_MS = 10_000;
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../../core/duration.ts";
 import { CallError } from "../../http/errors.ts";
 import { dayOf } from "../../ledger/windows.ts";
 import type { Admin } from "../admin-route.ts";
@@ -15,7 +16,6 @@ export interface DayRange {
   readonly end_date?: string | undefined;
 }
 
-const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3_660;
 

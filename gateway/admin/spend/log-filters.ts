@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../../core/duration.ts";
 import type { Admin } from "../admin-route.ts";
 import { instantOf } from "../../ledger/wall-time.ts";
 import { tokenOf } from "../key-tokens.ts";
@@ -33,8 +34,6 @@ export async function restrictToNamed(
   }
   applyFilters(filter, NAMED, input);
 }
-
-const DAY_MS = 86_400_000;
 
 /** The first moment of a day in the time zone. */
 export function startOfDay(day: string, timeZone: string): string {

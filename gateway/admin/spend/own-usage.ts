@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DAY_MS } from "../../../core/duration.ts";
 import { MASTER_USER, type KeyCaller } from "../../access/callers.ts";
 import { usableModels } from "../../access/models.ts";
 import { query } from "../../database/pool.ts";
@@ -23,7 +24,6 @@ import {
 import { ownUsage, type OwnUsage } from "./own-usage-answer.ts";
 import { latestRefusals } from "./refusals.ts";
 
-const DAY_MS = 86_400_000;
 const SHOWN_REFUSALS = 20;
 
 /** GET /me/usage */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HOUR_MS } from "../../../core/duration.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Route } from "../../http/route.ts";
@@ -10,7 +11,6 @@ import { conditions, type Conditions } from "../paging.ts";
 import { reachableKeys } from "../reachable-rows.ts";
 import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
-const HOUR_MS = 3_600_000;
 const MAX_COUNTS = 1_000;
 
 export const refusalRow = z

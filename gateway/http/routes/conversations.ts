@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { out } from "../../admin/kinds/out.ts";
-import type { JsonRecord } from "../../providers/json.ts";
+import type { JsonRecord } from "../../../core/json.ts";
 import type { Conversation } from "../../responses/conversations.ts";
 import {
   itemList,

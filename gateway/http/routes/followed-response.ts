@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import { openStream } from "../../calls/stream-comments.ts";
 import { untilRead } from "../../calls/stream.ts";
 import type { Gateway } from "../../gateway.ts";
-import { textOf, type JsonRecord } from "../../providers/json.ts";
+import { textOf, type JsonRecord } from "../../../core/json.ts";
 import { ssePieceText } from "../../providers/wire.ts";
 import { isUnfinished } from "../../responses/stored-response.ts";
 import { CallError, errorBody } from "../errors.ts";

@@ -3,7 +3,7 @@ import { out } from "../../admin/kinds/out.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { textsOfDocuments } from "../../providers/rerank.ts";
-import { listOf } from "../../providers/json.ts";
+import { listOf } from "../../../core/json.ts";
 import { callRoute } from "./chat.ts";
 
 /** Cohere counts a longer document as several, and bills each hundred as one search: https://cohere.com/pricing */

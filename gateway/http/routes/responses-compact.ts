@@ -11,7 +11,7 @@ import {
   recordsOf,
   textOf,
   type JsonRecord,
-} from "../../providers/json.ts";
+} from "../../../core/json.ts";
 import { compactionItem, SUMMARY_REQUEST } from "../../responses/compaction.ts";
 import { itemsOf, withIds } from "../../responses/items.ts";
 import { newId } from "../../responses/kept.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { out } from "../../admin/kinds/out.ts";
 import { queryLimit } from "../../admin/kinds/values.ts";
-import { textOf } from "../../providers/json.ts";
+import { textOf } from "../../../core/json.ts";
 import { isUnfinished } from "../../responses/stored-response.ts";
 import { CallError } from "../errors.ts";
 import { responseAnswer } from "./call-answers.ts";

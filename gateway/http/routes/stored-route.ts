@@ -7,7 +7,7 @@ import { out } from "../../admin/kinds/out.ts";
 import { queryNumber } from "../../admin/kinds/values.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
-import type { JsonRecord } from "../../providers/json.ts";
+import type { JsonRecord } from "../../../core/json.ts";
 import type { ItemPage } from "../../responses/conversations.ts";
 import { ownerOf } from "../../responses/owner.ts";
 import { CallError } from "../errors.ts";

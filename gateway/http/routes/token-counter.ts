@@ -11,7 +11,7 @@ import { out } from "../../admin/kinds/out.ts";
 import { tokenizedModel } from "../../calls/call.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
-import { listOf, recordOf, textOf } from "../../providers/json.ts";
+import { listOf, recordOf, textOf } from "../../../core/json.ts";
 import { CallError } from "../errors.ts";
 import { route } from "../route.ts";
 

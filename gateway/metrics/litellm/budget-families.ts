@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../../core/duration.ts";
 import type { BudgetState } from "../../admin/budgets-in-force.ts";
 import { windowAt } from "../../ledger/windows.ts";
 import { gauge } from "../family.ts";
@@ -6,8 +7,6 @@ import type { Label, Metric } from "./metric-labels.ts";
 import type { PayerKind, PayerStates } from "./payer-states.ts";
 import { distinct, project } from "./projection.ts";
 import { NONE } from "./series.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** The labels of a payer: of its id, and of its name where it has one. */
 const LABELS: Readonly<Record<PayerKind, readonly [Label, Label | null]>> = {

@@ -5,7 +5,7 @@ import {
   recordOf,
   textOf,
   type JsonRecord,
-} from "../../providers/json.ts";
+} from "../../../core/json.ts";
 
 /** What a client asks for in one message. */
 export type ClientFrame =

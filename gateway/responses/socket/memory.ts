@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { parseRecord, recordsOf, textOf } from "../../providers/json.ts";
+import { parseRecord, recordsOf, textOf } from "../../../core/json.ts";
 import type { ConnectionMemory, History } from "../kept.ts";
 import { MAX_BYTES } from "../limits.ts";
 import { sessionIn } from "../stored-response.ts";

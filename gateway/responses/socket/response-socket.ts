@@ -5,11 +5,7 @@ import type { WebSocket } from "ws";
 import { SseParser, type SseEvent } from "../../../core/sse.ts";
 import type { Bodies } from "../../http/bodies.ts";
 import { CallError } from "../../http/errors.ts";
-import {
-  parseRecord,
-  recordOf,
-  type JsonRecord,
-} from "../../providers/json.ts";
+import { parseRecord, recordOf, type JsonRecord } from "../../../core/json.ts";
 import {
   callErrorFrame,
   errorFrame,

@@ -1,13 +1,13 @@
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import { backupName, writeManifest } from "../../backup/manifest.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 import { sizeWords } from "../../../core/size.ts";
 import { sizeOf } from "../../backup/backup-files.ts";
 
-const HOUR = 3_600_000;
 let place: ReturnType<typeof temporaryHome>;
 let directory: string;
 
@@ -19,12 +19,12 @@ afterEach(() => place.remove());
 
 const probe = (
   more: Readonly<Record<string, unknown>> = {},
-  watchedSince: number = Date.now() - 100 * HOUR,
+  watchedSince: number = Date.now() - 100 * HOUR_MS,
 ) => probeCheck({ kind: "backup", directory, ...more }, { watchedSince });
 
 /** A complete Hearth backup with an age in hours and one file of a size. */
 function back(hoursAgo: number, bytes: number): string {
-  const takenAt = Date.now() - hoursAgo * HOUR;
+  const takenAt = Date.now() - hoursAgo * HOUR_MS;
   const path = join(directory, backupName(takenAt));
   mkdirSync(path, { recursive: true });
   const content = "x".repeat(bytes);
@@ -35,7 +35,7 @@ function back(hoursAgo: number, bytes: number): string {
 }
 
 test("a backup is required only after the first one is due", async () => {
-  expect((await probe({}, Date.now() - HOUR)).ok).toBe(true);
+  expect((await probe({}, Date.now() - HOUR_MS)).ok).toBe(true);
   expect(await probe()).toMatchObject({
     ok: false,
     level: "warning",

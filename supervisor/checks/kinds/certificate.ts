@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { DAY_MS } from "../../../core/duration.ts";
 import { whole } from "../../config/fields.ts";
 import { readShownCertificate } from "../shown-certificate.ts";
 import { everyCheck } from "./every-check.ts";
@@ -30,8 +31,6 @@ export const certificateCheck = z
     error: "either url or file is required",
     path: ["kind"],
   });
-
-const DAY_MS = 86_400_000;
 
 /** The remaining validity of a certificate: of a server, or of the one that expires first in a file. */
 export async function probeCertificate(

@@ -1,21 +1,20 @@
 import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 import { timeToFull } from "./disk.ts";
-
-const HOUR = 3_600_000;
 
 /** A measurement every ten minutes; `free` returns the free space after some hours. */
 function points(hours: number, free: (hour: number) => number) {
   return Array.from({ length: hours * 6 + 1 }, (_, index) => ({
-    at: (index * HOUR) / 6,
+    at: (index * HOUR_MS) / 6,
     value: free(index / 6),
   }));
 }
 
 test("a steady decrease predicts when the disk is full", () => {
   const left = timeToFull(points(6, (at) => 1000 - 100 * at)) ?? 0;
-  expect(left / HOUR).toBeCloseTo(4);
+  expect(left / HOUR_MS).toBeCloseTo(4);
 });
 
 test.each([
@@ -54,7 +53,7 @@ test("a disk that will be full soon is a warning", async () => {
       measured: (_name, since) => {
         const { now } = { now: Date.now() };
         return [0, 1, 2, 3].map((at) => ({
-          at: Math.max(since, now - (5 - at) * HOUR),
+          at: Math.max(since, now - (5 - at) * HOUR_MS),
           value: 1e15 - at * 2e14,
         }));
       },

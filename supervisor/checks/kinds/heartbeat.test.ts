@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 import type { Pings } from "./probe.ts";
 
-const HOUR = 3_600_000;
 const now = Date.UTC(2026, 10, 21, 12);
 const silent: Pings = {
   runningSince: undefined,
@@ -19,7 +19,7 @@ const probe = (
     { kind: "heartbeat", expect: expectation },
     {
       now,
-      watchedSince: now - watchedForHours * HOUR,
+      watchedSince: now - watchedForHours * HOUR_MS,
       pings: () => ({ ...silent, ...pings }),
     },
   );
@@ -37,20 +37,20 @@ test("a heartbeat waits for the first ping for a limited time", async () => {
 
 test("a success is valid until the next one is overdue", async () => {
   const success = (hoursAgo: number) => ({
-    latestSuccess: now - hoursAgo * HOUR,
+    latestSuccess: now - hoursAgo * HOUR_MS,
   });
   expect((await probe(success(24))).ok).toBe(true);
   expect((await probe(success(25.5))).ok).toBe(false);
 });
 
 test("a failure lasts until the next success, also during another run", async () => {
-  const at = now - HOUR;
+  const at = now - HOUR_MS;
   const outcome = { at, kind: "fail", text: "exit code 3" } as const;
   expect(
     await probe({
       outcome,
       runningSince: now,
-      latestSuccess: now - 2 * HOUR,
+      latestSuccess: now - 2 * HOUR_MS,
     }),
   ).toMatchObject({
     ok: false,
@@ -59,7 +59,10 @@ test("a failure lasts until the next success, also during another run", async ()
 });
 
 test("a run that exceeds its time limit is a failure", async () => {
-  const running = { runningSince: now - 3 * HOUR, latestSuccess: now - HOUR };
+  const running = {
+    runningSince: now - 3 * HOUR_MS,
+    latestSuccess: now - HOUR_MS,
+  };
   expect((await probe(running)).ok).toBe(true);
   expect((await probe(running, 100, { done_within: "2h" })).ok).toBe(false);
 });
