@@ -11,7 +11,8 @@ import type { Call, CallKind } from "./call.ts";
 import { probeFor } from "./health-probes.ts";
 import { NO_MOCK } from "./options.ts";
 import { INTERACTIVE } from "./priority.ts";
-import { callProvider, chooseDeployment } from "./provider.ts";
+import { chooseDeployment } from "./choose-deployment.ts";
+import { callProvider } from "./provider.ts";
 import { endCall, journalIntent } from "./record.ts";
 import { whileAdmitted } from "./while-admitted.ts";
 

@@ -7,16 +7,13 @@ import { lookupAndAdmit, type Admitted } from "../../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../../calls/answer.ts";
 import type { CallBody } from "../../calls/body.ts";
 import { startCall, type CallKind } from "../../calls/call.ts";
+import { chooseDeployment } from "../../calls/choose-deployment.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { askOnce } from "../../calls/flight.ts";
 import { guardPrompt } from "../../calls/guard-prompt.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { passBytes } from "../../calls/pass-bytes.ts";
-import {
-  callProvider,
-  chooseDeployment,
-  type Upstream,
-} from "../../calls/provider.ts";
+import { callProvider, type Upstream } from "../../calls/provider.ts";
 import { recordRejection } from "../../calls/record-refusal.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { streamAnswer } from "../../calls/stream.ts";

@@ -15,7 +15,8 @@ import {
 import { askOnce } from "../../calls/flight.ts";
 import { guardPrompt } from "../../calls/guard-prompt.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
-import { callProvider, chooseDeployment } from "../../calls/provider.ts";
+import { chooseDeployment } from "../../calls/choose-deployment.ts";
+import { callProvider } from "../../calls/provider.ts";
 import { journalIntent } from "../../calls/record.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import { StreamComments } from "../../calls/stream-comments.ts";

@@ -1,0 +1,136 @@
+import type { Usage } from "../pricing/prices.ts";
+import { inputUsage } from "../tokens/usage.ts";
+import type { Gateway } from "../gateway.ts";
+import type { CallError } from "../http/errors.ts";
+import type { UpstreamFailure } from "../providers/failure.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { cooldownId } from "../routing/cooldowns.ts";
+import type { Target } from "../routing/route.ts";
+import { CANCELLED, type Attempt } from "./attempt.ts";
+import type { Call } from "./call.ts";
+import type { Failed } from "./hedge.ts";
+import { failureHeaders } from "./litellm-headers.ts";
+import { failedCallError } from "./failed-call.ts";
+import { countFailure } from "./litellm-counts.ts";
+import { costAt, endCall, type RecordPorts } from "./record.ts";
+
+export type FailurePorts = Pick<Gateway, "metrics" | "runners">;
+
+export function recordFailed(
+  gateway: FailurePorts & Pick<Gateway, "router">,
+  call: Call,
+  { target, slot, failure }: Failed,
+  attempts: Attempt[],
+): void {
+  slot?.release();
+  noteFailure(gateway, target, failure);
+  const { status, message } = failure;
+  const { id } = target.deployment;
+  attempts.push({ model_id: id, status, error: message });
+  call.trace?.failed(status, message, id);
+  countFailure(gateway, call, target.deployment, status);
+  if (target.taken !== null) {
+    gateway.router.usage.correct(target.taken, 0);
+  }
+}
+
+/** For the metric, and for the runner that may be gone. */
+export function noteFailure(
+  { metrics, runners }: FailurePorts,
+  { deployment }: Target,
+  { status }: UpstreamFailure,
+): void {
+  if (status === 502 || status === 408) {
+    runners.suspect(deployment);
+  }
+  if (status !== CANCELLED) {
+    metrics.providerFailed(deployment.providerName, status);
+  }
+}
+
+/** Adds to the last failed attempt what is known once the route has gone on. */
+export function describeLast(
+  { router }: Pick<Gateway, "router">,
+  attempts: Attempt[],
+  { group, deployment }: Target,
+  ms: number,
+): void {
+  const last = attempts.pop();
+  if (last !== undefined) {
+    const cooling = router.cooldowns.cooling(cooldownId(group, deployment));
+    attempts.push({
+      ...last,
+      ms,
+      ...(cooling === null ? {} : { cooling_until: cooling.until }),
+    });
+  }
+}
+
+/** Notes what a failed attempt costs; answers whether it may cost anything. */
+export function noteOwed(
+  { underWay }: Pick<Gateway, "underWay">,
+  { failure, target: { deployment }, sent: { call } }: Failed,
+): boolean {
+  const owed = usageOwed(call, deployment, failure);
+  if (owed === null) {
+    return false;
+  }
+  underWay.failedAtCost(call.id, costAt(deployment, owed));
+  return true;
+}
+
+/** The billed usage of a failed attempt: as reported by the provider, else the input if it received the whole call. */
+function usageOwed(
+  call: Call,
+  deployment: PricedDeployment,
+  { usage, mayBeCharged }: UpstreamFailure,
+): Usage | null {
+  return usage ?? (mayBeCharged ? inputUsage(call, deployment) : null);
+}
+
+export interface Tried {
+  readonly attempts: readonly Attempt[];
+  readonly fallbacks: number;
+  readonly waitedMs: number;
+}
+
+export async function giveUp(
+  gateway: RecordPorts & Pick<Gateway, "catalog">,
+  { failure, target: { deployment }, sent: { call } }: Failed,
+  { attempts, fallbacks, waitedMs }: Tried,
+  /** Dollars that the attempts before may cost. */
+  owedBefore: number,
+): Promise<CallError> {
+  const { message } = failure;
+  gateway.metrics.retried(
+    call.group.configured,
+    attempts.length - 1 - fallbacks,
+    fallbacks,
+  );
+  await endCall(gateway, call, {
+    status: "failure",
+    deployment,
+    usage: usageOwed(call, deployment, failure),
+    estimated: failure.usage === null && failure.mayBeCharged,
+    failedAttempts: owedBefore,
+    firstTokenAt: null,
+    responseId: null,
+    cached: null,
+    waitedMs,
+    metadata: {
+      error_information: {
+        error_code: String(failure.status),
+        error_message: message,
+      },
+      attempts,
+    },
+  });
+  const headers = failureHeaders(gateway, call, deployment, {
+    retries: attempts.length - 1 - fallbacks,
+    fallbacks,
+  });
+  if (failure.retryAfterMs !== null) {
+    headers["retry-after"] = String(Math.ceil(failure.retryAfterMs / 1_000));
+  }
+  return failedCallError(gateway, call, failure, headers);
+}
