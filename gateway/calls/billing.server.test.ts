@@ -107,7 +107,7 @@ async function leaveAtFinish(model: string, options: object): Promise<string> {
 const USAGE = { prompt_tokens: 10, completion_tokens: 5_000 };
 
 test("a client that closes at the finish reason pays what the provider reports after it", async () => {
-  const id = await leaveAtFinish("dear", { usageDelayMs: 300, usage: USAGE });
+  const id = await leaveAtFinish("dear", { usageDelayMs: 1_000, usage: USAGE });
   const row = await rowOf(id);
   expect(row.spend).toBeCloseTo(0.05007, 12);
   expect(row).toMatchObject({
