@@ -31,7 +31,7 @@ import { countersOfKey, proxyLimitsOf } from "./ledger/payers.ts";
 import { createPendingSums } from "./ledger/pending.ts";
 import type { Intent, Outcome } from "./ledger/records.ts";
 import { createRetention, type Retention } from "./ledger/retention.ts";
-import { windowAt } from "./ledger/windows.ts";
+import { windowAt } from "./ledger/budget-windows.ts";
 import { createLimits } from "./limits/create.ts";
 import type { Limits } from "./limits/limits.ts";
 import { LiveConfig, type LiveConfigOptions } from "./live-config.ts";

@@ -1,6 +1,6 @@
 import { query, type Client, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { windowAt } from "../ledger/windows.ts";
+import { windowAt } from "../ledger/budget-windows.ts";
 import type { Admin } from "./admin-route.ts";
 import { TIER_LIMITS } from "./kinds/limits.ts";
 

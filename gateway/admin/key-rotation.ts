@@ -5,7 +5,7 @@ import { query, transaction, type Client } from "../database/pool.ts";
 import { insertRow, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
-import { expiresAt } from "../ledger/windows.ts";
+import { expiresAt } from "../ledger/budget-durations.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
 import { createHolder, denyChanges, reachableKey } from "./key-owner.ts";

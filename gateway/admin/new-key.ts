@@ -3,7 +3,7 @@ import { hashKey, keyName, newKey } from "../access/keys.ts";
 import { transaction, type Client } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
-import { expiresAt } from "../ledger/windows.ts";
+import { expiresAt } from "../ledger/budget-durations.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import {
   createHolder,

@@ -3,7 +3,7 @@ import type { Admission, AdmitCall } from "../limits/limits.ts";
 import { nanosFromEstimate, type Nanos } from "../pricing/money.ts";
 import { limitedEntities } from "../ledger/payers.ts";
 import { mostExpensive } from "../pricing/prices.ts";
-import { LIFETIME, windowEnd } from "../ledger/windows.ts";
+import { LIFETIME, windowEnd } from "../ledger/budget-windows.ts";
 import { askedSearches, askedTiers, countedAudio } from "../tokens/usage.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { Caller } from "../access/callers.ts";
-import { windowAt } from "../ledger/windows.ts";
+import { windowAt } from "../ledger/budget-windows.ts";
 import type { RateState } from "../limits/limits.ts";
 import { dollarsFromNanos, type Nanos } from "../pricing/money.ts";
 import type { Gateway } from "../gateway.ts";

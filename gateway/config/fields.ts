@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
-import { withoutWord } from "../ledger/windows.ts";
+import { withoutWord } from "../ledger/budget-durations.ts";
 import { parseDuration } from "./duration.ts";
 import { faultOfPattern } from "../routing/caller-pattern.ts";
 import { mistakeInCron } from "../../core/schedule.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
-import { dayOf, LIFETIME, windowAt } from "../ledger/windows.ts";
+import { dayOf, LIFETIME, windowAt } from "../ledger/budget-windows.ts";
 import { insertRows } from "./insert-rows.ts";
 import { query, repeatedQuery, type Client, type Pool } from "./pool.ts";
 import {

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import type { SpendRow } from "../ledger/rows.ts";
-import { LIFETIME, windowAt } from "../ledger/windows.ts";
+import { LIFETIME, windowAt } from "../ledger/budget-windows.ts";
 import { recordRows } from "./ledger.ts";
 import { createPool, query, type Pool } from "./pool.ts";
 import { insertRow, updateRows } from "./rows.ts";

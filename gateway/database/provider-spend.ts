@@ -1,4 +1,4 @@
-import { dayOf, type Window } from "../ledger/windows.ts";
+import { dayOf, type Window } from "../ledger/budget-windows.ts";
 import { query, type Pool } from "./pool.ts";
 
 /** Dollars spent at a provider since a window's start, as the ledger has it. */

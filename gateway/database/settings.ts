@@ -1,4 +1,4 @@
-import { LIFETIME, windowAt } from "../ledger/windows.ts";
+import { LIFETIME, windowAt } from "../ledger/budget-windows.ts";
 import { query, transaction, type Client, type Pool } from "./pool.ts";
 import { lockLedger, seedWindows, type Windowing } from "./totals.ts";
 

@@ -1,4 +1,4 @@
-import { windowAt } from "../ledger/windows.ts";
+import { windowAt } from "../ledger/budget-windows.ts";
 import type { Client, Pool } from "./pool.ts";
 import type { Row } from "./rows.ts";
 import { durationsOf, readTotals, type Windowing } from "./totals.ts";

@@ -5,7 +5,7 @@ import {
   type EntityWindow,
   type SpendRow,
 } from "../ledger/rows.ts";
-import { LIFETIME, windowAt } from "../ledger/windows.ts";
+import { LIFETIME, windowAt } from "../ledger/budget-windows.ts";
 import { CLOCK_MS } from "./journal-marks.ts";
 import { query, repeatedQuery, type Client, type Pool } from "./pool.ts";
 

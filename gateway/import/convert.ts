@@ -4,7 +4,7 @@ import { isRole } from "../access/roles.ts";
 import { PERMISSIONS } from "../admin/kinds/team.ts";
 import { modelBudgets, modelRates } from "../admin/kinds/values.ts";
 import type { Row } from "../database/rows.ts";
-import { parseDuration, withoutWord } from "../ledger/windows.ts";
+import { parseDuration, withoutWord } from "../ledger/budget-durations.ts";
 import type { Notes } from "./notes.ts";
 
 /** Converts rows of LiteLLM's tables to Hearth's. Pure, except that differences are noted. */

@@ -1,6 +1,6 @@
 import { storableName } from "../ledger/names.ts";
 import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
-import { dayOf, windowAt } from "../ledger/windows.ts";
+import { dayOf, windowAt } from "../ledger/budget-windows.ts";
 import { adjustSpend } from "../database/adjustments.ts";
 import { insertRows } from "../database/insert-rows.ts";
 import { ensurePartitions } from "../database/partitions.ts";

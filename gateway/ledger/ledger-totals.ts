@@ -11,7 +11,7 @@ import type { CounterParts, LastKnown, LimitStore } from "../limits/limits.ts";
 import { nanosFromCost } from "../pricing/money.ts";
 import type { Mutex } from "./mutex.ts";
 import type { PendingSums } from "./pending.ts";
-import { windowStart } from "./windows.ts";
+import { windowStart } from "./budget-windows.ts";
 
 const CONFIRMED_AT_ONCE = 1_000;
 const RELOADED_AT_ONCE = 500;

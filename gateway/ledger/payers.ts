@@ -7,7 +7,7 @@ import type {
 import type { LimitedEntity } from "../limits/limits.ts";
 import { nanosFromBudget } from "../pricing/money.ts";
 import type { GeneralConfig } from "../config/types.ts";
-import { windowAt } from "./windows.ts";
+import { windowAt } from "./budget-windows.ts";
 
 /** All payers that a call's row counts for. */
 export interface Payers {

@@ -1,4 +1,4 @@
-import { dayOf, LIFETIME, windowAt, type Window } from "./windows.ts";
+import { dayOf, LIFETIME, windowAt, type Window } from "./budget-windows.ts";
 import { entitiesOf } from "./payers.ts";
 import type { CostLine } from "../pricing/prices.ts";
 import type { Intent, Outcome } from "./records.ts";

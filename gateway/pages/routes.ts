@@ -8,7 +8,7 @@ import { ownUsageOf } from "../admin/spend/own-usage.ts";
 import { readVariable } from "../../core/environment.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable, statusOf } from "../http/errors.ts";
-import { dayOf } from "../ledger/windows.ts";
+import { dayOf } from "../ledger/budget-windows.ts";
 import { myUsagePage, PERIODS, type MyUsage } from "./my-usage.ts";
 import { exampleModel } from "./example-model.ts";
 import { ownAddress } from "./own-address.ts";

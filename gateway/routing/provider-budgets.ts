@@ -3,7 +3,7 @@ import { textOf } from "../../core/failure.ts";
 import type { ProviderBudget } from "../config/types.ts";
 import type { Pool } from "../database/pool.ts";
 import { readProviderSpend } from "../database/provider-spend.ts";
-import { LIFETIME, windowAt, type Window } from "../ledger/windows.ts";
+import { LIFETIME, windowAt, type Window } from "../ledger/budget-windows.ts";
 
 /** A provider that has used up its budget. */
 export interface UsedUp {

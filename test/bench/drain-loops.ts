@@ -8,7 +8,7 @@ import {
   type Pool,
 } from "../../gateway/database/pool.ts";
 import type { SpendRow } from "../../gateway/ledger/rows.ts";
-import { LIFETIME } from "../../gateway/ledger/windows.ts";
+import { LIFETIME } from "../../gateway/ledger/budget-windows.ts";
 import { rounded } from "./measure.ts";
 import { postgresCpu } from "./postgres-cpu.ts";
 

@@ -11,7 +11,7 @@ import { openJournal } from "../../gateway/journal/journal.ts";
 import { createLedger } from "../../gateway/ledger/ledger.ts";
 import { createPendingSums } from "../../gateway/ledger/pending.ts";
 import type { Intent, Outcome } from "../../gateway/ledger/records.ts";
-import { LIFETIME } from "../../gateway/ledger/windows.ts";
+import { LIFETIME } from "../../gateway/ledger/budget-windows.ts";
 import { createLimits } from "../../gateway/limits/create.ts";
 import type { Limits } from "../../gateway/limits/limits.ts";
 import { admitWaiting } from "../../gateway/limits/waiting.ts";

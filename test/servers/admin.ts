@@ -8,7 +8,7 @@ import {
   type TestGateway,
 } from "./gateway.ts";
 import { startMockProvider, type MockProvider } from "./provider.ts";
-import { dayOf } from "../../gateway/ledger/windows.ts";
+import { dayOf } from "../../gateway/ledger/budget-windows.ts";
 import type { SpendRow } from "../../gateway/ledger/rows.ts";
 import { recordRows } from "../../gateway/database/ledger.ts";
 import { query, type Pool } from "../../gateway/database/pool.ts";

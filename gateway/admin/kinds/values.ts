@@ -4,7 +4,7 @@ import {
   parseDuration,
   parseLifetime,
   withoutWord,
-} from "../../ledger/windows.ts";
+} from "../../ledger/budget-durations.ts";
 
 /** Values of requests; messages complete the sentence that starts with the name of the field. */
 

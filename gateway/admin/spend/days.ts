@@ -1,6 +1,6 @@
 import { DAY_MS } from "../../../core/duration.ts";
 import { CallError } from "../../http/errors.ts";
-import { dayOf } from "../../ledger/windows.ts";
+import { dayOf } from "../../ledger/budget-windows.ts";
 import type { Admin } from "../admin-route.ts";
 import { queryDay } from "../kinds/values.ts";
 import { conditions, type Conditions } from "../paging.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readTotals } from "../../database/totals.ts";
 import type { Route } from "../../http/route.ts";
-import { LIFETIME, windowAt } from "../../ledger/windows.ts";
+import { LIFETIME, windowAt } from "../../ledger/budget-windows.ts";
 import { adminRoute } from "../admin-route.ts";
 import { out } from "../kinds/out.ts";
 import { report } from "./day-report.ts";

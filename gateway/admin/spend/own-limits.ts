@@ -1,7 +1,7 @@
 import type { Caller } from "../../access/callers.ts";
 import type { Total } from "../../database/totals.ts";
 import { limitedEntities, proxyLimitsOf } from "../../ledger/payers.ts";
-import { windowEnd } from "../../ledger/windows.ts";
+import { windowEnd } from "../../ledger/budget-windows.ts";
 import type { LimitedEntity, LimitState } from "../../limits/limits.ts";
 import {
   dollarsFromNanos,

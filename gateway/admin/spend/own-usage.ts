@@ -6,7 +6,7 @@ import { query } from "../../database/pool.ts";
 import { readTotals } from "../../database/totals.ts";
 import { CallError } from "../../http/errors.ts";
 import type { Route } from "../../http/route.ts";
-import { LIFETIME, windowAt } from "../../ledger/windows.ts";
+import { LIFETIME, windowAt } from "../../ledger/budget-windows.ts";
 import { statusOf } from "../../routing/catalog.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
 import { reachableKey } from "../key-owner.ts";

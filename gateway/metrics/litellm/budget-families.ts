@@ -1,6 +1,6 @@
 import { HOUR_MS } from "../../../core/duration.ts";
 import type { BudgetState } from "../../admin/budgets-in-force.ts";
-import { windowAt } from "../../ledger/windows.ts";
+import { windowAt } from "../../ledger/budget-windows.ts";
 import { gauge } from "../family.ts";
 import type { LitellmFamily } from "./litellm-family.ts";
 import type { Label, Metric } from "./metric-labels.ts";

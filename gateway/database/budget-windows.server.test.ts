@@ -7,7 +7,7 @@ import {
   superuserUrl,
   throwAwayDatabase,
 } from "../../test/servers/database.ts";
-import { windowAt } from "../ledger/windows.ts";
+import { windowAt } from "../ledger/budget-windows.ts";
 import { recordRows } from "./ledger.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { createPool, query, type Pool } from "./pool.ts";
