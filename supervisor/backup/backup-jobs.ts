@@ -10,7 +10,7 @@ import { sizeOf, verifyFiles } from "./backup-files.ts";
 import { drillRestore } from "./drill.ts";
 import { redisPlace } from "./forget-limits.ts";
 import { peerOf } from "./peer.ts";
-import { removeOld } from "./remove-old.ts";
+import { pruneBackups } from "./prune-backups.ts";
 import { checkRestore, restore } from "./restore.ts";
 import { dropScratch } from "./scratch-database.ts";
 import { makeRoom, watchLocalSize } from "./size-cap.ts";
@@ -149,7 +149,7 @@ async function backUp(
     pgDump: options["pgDump"] === true,
   });
   const removed =
-    early + removeOld(directory, postgres_backup.keep, time_zone, now());
+    early + pruneBackups(directory, postgres_backup.keep, time_zone, now());
   watchLocalSize(alarms, home.backups, most);
   const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
   const bytes = sizeOf(join(directory, name));

@@ -21,7 +21,7 @@ import { syncDirectory, writeDurably } from "../../core/durable-file.ts";
 import { Failure } from "../../core/failure.ts";
 import type { KeepRule } from "../jobs/config.ts";
 import { sizeOf } from "./backup-files.ts";
-import { copiesToKeep } from "./keep.ts";
+import { copiesToKeep } from "./backup-retention.ts";
 import { isAhead, listBackups, momentOf } from "./manifest.ts";
 
 const COPY_NAME = "copy.json";

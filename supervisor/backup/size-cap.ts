@@ -2,7 +2,7 @@ import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Alarms } from "../alerts/alarm.ts";
 import { Failure } from "../../core/failure.ts";
-import { backupsToKeep } from "./keep.ts";
+import { backupsToKeep } from "./backup-retention.ts";
 import { listBackups, newestBackup } from "./manifest.ts";
 import { sizeWords } from "../../core/size.ts";
 

@@ -1,4 +1,4 @@
-import { backupsToKeep } from "../backup/keep.ts";
+import { backupsToKeep } from "../backup/backup-retention.ts";
 import { beyondCap, bytesOf, type MeasuredBackup } from "../backup/size-cap.ts";
 import { sizeWords } from "../../core/size.ts";
 import { Failure } from "../../core/failure.ts";

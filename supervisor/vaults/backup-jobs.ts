@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { counted } from "../../core/words.ts";
 import { newestBackup } from "../backup/manifest.ts";
-import { removeOld } from "../backup/remove-old.ts";
+import { pruneBackups } from "../backup/prune-backups.ts";
 import { makeRoom, watchLocalSize } from "../backup/size-cap.ts";
 import { chooseBackup } from "../backup/which-backup.ts";
 import { Failure } from "../../core/failure.ts";
@@ -60,7 +60,7 @@ export async function backup(
   }
   const { notes_backup, time_zone } = parts.config.jobs;
   const removed =
-    early + removeOld(parts.backups, notes_backup.keep, time_zone, now());
+    early + pruneBackups(parts.backups, notes_backup.keep, time_zone, now());
   watchLocalSize(parts.alarms, root, most);
   return {
     status: "done",

@@ -54,7 +54,7 @@ async function build(archive: string): Promise<void> {
   }
 }
 
-function removeOld(): void {
+function pruneBackups(): void {
   const byAge = readdirSync(directory)
     .map((name) => join(directory, name))
     .toSorted((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs);
@@ -81,5 +81,5 @@ if (!readdirSync(directory).includes(basename(archive))) {
   await build(archive);
 }
 utimesSync(archive, new Date(), new Date());
-removeOld();
+pruneBackups();
 process.stdout.write(`${archive}\n`);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../core/duration.ts";
-import { backupsToKeep } from "./keep.ts";
+import { backupsToKeep } from "./backup-retention.ts";
 import { backupName } from "./manifest.ts";
 
 const rule = { daily: 7, weekly: 4, monthly: 12 };

@@ -1,11 +1,11 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { KeepRule } from "../jobs/config.ts";
-import { backupsToKeep } from "./keep.ts";
+import { backupsToKeep } from "./backup-retention.ts";
 import { listBackups } from "./manifest.ts";
 
 /** Removes expired backups. Returns their number. */
-export function removeOld(
+export function pruneBackups(
   directory: string,
   keep: KeepRule,
   timeZone: string,
