@@ -1,5 +1,5 @@
 import type { Gateway } from "../gateway.ts";
-import { checkTexts } from "../guardrails/check.ts";
+import { checkTexts } from "../guardrails/check-texts.ts";
 import type { Guard } from "../guardrails/guard.ts";
 import { StreamCheck } from "../guardrails/stream-check.ts";
 import { textsOfAnswer, withAnswerTexts } from "../guardrails/texts.ts";

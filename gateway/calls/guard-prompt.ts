@@ -1,7 +1,7 @@
 import { itemsOf } from "../cache/key.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallGuards } from "../guardrails/call-guards.ts";
-import { checkTexts } from "../guardrails/check.ts";
+import { checkTexts } from "../guardrails/check-texts.ts";
 import type { Guard } from "../guardrails/guard.ts";
 import {
   hasTokenNumbers,

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { query, type Pool } from "../database/pool.ts";
-import { maskKeys } from "./mask-keys.ts";
+import { maskKeys } from "../guardrails/mask-keys.ts";
 
 /** A request and its answer, as JSON texts. */
 export interface StoredPrompt {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Checking, Finding } from "./guard.ts";
-import { mask } from "./check.ts";
+import { mask } from "./mask.ts";
 import { patternsChecking } from "./patterns.ts";
 import { secretsChecking } from "./secrets.ts";
 import {

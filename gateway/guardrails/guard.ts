@@ -41,15 +41,15 @@ export type Verdict =
       readonly logged: string;
     };
 
-/**
- * How a guardrail checks. `local` looks for parts of one text, from a position on: what is before is context. `remote` decides
- * about all texts of a call together; it throws {@link GuardUnavailable}.
- */
+/** Looks for parts of one text, from a position on: what is before is context. */
+export interface LocalChecking {
+  readonly kind: "local";
+  find(text: string, from: number): Promise<readonly Finding[]>;
+}
+
+/** How a guardrail checks. `remote` decides about all texts of a call together; it throws {@link GuardUnavailable}. */
 export type Checking =
-  | {
-      readonly kind: "local";
-      find(text: string, from: number): Promise<readonly Finding[]>;
-    }
+  | LocalChecking
   | {
       readonly kind: "remote";
       check(texts: readonly string[], subject: Subject): Promise<Verdict>;

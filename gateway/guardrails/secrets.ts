@@ -1,7 +1,7 @@
 import type { GuardrailAction } from "../config/types.ts";
-import type { Checking, Finding } from "./guard.ts";
+import type { Finding, LocalChecking } from "./guard.ts";
 
-const REPLACEMENT = "[REDACTED]";
+export const REDACTED = "[REDACTED]";
 /** The rule by which a comment in the text switches detectors off: left out, since callers write the text. */
 const COMMENT_RULE = "@secretlint/secretlint-rule-filter-comments";
 const OPTIONS: Readonly<Record<string, object>> = {
@@ -10,7 +10,7 @@ const OPTIONS: Readonly<Record<string, object>> = {
 };
 
 /** Finds keys, tokens and private keys by the detectors of secretlint. */
-export function secretsChecking(action: GuardrailAction): Checking {
+export function secretsChecking(action: GuardrailAction): LocalChecking {
   return {
     kind: "local",
     async find(text, from) {
@@ -23,7 +23,7 @@ export function secretsChecking(action: GuardrailAction): Checking {
         end: end + from,
         name: id,
         action,
-        replacement: REPLACEMENT,
+        replacement: REDACTED,
       }));
     },
   };

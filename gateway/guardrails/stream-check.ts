@@ -1,6 +1,7 @@
 import type { StreamPiece } from "../providers/wire.ts";
 import type { CallGuards } from "./call-guards.ts";
-import { checkRemotely, checkTexts, findIn, mask } from "./check.ts";
+import { checkRemotely, checkTexts, findIn } from "./check-texts.ts";
+import { mask } from "./mask.ts";
 import { readEvent, type ReadEvent } from "./deltas.ts";
 import type { Finding, Guard, Subject } from "./guard.ts";
 

@@ -15,7 +15,7 @@ import { validateBody } from "../../calls/validate.ts";
 import type { GuardrailConfig } from "../../config/types.ts";
 import type { Gateway } from "../../gateway.ts";
 import { CallGuards } from "../../guardrails/call-guards.ts";
-import { checkTexts } from "../../guardrails/check.ts";
+import { checkTexts } from "../../guardrails/check-texts.ts";
 import { GuardUnavailable, type Subject } from "../../guardrails/guard.ts";
 import { openGuard } from "../../guardrails/open-guard.ts";
 import { unknownGuardrail } from "../../guardrails/select.ts";

@@ -1,4 +1,5 @@
-import { secretsChecking } from "../guardrails/secrets.ts";
+import { mask, withoutOverlaps } from "./mask.ts";
+import { REDACTED, secretsChecking } from "./secrets.ts";
 
 /** Keys of this gateway and of most providers; the detectors know many others, but not these. */
 const SK_KEY = /\bsk-[\w-]{12,}/g;
@@ -7,31 +8,20 @@ const SK_KEY = /\bsk-[\w-]{12,}/g;
  * from the dot after it: forwards, a text of beginnings of tokens would take quadratic time.
  */
 const REST_OF_TOKEN = /(?<=\b(eyJ[\w-]{5,}))\.[\w-]{5,}\.[\w-]*/g;
-const MASK = "[REDACTED]";
 
 let checking: ReturnType<typeof secretsChecking> | undefined;
 
 /** A text in which API keys, tokens and private keys are replaced by `[REDACTED]`. */
 export async function maskKeys(text: string): Promise<string> {
-  const short = text.replaceAll(SK_KEY, MASK);
+  const short = text.replaceAll(SK_KEY, REDACTED);
   const tokens = [...short.matchAll(REST_OF_TOKEN)].map(
     ({ 0: rest, 1: first = "", index }) => ({
       start: index - first.length,
       end: index + rest.length,
+      replacement: REDACTED,
     }),
   );
   checking ??= secretsChecking("mask");
-  const others =
-    checking.kind === "remote" ? [] : await checking.find(short, 0);
-  let masked = "";
-  let end = 0;
-  for (const { start, end: until } of [...tokens, ...others].toSorted(
-    (one, other) => one.start - other.start,
-  )) {
-    if (start >= end) {
-      masked += short.slice(end, start) + MASK;
-    }
-    end = Math.max(end, until);
-  }
-  return masked + short.slice(end);
+  const others = await checking.find(short, 0);
+  return mask(short, withoutOverlaps([...tokens, ...others]));
 }

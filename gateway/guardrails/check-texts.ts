@@ -1,6 +1,7 @@
 import { blockedBy, type CallGuards } from "./call-guards.ts";
 import { findParts, TOO_MUCH } from "./find-parts.ts";
 import type { Finding, Guard, Subject } from "./guard.ts";
+import { mask, withoutOverlaps } from "./mask.ts";
 import type { Texts } from "./texts.ts";
 
 /**
@@ -82,34 +83,6 @@ function outcomeOf(found: readonly Finding[]): "passed" | "masked" | "blocked" {
     return "passed";
   }
   return found.some(({ action }) => action === "block") ? "blocked" : "masked";
-}
-
-/** Overlapping findings become one, masked as the first. */
-function withoutOverlaps(found: readonly Finding[]): readonly Finding[] {
-  const merged: Finding[] = [];
-  for (const one of found.toSorted((a, b) => a.start - b.start)) {
-    const last = merged.at(-1);
-    if (last !== undefined && one.start < last.end) {
-      merged[merged.length - 1] = {
-        ...last,
-        end: Math.max(last.end, one.end),
-      };
-    } else {
-      merged.push(one);
-    }
-  }
-  return merged;
-}
-
-/** The text with what was found replaced. */
-export function mask(text: string, found: readonly Finding[]): string {
-  let masked = "";
-  let at = 0;
-  for (const { start, end, replacement } of found) {
-    masked += text.slice(at, start) + replacement;
-    at = end;
-  }
-  return masked + text.slice(at);
 }
 
 /** What a guardrail that sees whole texts leaves of them. */
