@@ -3,11 +3,11 @@ import { migrate } from "../database/migrate.ts";
 import { ensurePartitions } from "../database/partitions.ts";
 import { transactionOnce, type Pool } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
-import { bringPayers } from "./bring.ts";
-import { bringModels, type ModelKeeping } from "./bring-models.ts";
-import { bringLogs } from "./logs.ts";
+import { importPayers } from "./import-payers.ts";
+import { importModels, type ModelKeeping } from "./import-models.ts";
+import { importLogs } from "./import-logs.ts";
 import { createNotes, type Notes } from "./notes.ts";
-import type { Brought } from "./report.ts";
+import type { ImportTotals } from "./report.ts";
 import { openSource } from "./source.ts";
 
 export interface ImportOptions {
@@ -32,7 +32,7 @@ class DryRun extends Error {}
  */
 export async function importLitellm(
   options: ImportOptions,
-): Promise<{ readonly notes: Notes; readonly brought: Brought }> {
+): Promise<{ readonly notes: Notes; readonly brought: ImportTotals }> {
   const { pool, windowing, now, dryRun } = options;
   const source = await openSource(options.litellmUrl);
   try {
@@ -42,14 +42,14 @@ export async function importLitellm(
       notes.count("spend log rows", "brought", await source.count("logs"));
     }
     if (options.logs && !dryRun) {
-      await bringLogs(pool, source, notes, windowing, now, options.progress);
+      await importLogs(pool, source, notes, windowing, now, options.progress);
     }
     await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
     let sums = { payers: 0, dollars: 0 };
     // Its notes count each payer once.
     await transactionOnce(pool, async (client) => {
-      sums = await bringPayers(client, source, notes, windowing, now);
-      await bringModels({ client, source, notes }, options.keeping);
+      sums = await importPayers(client, source, notes, windowing, now);
+      await importModels({ client, source, notes }, options.keeping);
       if (dryRun) {
         throw new DryRun();
       }

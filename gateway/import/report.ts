@@ -1,6 +1,6 @@
 import type { Notes, Remark } from "./notes.ts";
 
-export interface Brought {
+export interface ImportTotals {
   readonly dryRun: boolean;
   readonly payers: number;
   /** Of all keys. */
@@ -8,7 +8,7 @@ export interface Brought {
 }
 
 /** The report of the import as a table for the terminal. */
-export function report(notes: Notes, brought: Brought): string {
+export function report(notes: Notes, brought: ImportTotals): string {
   const head = ["", "found", "imported", "already present", "not imported"];
   const rows = notes
     .tallies()

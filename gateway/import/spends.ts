@@ -33,13 +33,13 @@ export async function importedBefore(
  * Adds what payers spent at LiteLLM to their spend here: all of it for new payers, the increase since the previous run for
  * the others. A payer that existed here before its first import keeps its spend. Returns what was imported.
  */
-export async function bringSpends(
+export async function importSpends(
   client: Client,
   found: readonly FoundSpend[],
   windowing: Windowing,
   now: number,
 ): Promise<{ readonly payers: number; readonly dollars: number }> {
-  const brought: { readonly entity: string; readonly dollars: string }[] = [];
+  const imported: { readonly entity: string; readonly dollars: string }[] = [];
   for (let at = 0; at < found.length; at += AT_ONCE) {
     const some = found.slice(at, at + AT_ONCE);
     // Also those that spent nothing in this window: rows of earlier calls may have been imported before them.
@@ -52,14 +52,14 @@ export async function bringSpends(
       await addSpend(client, since, REASON, windowing, now);
     }
     await remember(client, some);
-    brought.push(
+    imported.push(
       ...fresh.filter(({ dollars }) => Number(dollars) > 0),
       ...since,
     );
   }
-  const ofKeys = brought.filter(({ entity }) => entity.startsWith("key:"));
+  const ofKeys = imported.filter(({ entity }) => entity.startsWith("key:"));
   return {
-    payers: brought.length,
+    payers: imported.length,
     dollars: ofKeys.reduce((sum, { dollars }) => sum + Number(dollars), 0),
   };
 }

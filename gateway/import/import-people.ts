@@ -17,62 +17,64 @@ import {
 } from "./convert.ts";
 import {
   ACTOR,
-  type Bringing,
+  type ImportContext,
   idsOf,
-  put,
+  importRow,
   wasDeleted,
   withKnownTier,
-} from "./put.ts";
+} from "./import-row.ts";
 
 /** LiteLLM books what the whole proxy spends to a user of this name. */
 const PROXY_BUDGET_USER = "litellm-proxy-budget";
 
-export async function bringBudgets(bringing: Bringing): Promise<void> {
-  for (const row of await bringing.source.rows("budgets")) {
-    await put(bringing, BUDGET, "tiers", budgetOf(row, bringing.notes));
+export async function importBudgets(context: ImportContext): Promise<void> {
+  for (const row of await context.source.rows("budgets")) {
+    await importRow(context, BUDGET, "tiers", budgetOf(row, context.notes));
   }
 }
 
-export async function bringOrganizations(bringing: Bringing): Promise<void> {
-  const { client, source, notes } = bringing;
+export async function importOrganizations(
+  context: ImportContext,
+): Promise<void> {
+  const { client, source, notes } = context;
   const tiers = await idsOf(client, BUDGET);
   for (const given of await source.rows("organizations")) {
     const row = organizationOf(given, notes);
     const name = String(row["organization_id"]);
-    await put(
-      bringing,
+    await importRow(
+      context,
       ORGANIZATION,
       "organizations",
-      withKnownTier(bringing, tiers, "organizations", name, row),
+      withKnownTier(context, tiers, "organizations", name, row),
       given["spend"],
     );
   }
 }
 
-export async function bringUsers(bringing: Bringing): Promise<void> {
-  for (const given of await bringing.source.rows("users")) {
+export async function importUsers(context: ImportContext): Promise<void> {
+  for (const given of await context.source.rows("users")) {
     if (given["user_id"] === PROXY_BUDGET_USER) {
-      bringing.notes.left(
+      context.notes.left(
         "users",
         PROXY_BUDGET_USER,
         "it represents the whole proxy, whose spend starts at 0",
       );
       continue;
     }
-    await put(
-      bringing,
+    await importRow(
+      context,
       USER,
       "users",
-      userOf(given, bringing.notes),
+      userOf(given, context.notes),
       given["spend"],
     );
   }
 }
 
-export async function bringOrganizationMembers(
-  bringing: Bringing,
+export async function importOrganizationMembers(
+  context: ImportContext,
 ): Promise<void> {
-  const { client, source, notes } = bringing;
+  const { client, source, notes } = context;
   const organizations = await idsOf(client, ORGANIZATION);
   for (const row of await source.rows("organizationMembers")) {
     const organization = String(row["organization_id"]);
@@ -93,10 +95,10 @@ export async function bringOrganizationMembers(
         "budgets of organization members are not supported",
       );
     }
-    if (!(await ensureUser(bringing, user, "organization members", name))) {
+    if (!(await ensureUser(context, user, "organization members", name))) {
       continue;
     }
-    await put(bringing, ORGANIZATION_MEMBER, "organization members", {
+    await importRow(context, ORGANIZATION_MEMBER, "organization members", {
       organization_id: organization,
       user_id: user,
       role: textOf(row["user_role"]) ?? "internal_user",
@@ -104,8 +106,10 @@ export async function bringOrganizationMembers(
   }
 }
 
-export async function bringEndUsersAndTags(bringing: Bringing): Promise<void> {
-  const { client, source, notes } = bringing;
+export async function importEndUsersAndTags(
+  context: ImportContext,
+): Promise<void> {
+  const { client, source, notes } = context;
   const tiers = await idsOf(client, BUDGET);
   for (const [table, of, plural, convert] of [
     ["endUsers", END_USER, "end users", endUserOf],
@@ -114,25 +118,25 @@ export async function bringEndUsersAndTags(bringing: Bringing): Promise<void> {
     for (const given of await source.rows(table)) {
       const row = convert(given, notes);
       const name = String(row[of.id[0] ?? ""]);
-      const known = withKnownTier(bringing, tiers, plural, name, row);
-      await put(bringing, of, plural, known, given["spend"]);
+      const known = withKnownTier(context, tiers, plural, name, row);
+      await importRow(context, of, plural, known, given["spend"]);
     }
   }
 }
 
 /** Creates the user of a membership that has no row in LiteLLM, as its first call would. False: deleted in Hearth. */
 export async function ensureUser(
-  bringing: Bringing,
+  context: ImportContext,
   userId: string,
   plural: string,
   name: string,
 ): Promise<boolean> {
-  if (await wasDeleted(bringing, USER, { user_id: userId })) {
-    bringing.notes.left(plural, name, "its user was deleted here");
+  if (await wasDeleted(context, USER, { user_id: userId })) {
+    context.notes.left(plural, name, "its user was deleted here");
     return false;
   }
   await insertRow(
-    bringing.client,
+    context.client,
     "users",
     { user_id: userId, created_by: ACTOR, updated_by: ACTOR },
     "ON CONFLICT DO NOTHING",

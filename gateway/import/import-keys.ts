@@ -5,10 +5,16 @@ import { TEAM } from "../admin/kinds/team.ts";
 import { query } from "../database/pool.ts";
 import { insertRow, type Row } from "../database/rows.ts";
 import { keyOf, textOf } from "./convert.ts";
-import { type Bringing, dollarsOf, idsOf, put, withKnownTier } from "./put.ts";
+import {
+  type ImportContext,
+  dollarsOf,
+  idsOf,
+  importRow,
+  withKnownTier,
+} from "./import-row.ts";
 
-export async function bringKeys(bringing: Bringing): Promise<void> {
-  const { client, source, notes } = bringing;
+export async function importKeys(context: ImportContext): Promise<void> {
+  const { client, source, notes } = context;
   const tiers = await idsOf(client, BUDGET);
   const teams = await idsOf(client, TEAM);
   const organizations = await idsOf(client, ORGANIZATION);
@@ -42,7 +48,7 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
     const successor = rotated.get(token);
     if (successor !== undefined) {
       notes.count("keys", "known");
-      bringing.spends.push({
+      context.spends.push({
         name: `${KEY.entity}:${token}`,
         entity: `${KEY.entity}:${successor}`,
         dollars: dollarsOf(given["spend"]),
@@ -50,7 +56,7 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
       });
       continue;
     }
-    let row = withKnownTier(bringing, tiers, "keys", name, read.row);
+    let row = withKnownTier(context, tiers, "keys", name, read.row);
     const alias = textOf(row["key_alias"]);
     if (!known.has(token) && alias !== null) {
       if (aliases.has(alias)) {
@@ -63,7 +69,7 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
       }
       aliases.add(alias);
     }
-    await put(bringing, KEY, "keys", row, given["spend"]);
+    await importRow(context, KEY, "keys", row, given["spend"]);
   }
 }
 
@@ -91,11 +97,11 @@ function missingOwner(
 }
 
 /** Keys that were rotated and still work for a while. */
-export async function bringReplacedKeys(
-  bringing: Bringing,
+export async function importReplacedKeys(
+  context: ImportContext,
   now: number,
 ): Promise<void> {
-  const { client, source, notes } = bringing;
+  const { client, source, notes } = context;
   const keys = await idsOf(client, KEY);
   for (const row of await source.rows("replacedKeys")) {
     const until = row["revoke_at"] as Date;

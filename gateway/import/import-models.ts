@@ -9,7 +9,7 @@ import {
 } from "../routing/stored-models.ts";
 import { TEAM } from "../admin/kinds/team.ts";
 import { GUARDRAILS_NOTE, listOf, textOf } from "./convert.ts";
-import { ACTOR, idsOf, type Bringing } from "./put.ts";
+import { ACTOR, idsOf, type ImportContext } from "./import-row.ts";
 import { unseal } from "./unseal.ts";
 
 /** Decides which models may be stored, and how their provider keys are re-encrypted. */
@@ -20,17 +20,17 @@ export interface ModelKeeping {
   readonly litellmKeys: readonly Secret[];
 }
 
-type Placing = Omit<Bringing, "before" | "spends">;
+type ModelImportContext = Omit<ImportContext, "before" | "spends">;
 
 const ENCRYPTED =
   "encrypted: run the import again with LiteLLM's LITELLM_SALT_KEY in the environment (its LITELLM_MASTER_KEY if it had no salt key), or add the model and its provider key with POST /model/new";
 
 /** Imports the models of LiteLLM's database, their provider keys encrypted with Hearth's own key. */
-export async function bringModels(
-  bringing: Placing,
+export async function importModels(
+  context: ModelImportContext,
   keeping: ModelKeeping,
 ): Promise<void> {
-  const { client, source, notes } = bringing;
+  const { client, source, notes } = context;
   const credentials = new Map(
     (await source.rows("credentials")).map((row) => [
       row["credential_name"],
@@ -43,7 +43,7 @@ export async function bringModels(
     if ("why" in read) {
       notes.left("models", nameOf(given), read.why);
     } else {
-      await putModel(bringing, read);
+      await importModel(context, read);
     }
   }
 }
@@ -107,8 +107,8 @@ function nameOf({ model_name: name, model_info: info }: Row): string {
   );
 }
 
-async function putModel(
-  { client, notes }: Placing,
+async function importModel(
+  { client, notes }: ModelImportContext,
   { row, dropped }: Readable,
 ): Promise<void> {
   const made = await insertRow(

@@ -3,12 +3,17 @@ import { MEMBER } from "../admin/kinds/member.ts";
 import { ORGANIZATION } from "../admin/kinds/organization.ts";
 import { TEAM } from "../admin/kinds/team.ts";
 import type { Row } from "../database/rows.ts";
-import { ensureUser } from "./bring-people.ts";
+import { ensureUser } from "./import-people.ts";
 import { listOf, objectOf, teamOf, textOf } from "./convert.ts";
-import { type Bringing, idsOf, put, withKnownTier } from "./put.ts";
+import {
+  type ImportContext,
+  idsOf,
+  importRow,
+  withKnownTier,
+} from "./import-row.ts";
 
-export async function bringTeams(bringing: Bringing): Promise<void> {
-  const { client, source, notes } = bringing;
+export async function importTeams(context: ImportContext): Promise<void> {
+  const { client, source, notes } = context;
   const organizations = await idsOf(client, ORGANIZATION);
   const aliases = new Map(
     (await source.rows("modelAliases")).map((row) => [
@@ -53,8 +58,8 @@ export async function bringTeams(bringing: Bringing): Promise<void> {
       memberTier?.["max_budget"],
       notes,
     );
-    if (await put(bringing, TEAM, "teams", row, given["spend"])) {
-      await bringMembers(bringing, given, memberships.get(name) ?? []);
+    if (await importRow(context, TEAM, "teams", row, given["spend"])) {
+      await importMembers(context, given, memberships.get(name) ?? []);
     }
   }
 }
@@ -66,12 +71,12 @@ function limitsMoreThanDollars(tier: Row): boolean {
 }
 
 /** A team's row has its members; their spend and tiers are in a separate table. */
-async function bringMembers(
-  bringing: Bringing,
+async function importMembers(
+  context: ImportContext,
   team: Row,
   memberships: readonly Row[],
 ): Promise<void> {
-  const { client, notes } = bringing;
+  const { client, notes } = context;
   const tiers = await idsOf(client, BUDGET);
   const teamId = String(team["team_id"]);
   const byUser = new Map(
@@ -98,14 +103,14 @@ async function bringMembers(
   for (const [user, role] of roles) {
     const membership = byUser.get(user);
     const name = `${teamId}/${user}`;
-    if (!(await ensureUser(bringing, user, "team members", name))) {
+    if (!(await ensureUser(context, user, "team members", name))) {
       continue;
     }
-    await put(
-      bringing,
+    await importRow(
+      context,
       MEMBER,
       "team members",
-      withKnownTier(bringing, tiers, "team members", name, {
+      withKnownTier(context, tiers, "team members", name, {
         team_id: teamId,
         user_id: user,
         role,

@@ -26,9 +26,9 @@ const BATCH_ROWS = 1_000;
 
 /**
  * Imports rows of LiteLLM's spend log into the ledger, each once. Existing payers keep their spend: their budgets
- * include these calls. New payers get the spend of their rows, and with {@link bringPayers} exactly LiteLLM's.
+ * include these calls. New payers get the spend of their rows, and with {@link importPayers} exactly LiteLLM's.
  */
-export async function bringLogs(
+export async function importLogs(
   pool: Pool,
   source: Source,
   notes: Notes,

@@ -10,7 +10,7 @@ import type { FoundSpend } from "./spends.ts";
 export const ACTOR = "import from litellm";
 
 /** Context of all parts of the import. */
-export interface Bringing {
+export interface ImportContext {
   readonly client: Client;
   readonly source: Source;
   readonly notes: Notes;
@@ -21,17 +21,17 @@ export interface Bringing {
 }
 
 /** Inserts one row if it is new, and notes its spend. False: absent because it was deleted in Hearth. */
-export async function put(
-  bringing: Bringing,
+export async function importRow(
+  context: ImportContext,
   of: Kind,
   plural: string,
   row: Row,
   spend: unknown = 0,
 ): Promise<boolean> {
-  const { client, notes, spends } = bringing;
+  const { client, notes, spends } = context;
   const name = of.id.map((column) => String(row[column])).join("/");
   const shownName = textOf(row["key_name"]) ?? name;
-  if (await wasDeleted(bringing, of, row)) {
+  if (await wasDeleted(context, of, row)) {
     notes.left(plural, shownName, "imported earlier and deleted since");
     return false;
   }
@@ -47,7 +47,7 @@ export async function put(
     "ON CONFLICT DO NOTHING",
   );
   notes.count(plural, made === null ? "known" : "brought");
-  if (made === null && (await cameWithoutCount(bringing, of, row, spend))) {
+  if (made === null && (await cameWithoutCount(context, of, row, spend))) {
     notes.changed(
       plural,
       shownName,
@@ -70,7 +70,7 @@ export async function put(
 
 /** Whether a payer was imported by an earlier run and deleted since: it must not be imported again. */
 export async function wasDeleted(
-  { client, before }: Bringing,
+  { client, before }: ImportContext,
   of: Kind,
   row: Row,
 ): Promise<boolean> {
@@ -82,7 +82,7 @@ export async function wasDeleted(
 
 /** Whether a payer with spend at LiteLLM was imported by a run that did not record the amount. */
 async function cameWithoutCount(
-  { client, before, spends }: Bringing,
+  { client, before, spends }: ImportContext,
   of: Kind,
   row: Row,
   spend: unknown,
@@ -119,7 +119,7 @@ export async function idsOf(
 
 /** A row whose tier no longer exists is imported without it. */
 export function withKnownTier(
-  { notes }: Bringing,
+  { notes }: ImportContext,
   tiers: ReadonlySet<string>,
   plural: string,
   name: string,

@@ -2,10 +2,10 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import { createPool, query, transaction, type Pool } from "../database/pool.ts";
-import { bringLogs } from "./logs.ts";
+import { importLogs } from "./import-logs.ts";
 import { createNotes } from "./notes.ts";
 import type { Source } from "./source.ts";
-import { bringSpends } from "./spends.ts";
+import { importSpends } from "./spends.ts";
 
 const WINDOWING = { timeZone: "UTC", proxyDuration: null };
 
@@ -39,7 +39,7 @@ test("imported calls change no budget: neither of the whole proxy, nor of keys t
     close: () => Promise.resolve(),
   };
   const at = now.getTime();
-  await bringLogs(pool, source, createNotes(), WINDOWING, at, () => undefined);
+  await importLogs(pool, source, createNotes(), WINDOWING, at, () => undefined);
   await query(
     pool,
     "INSERT INTO keys (token, key_name, max_budget) VALUES ('hash', 'sk-...', 5)",
@@ -51,7 +51,7 @@ test("imported calls change no budget: neither of the whole proxy, nor of keys t
     isNew: true,
   };
   await transaction(pool, (client) =>
-    bringSpends(client, [found], WINDOWING, at),
+    importSpends(client, [found], WINDOWING, at),
   );
   const totals = await query<{ entity: string; spend: number }>(
     pool,
