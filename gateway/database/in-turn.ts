@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { createMutex } from "../ledger/mutex.ts";
+import { createMutex } from "../../core/mutex.ts";
 
 /** Runs a statement once those before it have ended; throws what Postgres or the connection gives as its error. */
 export type InTurn = (

@@ -9,7 +9,7 @@ import { openCounters, readTotals, type Total } from "../database/totals.ts";
 import { type Counter } from "./payers.ts";
 import type { CounterParts, LastKnown, LimitStore } from "../limits/limits.ts";
 import { nanosFromCost } from "../pricing/money.ts";
-import type { Mutex } from "./mutex.ts";
+import type { Mutex } from "../../core/mutex.ts";
 import type { PendingSums } from "./pending.ts";
 import { windowStart } from "./budget-windows.ts";
 

@@ -18,7 +18,7 @@ import type {
 import { LedgerTotals } from "./ledger-totals.ts";
 import type { LimitStore } from "../limits/limits.ts";
 import { nanosFromCost } from "../pricing/money.ts";
-import { createMutex } from "./mutex.ts";
+import { createMutex } from "../../core/mutex.ts";
 import type { PendingSums } from "./pending.ts";
 import type { Intent, Outcome } from "./records.ts";
 import { recordAll } from "./refused-rows.ts";

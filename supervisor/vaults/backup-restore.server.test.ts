@@ -22,7 +22,7 @@ import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { drillRestore } from "./restore-drill.ts";
 import { dropUnfinished, restoreNotes, restoreVault } from "./restore.ts";
-import { takeTurns } from "./turns.ts";
+import { createMutex } from "../../core/mutex.ts";
 import { VaultMaintenance } from "./vault-maintenance.ts";
 
 const VAULT = "vault-kept";
@@ -458,7 +458,7 @@ describe("a supervisor that is killed", () => {
     } as unknown as Context;
     const maintenance = new VaultMaintenance(context, {
       ...testbed,
-      turns: takeTurns(),
+      turns: createMutex(),
     });
     maintenance.start();
     try {

@@ -7,7 +7,7 @@ import type { Couch } from "./couch.ts";
 import { Keeper } from "./keeper.ts";
 import { openNotesState } from "./notes-state.ts";
 import { openEscrow } from "./seed-escrow.ts";
-import { takeTurns } from "./turns.ts";
+import { createMutex } from "../../core/mutex.ts";
 import { missingAlarm } from "./vault-alarms.ts";
 
 let place: ReturnType<typeof temporaryHome>;
@@ -40,7 +40,7 @@ function newKeeper(): Keeper {
     alarms: alarmsIn(raised),
     deletionLimits: { least: 5, percent: 20, within: 3_600_000 },
     largeFrom: 2_000_000,
-    turns: takeTurns(),
+    turns: createMutex(),
     busy: new Set(),
     onLarge: () => {},
     freeBytes: () => 1e8,

@@ -9,7 +9,7 @@ import { hungVaults } from "./hung-vaults.ts";
 import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
-import type { Turns } from "./turns.ts";
+import type { Mutex } from "../../core/mutex.ts";
 import { NoSuchVault } from "./vault-names.ts";
 import { allFingerprints, fingerprints, hungAlarm } from "./vault-alarms.ts";
 import {
@@ -27,7 +27,7 @@ export interface KeeperParts {
   /** Bytes from which on a database is large. */
   readonly largeFrom: number;
   /** Inspections and changes of vaults never overlap. */
-  readonly turns: Turns;
+  readonly turns: Mutex;
   /** Vaults that are being restored; they are skipped. */
   readonly busy: ReadonlySet<string>;
   /** A database is so large, with so much reclaimable space, that it should be compacted before its monthly schedule. */

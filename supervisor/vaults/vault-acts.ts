@@ -23,7 +23,7 @@ import { MAX_CONFLICTS } from "./report-jobs.ts";
 import { readRoster, type Roster } from "./roster.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
 import type { VaultSpace } from "./space.ts";
-import type { Turns } from "./turns.ts";
+import type { Mutex } from "../../core/mutex.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 
@@ -34,7 +34,7 @@ export interface VaultActParts {
   readonly files: VaultFiles;
   readonly keeper: Keeper;
   readonly provisioning: Provisioning;
-  readonly turns: Turns;
+  readonly turns: Mutex;
   /** Bytes that are free where the store keeps its files. */
   readonly freeBytes: () => number;
   readonly now: () => number;

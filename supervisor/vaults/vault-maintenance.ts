@@ -11,7 +11,7 @@ import { vaultChoices } from "./plugin-settings.ts";
 import type { Provisioning } from "./provisioning.ts";
 import { openQuietVaults } from "./quiet-vaults.ts";
 import { dropUnfinished } from "./restore.ts";
-import type { Turns } from "./turns.ts";
+import type { Mutex } from "../../core/mutex.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
 const TICK_EVERY_MS = 2000;
@@ -25,7 +25,7 @@ export interface MaintenanceParts {
   readonly files: VaultFiles;
   readonly keeper: Keeper;
   readonly provisioning: Provisioning;
-  readonly turns: Turns;
+  readonly turns: Mutex;
   /** Vaults that are being restored. */
   readonly busy: Set<string>;
 }

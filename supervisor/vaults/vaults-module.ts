@@ -13,7 +13,7 @@ import { notesJobs } from "./notes-jobs.ts";
 import { openNotesState, type NotesState } from "./notes-state.ts";
 import { Provisioning } from "./provisioning.ts";
 import { openEscrow, type EscrowFiles } from "./seed-escrow.ts";
-import { takeTurns } from "./turns.ts";
+import { createMutex } from "../../core/mutex.ts";
 import { openVaultActs, type VaultOperations } from "./vault-acts.ts";
 import { openVaultFiles, type VaultFiles } from "./vault-file.ts";
 import { VaultMaintenance } from "./vault-maintenance.ts";
@@ -97,7 +97,7 @@ function openParts(context: Context, url: string) {
     backups: join(home.backups, "notes"),
     address: () => config.notes.public_url ?? url,
     busy: new Set<string>(),
-    turns: takeTurns(),
+    turns: createMutex(),
     freeBytes: () => freeBytesOf(home.root),
     alarms,
     now: Date.now,

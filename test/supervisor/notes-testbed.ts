@@ -15,7 +15,7 @@ import {
   openEscrow,
   type EscrowFiles,
 } from "../../supervisor/vaults/seed-escrow.ts";
-import { takeTurns } from "../../supervisor/vaults/turns.ts";
+import { createMutex } from "../../core/mutex.ts";
 import {
   openVaultFiles,
   type VaultFiles,
@@ -88,7 +88,7 @@ function testbedOn(
     alarms,
     deletionLimits: { least: 5, percent: 20, within: 3_600_000 },
     largeFrom: 2_000_000,
-    turns: takeTurns(),
+    turns: createMutex(),
     busy,
     onLarge: (vault) => large.push(vault),
     freeBytes: () => 1e8,
