@@ -94,7 +94,7 @@ const base = installs()
 if (existsSync(packagedNodeOf(base))) {
   runWithPackagedNode(
     [
-      // This program becomes the supervisor in the foreground: see supervisor/small-memory.ts.
+      // This program becomes the supervisor in the foreground: see supervisor/node-options.ts.
       "--max-semi-space-size=1",
       "--optimize-for-size",
       "--v8-pool-size=1",

@@ -13,7 +13,7 @@ import { Failure } from "../core/failure.ts";
 import { lastLines, sizeOf } from "../supervisor/runtimes/process/log-files.ts";
 import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import { alreadyRunsSentence } from "../supervisor/release/version.ts";
-import { SMALL_MEMORY } from "../supervisor/small-memory.ts";
+import { SMALL_MEMORY } from "../supervisor/node-options.ts";
 import type { Status } from "../supervisor/status.ts";
 import { alreadyRunning, findFirstSteps } from "./first-steps.ts";
 import { openScreen } from "./live-screen.ts";

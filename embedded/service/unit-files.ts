@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { SMALL_MEMORY } from "../../supervisor/small-memory.ts";
+import { SMALL_MEMORY } from "../../supervisor/node-options.ts";
 
 /** How a service manager starts Hearth at boot. All paths are absolute. */
 export interface ServicePlan {

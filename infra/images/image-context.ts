@@ -67,7 +67,7 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
     folders: ["var/lib/hearth", "var/lib/hearth/backups"],
     user: "1000:0",
     owner: "1000:0",
-    // Mostly idle: a small heap is preferred to fast code (each option is explained in supervisor/small-memory.ts).
+    // Mostly idle: a small heap is preferred to fast code (each option is explained in supervisor/node-options.ts).
     command: [
       "node",
       "--max-semi-space-size=1",

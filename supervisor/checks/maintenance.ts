@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import { isOpen } from "../moments.ts";
+import { isOpen } from "../clock-jumps.ts";
 import { openSchedule } from "../../core/schedule.ts";
 import type { MaintenancePlan } from "./config.ts";
 

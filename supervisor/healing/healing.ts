@@ -1,4 +1,4 @@
-import { isWithin } from "../moments.ts";
+import { isWithin } from "../clock-jumps.ts";
 import type { HealRule } from "../checks/kinds/every-check.ts";
 
 export type HealingDecision =

@@ -14,7 +14,7 @@ import {
   type PayerKind,
 } from "./daily-sums.ts";
 import { readForecastBasis, type ForecastBasis } from "./forecast.ts";
-import { openKeeping, type Kept, type KeepLimits } from "./kept.ts";
+import { openReadCache, type Cached, type CacheLimits } from "./read-cache.ts";
 import { rankPayers, type Payer } from "./payers.ts";
 import { addDays, type Period } from "./period.ts";
 
@@ -22,14 +22,14 @@ import { addDays, type Period } from "./period.ts";
 export type Days = Pick<Period, "from" | "until">;
 
 /** Sums of today, which grow while a page is open. */
-const GROWING: KeepLimits = { freshMs: 2000, keepMs: 10_000 };
+const GROWING: CacheLimits = { freshMs: 2000, staleMs: 10_000 };
 /** The same for values that are cached again as part of others. */
-const CURRENT: KeepLimits = { freshMs: 2000, keepMs: 2000 };
+const CURRENT: CacheLimits = { freshMs: 2000, staleMs: 2000 };
 /** Past days change only by calls that ended at midnight, and by names. */
-const SETTLED: KeepLimits = { freshMs: 60_000, keepMs: 900_000 };
+const SETTLED: CacheLimits = { freshMs: 60_000, staleMs: 900_000 };
 /** Ranking ten thousand keys takes longer than the other parts of a page. */
-const RANKED: KeepLimits = { freshMs: 5000, keepMs: 10_000 };
-const CORRECTED: KeepLimits = { freshMs: 10_000, keepMs: 60_000 };
+const RANKED: CacheLimits = { freshMs: 5000, staleMs: 10_000 };
+const CORRECTED: CacheLimits = { freshMs: 10_000, staleMs: 60_000 };
 const READ_TIMEOUT_MS = 60_000;
 
 /** `databaseUrl` is read for each query, because logins change while the supervisor runs. */
@@ -46,14 +46,14 @@ export function openSpendReader(
  */
 export class SpendReader {
   readonly #databaseUrl: () => string | undefined;
-  readonly #keep: ReturnType<typeof openKeeping>;
+  readonly #cache: ReturnType<typeof openReadCache>;
 
   constructor(databaseUrl: () => string | undefined, now: () => number) {
     this.#databaseUrl = databaseUrl;
-    this.#keep = openKeeping(now);
+    this.#cache = openReadCache(now);
   }
 
-  async calls(days: Days, today: string): Promise<Kept<readonly CallSums[]>> {
+  async calls(days: Days, today: string): Promise<Cached<readonly CallSums[]>> {
     const parts = await this.#inParts("calls", days, today, (client, part) =>
       readCallSums(client, part.from, part.until),
     );
@@ -65,9 +65,9 @@ export class SpendReader {
     kind: PayerKind,
     period: Period,
     today: string,
-  ): Promise<Kept<readonly Payer[]>> {
+  ): Promise<Cached<readonly Payer[]>> {
     const { from, until, previous } = period;
-    const ranked = await this.#keep(
+    const ranked = await this.#cache(
       ["ranked", kind, from, until, previous.from, previous.until].join(" "),
       until < today ? SETTLED : RANKED,
       async () => {
@@ -95,7 +95,7 @@ export class SpendReader {
     ids: readonly string[],
     days: Days,
     today: string,
-  ): Promise<Kept<readonly DaySpend[]>> {
+  ): Promise<Cached<readonly DaySpend[]>> {
     const what = ["days of", kind, ...ids].join(" ");
     const parts = await this.#inParts(what, days, today, (client, part) =>
       readDaySpend(client, kind, ids, part.from, part.until),
@@ -103,13 +103,13 @@ export class SpendReader {
     return { ...parts, value: parts.value.flat() };
   }
 
-  forecastBasis(today: string): Promise<Kept<ForecastBasis>> {
+  forecastBasis(today: string): Promise<Cached<ForecastBasis>> {
     return this.#kept(["forecast", today], SETTLED, (client) =>
       readForecastBasis(client, today),
     );
   }
 
-  corrections(period: Period): Promise<Kept<readonly Correction[]>> {
+  corrections(period: Period): Promise<Cached<readonly Correction[]>> {
     return this.#kept(
       ["corrections", period.from, period.until],
       CORRECTED,
@@ -121,7 +121,7 @@ export class SpendReader {
     kind: PayerKind,
     days: Days,
     today: string,
-  ): Promise<Kept<readonly NamedSums[]>> {
+  ): Promise<Cached<readonly NamedSums[]>> {
     const parts = await this.#inParts(
       kind,
       days,
@@ -138,10 +138,10 @@ export class SpendReader {
     { from, until }: Days,
     today: string,
     read: (client: Client, days: Days) => Promise<T>,
-    limitsToday: KeepLimits = GROWING,
-  ): Promise<Kept<readonly T[]>> {
+    limitsToday: CacheLimits = GROWING,
+  ): Promise<Cached<readonly T[]>> {
     const yesterday = addDays(today, -1);
-    const parts: (readonly [Days, KeepLimits])[] = [];
+    const parts: (readonly [Days, CacheLimits])[] = [];
     if (from <= yesterday) {
       parts.push([{ from, until: until < today ? until : yesterday }, SETTLED]);
     }
@@ -164,16 +164,16 @@ export class SpendReader {
 
   async #kept<T>(
     key: readonly string[],
-    limits: KeepLimits,
+    limits: CacheLimits,
     read: (client: Client) => Promise<T>,
-  ): Promise<Kept<T>> {
+  ): Promise<Cached<T>> {
     const url = this.#databaseUrl();
     if (url === undefined) {
       throw new Failure(
         "spend is not available here: set SUPERVISOR_DATABASE_URL to the address of Postgres with the role supervisor.",
       );
     }
-    return this.#keep(key.join(" "), limits, () =>
+    return this.#cache(key.join(" "), limits, () =>
       inSnapshot(url, AbortSignal.timeout(READ_TIMEOUT_MS), read),
     );
   }

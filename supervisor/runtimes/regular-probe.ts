@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { textOf } from "../../core/failure.ts";
-import { isWithin } from "../moments.ts";
+import { isWithin } from "../clock-jumps.ts";
 import type { ServiceView } from "./runtime.ts";
 
 export interface RegularProbeOptions {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { isWithin } from "../moments.ts";
+import { isWithin } from "../clock-jumps.ts";
 import { Failure } from "../../core/failure.ts";
 import { sizeWords } from "../../core/size.ts";
 import { countConflicts } from "./conflicts.ts";

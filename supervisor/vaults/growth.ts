@@ -1,7 +1,7 @@
 import { DAY_MS } from "../../core/duration.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { sizeWords } from "../../core/size.ts";
-import { slopeOf, type Point } from "../straight-line.ts";
+import { slopeOf, type Point } from "../linear-regression.ts";
 import type { NotesState } from "./notes-state.ts";
 
 /** Growth of a vault, from the daily measurements of the last 30 days. */

@@ -16,7 +16,7 @@ import {
   wholeNumberOf,
 } from "../../scripts/command-line.ts";
 import { projectRoot } from "../../supervisor/home/home.ts";
-import { SMALL_MEMORY } from "../../supervisor/small-memory.ts";
+import { SMALL_MEMORY } from "../../supervisor/node-options.ts";
 import { freePort, listen } from "../servers/ports.ts";
 
 const USAGE = `Usage: npm run bench:supervisor -- [options]

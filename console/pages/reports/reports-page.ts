@@ -18,7 +18,7 @@ import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
 import {
   findReport,
   listReports,
-} from "../../../supervisor/reports/kept-reports.ts";
+} from "../../../supervisor/reports/report-files.ts";
 import type { PeriodChoice } from "../../../supervisor/reports/period.ts";
 import {
   contentTypes,

@@ -1,9 +1,9 @@
 import { sizeWords } from "../../../core/size.ts";
 import type { JobView } from "../../../supervisor/jobs/runner.ts";
 import type {
-  KeptFile,
-  KeptReport,
-} from "../../../supervisor/reports/kept-reports.ts";
+  ReportFile,
+  WrittenReport,
+} from "../../../supervisor/reports/report-files.ts";
 import {
   daysBetween,
   endOfMonth,
@@ -70,7 +70,7 @@ export const REPORT_FORM: readonly Field[] = [
 
 export interface ReportsFacts {
   /** Newest first. */
-  readonly reports: readonly KeptReport[];
+  readonly reports: readonly WrittenReport[];
   /** Number of newer reports on other pages. */
   readonly from: number;
   readonly jobs: readonly JobView[];
@@ -125,7 +125,7 @@ function titleOf(count: number, failed: JobView | undefined): string {
 }
 
 /** "October 2026", "16 Nov 2026", "16 Nov 2026 to 22 Nov 2026". */
-function daysOf({ from, until }: KeptReport): string {
+function daysOf({ from, until }: WrittenReport): string {
   if (from === until) {
     return inFull(from);
   }
@@ -137,6 +137,6 @@ function daysOf({ from, until }: KeptReport): string {
   return `${inFull(from)} to ${inFull(until)}, ${days} days`;
 }
 
-function byName(one: KeptFile, other: KeptFile): number {
+function byName(one: ReportFile, other: ReportFile): number {
   return one.name < other.name ? -1 : 1;
 }

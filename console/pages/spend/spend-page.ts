@@ -11,7 +11,10 @@ import {
   type DaySpend,
 } from "../../../supervisor/reports/daily-sums.ts";
 import { forecastFrom } from "../../../supervisor/reports/forecast.ts";
-import { StillReading, type Kept } from "../../../supervisor/reports/kept.ts";
+import {
+  StillReading,
+  type Cached,
+} from "../../../supervisor/reports/read-cache.ts";
 import { rankPayers, type Payer } from "../../../supervisor/reports/payers.ts";
 import { inFull, type Period } from "../../../supervisor/reports/period.ts";
 import {
@@ -248,6 +251,6 @@ function isPayer(by: SpendChoice["by"]): by is "key" | "user" | "team" {
   return by === "key" || by === "user" || by === "team";
 }
 
-async function nothing<T>(value: T): Promise<Kept<T>> {
+async function nothing<T>(value: T): Promise<Cached<T>> {
   return { value, at: Infinity, trouble: null };
 }

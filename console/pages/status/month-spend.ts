@@ -1,7 +1,10 @@
 import type { Client } from "pg";
 import { Failure } from "../../../core/failure.ts";
 import { inSnapshot } from "../../../supervisor/reports/daily-sums.ts";
-import { openKeeping, StillReading } from "../../../supervisor/reports/kept.ts";
+import {
+  openReadCache,
+  StillReading,
+} from "../../../supervisor/reports/read-cache.ts";
 import { dayIn } from "../../../core/words.ts";
 
 export interface MonthSpend {
@@ -46,7 +49,7 @@ interface Known {
 }
 
 /** The page is opened often: it shows the cached sums, refreshed in the background at most twice a minute. */
-const limits = { freshMs: 30_000, keepMs: 900_000 };
+const limits = { freshMs: 30_000, staleMs: 900_000 };
 const READ_WITHIN_MS = 60_000;
 
 /** Reads this month's spend from the views of the gateway's database; `databaseUrl` is called each time because logins change. */
@@ -55,7 +58,7 @@ export function readMonthSpend(
   timeZone: string,
   now: () => number,
 ): () => Promise<SpendView> {
-  const keep = openKeeping(now);
+  const cache = openReadCache(now);
   return async () => {
     const url = databaseUrl();
     if (url === undefined) {
@@ -63,7 +66,7 @@ export function readMonthSpend(
     }
     const today = dayIn(timeZone, now());
     try {
-      const { value, at, trouble } = await keep(
+      const { value, at, trouble } = await cache(
         today.slice(0, "2026-11".length),
         limits,
         () =>

@@ -9,7 +9,7 @@ import type { CallBody } from "../../calls/body.ts";
 import { startCall, type CallKind } from "../../calls/call.ts";
 import { chooseDeployment } from "../../calls/choose-deployment.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
-import { askOnce } from "../../calls/flight.ts";
+import { askOnce } from "../../calls/single-flight.ts";
 import { guardPrompt } from "../../calls/guard-prompt.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { passBytes } from "../../calls/pass-bytes.ts";

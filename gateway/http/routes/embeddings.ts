@@ -12,7 +12,7 @@ import {
   readCached,
   sendEmbeddings,
 } from "../../calls/embeddings.ts";
-import { askOnce } from "../../calls/flight.ts";
+import { askOnce } from "../../calls/single-flight.ts";
 import { guardPrompt } from "../../calls/guard-prompt.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { chooseDeployment } from "../../calls/choose-deployment.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { webAddress } from "../../config/fields.ts";
-import { isWithin } from "../../moments.ts";
+import { isWithin } from "../../clock-jumps.ts";
 import { askHttp } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
 import {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { duration, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
 import { codeOf } from "../../../core/failure.ts";
-import { slopeOf } from "../../straight-line.ts";
+import { slopeOf } from "../../linear-regression.ts";
 import { everyCheck } from "./every-check.ts";
 import {
   failing,

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
-import { isWithin } from "../../moments.ts";
+import { isWithin } from "../../clock-jumps.ts";
 import type { History } from "../../history/history.ts";
 import { lastLinesOf } from "../last-lines.ts";
 import { RegularProbe, unknownEngine } from "../regular-probe.ts";

@@ -1,4 +1,4 @@
-import { isWithin } from "../../moments.ts";
+import { isWithin } from "../../clock-jumps.ts";
 import type { History } from "../../history/history.ts";
 import type {
   ContainerFacts,

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { openKeeping, StillReading } from "./kept.ts";
+import { openReadCache, StillReading } from "./read-cache.ts";
 
-const limits = { freshMs: 100, keepMs: 1000 };
+const limits = { freshMs: 100, staleMs: 1000 };
 
 /** A manual clock, and a read with preset results. */
 function testbed() {
   let at = 1_000_000;
   const answers: (() => Promise<number>)[] = [];
   let readings = 0;
-  const keep = openKeeping(() => at);
+  const cache = openReadCache(() => at);
   return {
     pass: (ms: number) => {
       at += ms;
@@ -16,7 +16,7 @@ function testbed() {
     answer: (next: () => Promise<number>) => answers.push(next),
     readings: () => readings,
     ask: () =>
-      keep("sum", limits, () => {
+      cache("sum", limits, () => {
         readings += 1;
         return (answers.shift() ?? (() => Promise.reject(new Error("none"))))();
       }),

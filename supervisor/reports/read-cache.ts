@@ -1,7 +1,7 @@
 import { Failure, sentencesOf } from "../../core/failure.ts";
 
 /** A cached value with its time. */
-export interface Kept<T> {
+export interface Cached<T> {
   readonly value: T;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -9,24 +9,24 @@ export interface Kept<T> {
   readonly trouble: string | null;
 }
 
-export interface KeepLimits {
+export interface CacheLimits {
   /** Served without a refresh until then. */
   readonly freshMs: number;
   /** Served during a refresh until then; later, the refresh is awaited. */
-  readonly keepMs: number;
+  readonly staleMs: number;
 }
 
 /** Reading takes longer than a page waits. */
 export class StillReading extends Failure {}
 
-export type Keeping = <T>(
+export type ReadCache = <T>(
   key: string,
-  limits: KeepLimits,
+  limits: CacheLimits,
   read: () => Promise<T>,
-) => Promise<Kept<T>>;
+) => Promise<Cached<T>>;
 
 interface Entry {
-  kept: { readonly value: unknown; readonly at: number } | undefined;
+  cached: { readonly value: unknown; readonly at: number } | undefined;
   reading: Promise<void> | undefined;
   trouble: string | null;
   failedAt: number;
@@ -41,12 +41,12 @@ const MAX_ENTRIES = 24;
  * Caches slow reads, so that pages answer at once, with one read at a time per key. Throws a Failure if there is no value yet:
  * StillReading while it is being read.
  */
-export function openKeeping(now: () => number): Keeping {
+export function openReadCache(now: () => number): ReadCache {
   const entries = new Map<string, Entry>();
 
   function entryOf(key: string): Entry {
     const entry = entries.get(key) ?? {
-      kept: undefined,
+      cached: undefined,
       reading: undefined,
       trouble: null,
       failedAt: 0,
@@ -65,23 +65,23 @@ export function openKeeping(now: () => number): Keeping {
 
   return async <T>(
     key: string,
-    { freshMs, keepMs }: KeepLimits,
+    { freshMs, staleMs }: CacheLimits,
     read: () => Promise<T>,
-  ): Promise<Kept<T>> => {
+  ): Promise<Cached<T>> => {
     const entry = entryOf(key);
-    const age = () => now() - (entry.kept?.at ?? -Infinity);
+    const age = () => now() - (entry.cached?.at ?? -Infinity);
     if (age() >= freshMs && now() - entry.failedAt >= REST_MS) {
       entry.reading ??= readInto(entry, read, now).finally(() => {
         entry.reading = undefined;
       });
     }
-    if (age() >= keepMs) {
+    if (age() >= staleMs) {
       await waitAtMost(entry.reading);
     }
-    if (entry.kept !== undefined) {
+    if (entry.cached !== undefined) {
       return {
-        value: entry.kept.value as T,
-        at: entry.kept.at,
+        value: entry.cached.value as T,
+        at: entry.cached.at,
         trouble: entry.trouble,
       };
     }
@@ -98,7 +98,7 @@ async function readInto(
 ): Promise<void> {
   const at = now();
   try {
-    entry.kept = { value: await read(), at };
+    entry.cached = { value: await read(), at };
     entry.trouble = null;
     entry.failedAt = 0;
   } catch (error) {

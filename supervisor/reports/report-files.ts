@@ -4,17 +4,17 @@ import { listDirectory } from "../../core/list-directory.ts";
 import type { ReportFormat, ReportKind } from "./report.ts";
 
 /** A report in its written formats. */
-export interface KeptReport {
+export interface WrittenReport {
   readonly kind: ReportKind;
   /** First and last day, `2026-11-21`. */
   readonly from: string;
   readonly until: string;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
-  readonly files: readonly KeptFile[];
+  readonly files: readonly ReportFile[];
 }
 
-export interface KeptFile {
+export interface ReportFile {
   readonly name: string;
   readonly format: ReportFormat;
   readonly bytes: number;
@@ -30,8 +30,8 @@ const formats: Readonly<Record<string, ReportFormat>> = {
 };
 
 /** All reports in a directory, newest days first; empty if it does not exist. */
-export function listReports(directory: string): readonly KeptReport[] {
-  const reports = new Map<string, KeptReport>();
+export function listReports(directory: string): readonly WrittenReport[] {
+  const reports = new Map<string, WrittenReport>();
   for (const name of listDirectory(directory)) {
     const [, kind, from = "", until = from] = FILE_NAME.exec(name) ?? [];
     const file = findReport(directory, name);
@@ -60,7 +60,9 @@ export function listReports(directory: string): readonly KeptReport[] {
 export function findReport(
   directory: string,
   name: string,
-): (KeptFile & { readonly path: string; readonly madeAt: number }) | undefined {
+):
+  | (ReportFile & { readonly path: string; readonly madeAt: number })
+  | undefined {
   const format = formats[FILE_NAME.exec(name)?.[4] ?? ""];
   if (format === undefined) {
     return undefined;
