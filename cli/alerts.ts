@@ -2,7 +2,7 @@ import type { ActiveAlarm } from "../supervisor/alerts/alerting.ts";
 import type { SinkState } from "../supervisor/alerts/dispatcher.ts";
 import type { Silence } from "../supervisor/alerts/silence.ts";
 import { unknownName } from "../core/config/problem.ts";
-import { inWords } from "../core/duration.ts";
+import { MINUTE_MS, inWords } from "../core/duration.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import {
   alignColumns,
@@ -13,7 +13,7 @@ import {
 } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError, type ExitCode } from "./verb.ts";
 
-const TEST_TIMEOUT_MS = 60_000;
+const TEST_TIMEOUT_MS = MINUTE_MS;
 
 export const alerts = defineVerb({
   name: "alerts",

@@ -1,4 +1,4 @@
-import { inWords } from "../core/duration.ts";
+import { MINUTE_MS, inWords } from "../core/duration.ts";
 import type { RunView } from "../supervisor/jobs/runner.ts";
 import type {
   ConflictReport,
@@ -14,7 +14,7 @@ import { findStack } from "./stack-client.ts";
 import { paint, print, printJson, type Cell, type Tone } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
-const SLOW_MS = 60_000;
+const SLOW_MS = MINUTE_MS;
 const pathOf = (vault: string, act: string) =>
   `/api/notes/${encodeURIComponent(vault)}/${act}`;
 

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../core/duration.ts";
 import { sizeWords } from "../core/size.ts";
 import { growthWords } from "../supervisor/vaults/growth.ts";
 import {
@@ -15,7 +16,7 @@ import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
-const SLOW_MS = 60_000;
+const SLOW_MS = MINUTE_MS;
 
 export const space = defineVerb({
   name: "notes space",

@@ -1,6 +1,6 @@
 import { readVariable } from "../core/environment.ts";
 import { sizeWords } from "../core/size.ts";
-import { inWords } from "../core/duration.ts";
+import { MINUTE_MS, inWords } from "../core/duration.ts";
 import type { VaultView } from "../supervisor/vaults/overview.ts";
 import type { Removed } from "../supervisor/vaults/provisioning.ts";
 import { printTable } from "./job-run.ts";
@@ -27,7 +27,7 @@ export const vaultArg = {
   },
 } as const;
 
-const SLOW_MS = 60_000;
+const SLOW_MS = MINUTE_MS;
 
 const deviceUrl = {
   type: "string",

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type * as OpenIdClient from "openid-client";
+import { MINUTE_MS } from "../core/duration.ts";
 import type { CommandProvider } from "../console/sign-in/command-providers.ts";
 import { codeOf, Failure, textOf } from "../core/failure.ts";
 import { isLoopback } from "../core/loopback.ts";
@@ -212,7 +213,7 @@ async function listenOnce(state: string): Promise<Loopback> {
           `no sign-in within ${BROWSER_MINUTES} minutes: run \`hearth login\` again.`,
         ),
       ),
-    BROWSER_MINUTES * 60_000,
+    BROWSER_MINUTES * MINUTE_MS,
   );
   return {
     address,

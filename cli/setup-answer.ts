@@ -1,4 +1,5 @@
 import { extname } from "node:path";
+import { MINUTE_MS } from "../core/duration.ts";
 import { asTyped } from "../supervisor/home/home.ts";
 import type { SetupAnswer } from "../supervisor/vaults/provisioning.ts";
 import { findStack } from "./stack-client.ts";
@@ -16,7 +17,7 @@ export const setupArgs = {
   ...jsonArg,
 } as const;
 
-const SLOW_MS = 60_000;
+const SLOW_MS = MINUTE_MS;
 
 /** A request to the supervisor that is answered with a Setup URI. */
 interface SetupRequest {

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { probeSettings } from "./doctor/probe-programs.ts";
-import { inWords } from "../core/duration.ts";
+import { DAY_MS, inWords } from "../core/duration.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { stopLeftGateway } from "../embedded/gateway.ts";
 import { earlierClusters } from "../embedded/postgres-migration.ts";
@@ -38,7 +38,7 @@ import { defineVerb, jsonArg, type ExitCode } from "./verb.ts";
 /** Includes the time for running calls of the gateway to finish and for Postgres to replay its log. */
 const SWITCH_TIMEOUT_MS = 600_000;
 /** Another major version of Postgres copies all data first. */
-const MIGRATION_TIMEOUT_MS = 24 * 3_600_000;
+const MIGRATION_TIMEOUT_MS = DAY_MS;
 const POLL_MS = 250;
 
 export const upgrade = defineVerb({

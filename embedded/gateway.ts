@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { MINUTE_MS } from "../core/duration.ts";
 import { answersOk } from "../supervisor/checks/http-get.ts";
 import { findLeftSuccessor } from "../supervisor/runtimes/process/hand-over.ts";
 import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
@@ -63,7 +64,7 @@ export function gatewayService(
     validate: () => requireValidConfig(home, env),
     probe: (signal) => answersOk(`${address}/health/liveliness`, signal),
     afterUp: async () => {},
-    startWithinMs: 60_000,
+    startWithinMs: MINUTE_MS,
     stopSignal: STOP_SIGNAL,
     stopWithinMs: DRAIN_WITHIN_MS,
     successorFile,

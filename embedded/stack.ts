@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { openConsole, type Console } from "../console/console.ts";
-import { inWords } from "../core/duration.ts";
+import { MINUTE_MS, inWords } from "../core/duration.ts";
 import type { Environment } from "../core/environment.ts";
 import { Failure, textOf } from "../core/failure.ts";
 import { answersOk } from "../supervisor/checks/http-get.ts";
@@ -79,7 +79,7 @@ export class AlreadyRunning extends Failure {}
 const LOOPBACK = "127.0.0.1";
 const READY_WITHIN_MS = 30_000;
 const ANSWER_WITHIN_MS = 2_000;
-const MAINTAIN_EVERY_MS = 60_000;
+const MAINTAIN_EVERY_MS = MINUTE_MS;
 
 /** Starts the embedded stack with its supervision. Throws a Failure that says what to do. */
 export async function startStack(options: StackOptions): Promise<Stack> {

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { DAY_MS } from "../core/duration.ts";
 import type { Callers } from "./access/callers.ts";
 import type { GatewayConfig } from "./config/load.ts";
 import { adjustedSince } from "./database/adjustments.ts";
@@ -34,7 +35,7 @@ export interface DatabaseFollowers {
 }
 
 /** After a reconnection, spends that an admin set within this time are read again: their notifications were missed. */
-const MISSED_MS = 86_400_000;
+const MISSED_MS = DAY_MS;
 
 /** Connects to the database, starts what needs it once it is ready, and keeps what was read from it current. */
 export function followDatabase(parts: DatabaseFollowers): DatabaseState {

@@ -5,10 +5,11 @@ import {
   X509Certificate,
 } from "node:crypto";
 import { expect, test } from "vitest";
+import { DAY_MS } from "../core/duration.ts";
 import { openAuthority } from "./certificates.ts";
 
 const caKey = newKey();
-const YEAR_MS = 365 * 86_400_000;
+const YEAR_MS = 365 * DAY_MS;
 
 function newKey(): string {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });

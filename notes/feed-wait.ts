@@ -1,8 +1,9 @@
 import type { ServerResponse } from "node:http";
+import { MINUTE_MS } from "../core/duration.ts";
 import { Refusal } from "./refusal.ts";
 
 /** CouchDB's default, and the maximum that a client may request. */
-const MAX_WAIT_MS = 60_000;
+const MAX_WAIT_MS = MINUTE_MS;
 
 export type FeedKind = "normal" | "longpoll" | "continuous";
 

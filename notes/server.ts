@@ -5,6 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
+import { MINUTE_MS } from "../core/duration.ts";
 import {
   challenge,
   openAuthentication,
@@ -29,7 +30,7 @@ import { endSession, startSession } from "./routes/session-routes.ts";
 import { answerUtils } from "./routes/utils-routes.ts";
 import type { ServerContext } from "./routes/context.ts";
 
-const HEADERS_MS = 60_000;
+const HEADERS_MS = MINUTE_MS;
 const CHECK_EVERY_MS = 30_000;
 
 /** Creates the HTTP server of the notes store, not yet listening. The headers of a request must arrive within `headersMs`. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, InjectOptions } from "fastify";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { DAY_MS } from "../../core/duration.ts";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import {
   operatorHeaders,
   type Credentials,
@@ -399,7 +399,7 @@ test("the wait doubles up to five minutes, and is reset by the right password or
   expect(attempts.waitOf(AFAR)).toBe(0);
   attempts.failed(AFAR);
   expect(attempts.waitOf(AFAR)).toBe(300_000);
-  now += 3_600_000;
+  now += HOUR_MS;
   attempts.failed(AFAR);
   expect(attempts.waitOf(AFAR)).toBe(0);
   for (let round = 0; round < 5; round += 1) {

@@ -1,12 +1,13 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
+import { DAY_MS } from "../../core/duration.ts";
 import type { Alerting } from "../../supervisor/alerts/alerting.ts";
 import { duration } from "../../supervisor/config/fields.ts";
 import { withAuthor } from "../../supervisor/history/author.ts";
 import type { History } from "../../supervisor/history/history.ts";
 import { sendError } from "./send-error.ts";
 
-const MAX_SILENCE_MS = 90 * 86_400_000;
+const MAX_SILENCE_MS = 90 * DAY_MS;
 
 const silenceBody = z.strictObject({
   pattern: z

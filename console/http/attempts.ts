@@ -1,7 +1,9 @@
+import { HOUR_MS } from "../../core/duration.ts";
+
 const FREE_ATTEMPTS = 5;
 const FIRST_WAIT_MS = 2000;
 const MAX_WAIT_MS = 300_000;
-const FORGET_AFTER_MS = 3_600_000;
+const FORGET_AFTER_MS = HOUR_MS;
 const MAX_ADDRESSES = 10_000;
 
 /** Limits password attempts: after five failures in a row from one address, each further one doubles the wait. Counts in memory. */

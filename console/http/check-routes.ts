@@ -16,7 +16,7 @@ import type { History } from "../../supervisor/history/history.ts";
 import { notFound } from "../../core/nearest.ts";
 import { sendError } from "./send-error.ts";
 
-const MAX_MAINTENANCE_MS = 30 * 86_400_000;
+const MAX_MAINTENANCE_MS = 30 * DAY_MS;
 const MAX_PING_TEXT_LENGTH = 300;
 
 const why = z

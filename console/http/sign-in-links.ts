@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../core/duration.ts";
 import { keyedHash, newToken } from "../../supervisor/history/sessions.ts";
 
 export interface SignInLink {
@@ -32,7 +33,7 @@ export class SignInLinks {
       }
     }
     const token = newToken();
-    const expiresAt = this.#now() + LINK_MINUTES * 60_000;
+    const expiresAt = this.#now() + LINK_MINUTES * MINUTE_MS;
     ends.set(keyedHash(this.#key(), token), expiresAt);
     return { path: `/sign-in/${token}`, expiresAt };
   }

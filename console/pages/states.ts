@@ -1,5 +1,5 @@
 import type { CheckView } from "../../supervisor/checks/watched.ts";
-import { inWords } from "../../core/duration.ts";
+import { DAY_MS, inWords } from "../../core/duration.ts";
 import { stateWord } from "../../core/words.ts";
 import type { ServiceState } from "../../supervisor/runtimes/runtime.ts";
 import type { ServiceStatus } from "../../supervisor/status.ts";
@@ -24,7 +24,7 @@ export function stateOf(
       return {
         look: "ok",
         word:
-          at - check.since < 86_400_000
+          at - check.since < DAY_MS
             ? `up for ${inWords(at - check.since)}`
             : "up",
       };

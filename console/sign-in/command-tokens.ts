@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../core/duration.ts";
 import type { Claims } from "../../core/tokens/claims.ts";
 import { SigningKeys } from "../../core/tokens/signing-keys.ts";
 import {
@@ -13,7 +14,7 @@ import {
 } from "./provider-errors.ts";
 
 const REFRESH_KEYS_MS = 600_000;
-const KEEP_KEYS_MS = 3_600_000;
+const KEEP_KEYS_MS = HOUR_MS;
 
 /** Verifies ID tokens that a provider gave to the commands of a user (`cli_client_id`). */
 export class CommandTokens {

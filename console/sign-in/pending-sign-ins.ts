@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../core/duration.ts";
 import { newToken } from "../../supervisor/history/sessions.ts";
 import { isSameText } from "../http/same-text.ts";
 
@@ -48,7 +49,7 @@ export class PendingSignIns {
       this.#entries.delete(known);
     }
     const [state, secret] = [newToken(), newToken()];
-    const endsAt = this.#now() + PENDING_MINUTES * 60_000;
+    const endsAt = this.#now() + PENDING_MINUTES * MINUTE_MS;
     this.#entries.set(state, { pending, secret, endsAt });
     return { state, secret };
   }

@@ -1,4 +1,5 @@
 import type * as OpenIdClient from "openid-client";
+import { HOUR_MS } from "../../core/duration.ts";
 import { isLoopback } from "../../core/loopback.ts";
 import type { Claims } from "../../core/tokens/claims.ts";
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
@@ -27,7 +28,7 @@ export interface Grant {
 }
 
 const TIMEOUT_SECONDS = 5;
-const CURRENT_MS = 3_600_000;
+const CURRENT_MS = HOUR_MS;
 
 interface Discovered {
   readonly client: typeof OpenIdClient;

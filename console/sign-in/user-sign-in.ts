@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { HOUR_MS } from "../../core/duration.ts";
 import { actAs } from "../../supervisor/history/author.ts";
 import { newToken } from "../../supervisor/history/sessions.ts";
 import type {
@@ -45,7 +46,7 @@ export interface UserSignInOptions {
 }
 
 /** While a provider is unavailable, its last confirmation of a session counts for this long. */
-const UNCONFIRMED_MS = 3_600_000;
+const UNCONFIRMED_MS = HOUR_MS;
 const RETRY_MS = 30_000;
 
 const storedGrant = z.object({

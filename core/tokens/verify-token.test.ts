@@ -1,5 +1,6 @@
 import { createHmac, createPublicKey } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../duration.ts";
 import {
   encoded,
   newSigningKey,
@@ -13,7 +14,7 @@ import { IssuerUnavailable, TokenRejected } from "./token-errors.ts";
 import { looksLikeToken, namedIssuer, verifyToken } from "./verify-token.ts";
 
 const REFRESH_MS = 600_000;
-const KEEP_MS = 3_600_000;
+const KEEP_MS = HOUR_MS;
 const LEEWAY_SECONDS = 30;
 
 let issuer: TokenIssuer;
@@ -85,7 +86,7 @@ test("a signed token for the audience is accepted, with its claims and times", a
   expect(await namedIssuer(token)).toBe(issuer.issuer);
   const { claims, expiresAt, issuedAt } = await verify(token);
   expect(claims).toMatchObject({ sub: "anna", team: "a" });
-  expect(expiresAt - issuedAt).toBe(3_600_000);
+  expect(expiresAt - issuedAt).toBe(HOUR_MS);
 });
 
 test("clocks may differ by the leeway", async () => {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { MINUTE_MS } from "../../core/duration.ts";
 
 export interface Message {
   readonly role: string;
@@ -13,7 +14,7 @@ export interface EchoAnswer {
   readonly delayMs: number;
 }
 
-const MAX_DELAY_MS = 60_000;
+const MAX_DELAY_MS = MINUTE_MS;
 const DIMENSIONS = 64;
 
 /**

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import { createLookup } from "./lookup.ts";
 
 test("60,000 unknown ids evict no known id, and few of them are kept", async () => {
   let away = false;
   const lookup = createLookup({
-    keepMs: 3_600_000,
+    keepMs: HOUR_MS,
     load: (id) => {
       if (away) {
         return Promise.reject(new DatabaseUnavailable("away"));
@@ -26,7 +27,7 @@ test("60,000 unknown ids evict no known id, and few of them are kept", async () 
 test("a created or deleted row moves between the two caches", async () => {
   let row: string | null = "row";
   const lookup = createLookup({
-    keepMs: 3_600_000,
+    keepMs: HOUR_MS,
     load: () => Promise.resolve(row),
   });
   expect(await lookup.find("id")).toBe("row");

@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 
 export interface Lookup<Value> {
@@ -19,7 +20,7 @@ interface Entry<Value> {
 }
 
 /** Entries are refreshed in the background after this time, in case a notification was lost. */
-const REFRESH_AFTER_MS = 60_000;
+const REFRESH_AFTER_MS = MINUTE_MS;
 /** While the database is unavailable, known values are served at once and it is queried only this often. */
 const RETRY_AFTER_MS = 1_000;
 const MAX_ENTRIES = 50_000;

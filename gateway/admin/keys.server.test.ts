@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { hashKey } from "../access/keys.ts";
 import { query } from "../database/pool.ts";
 import {
@@ -212,7 +213,7 @@ test("a rotated key keeps its budget; the old secret works during the grace peri
 });
 
 test("a rotated key keeps its history: days, rows, rejected calls and total spend", async () => {
-  const yesterday = new Date(Date.now() - 86_400_000).toISOString();
+  const yesterday = new Date(Date.now() - DAY_MS).toISOString();
   const first = await fixture.createKey({
     user_id: "historian",
     key_alias: "history",
@@ -223,7 +224,7 @@ test("a rotated key keeps its history: days, rows, rejected calls and total spen
   await query(
     fixture.pool,
     "UPDATE keys SET created_at = $2 WHERE token = $1",
-    [hashKey(first), new Date(Date.now() - 3 * 86_400_000).toISOString()],
+    [hashKey(first), new Date(Date.now() - 3 * DAY_MS).toISOString()],
   );
   const row = { api_key: hashKey(first), user_id: "historian" };
   await fixture.spend(
@@ -332,7 +333,7 @@ test("setting spend adds a row to the ledger and admits calls again", async () =
 
 test("a new budget duration starts with the spend in its window", async () => {
   const key = await fixture.createKey({ user_id: "window" });
-  const long = new Date(Date.now() - 400 * 86_400_000).toISOString();
+  const long = new Date(Date.now() - 400 * DAY_MS).toISOString();
   await fixture.spend(
     { api_key: hashKey(key), spend: 0.5 },
     { api_key: hashKey(key), spend: 4, ended_at: long },

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { DAY_MS } from "../../core/duration.ts";
 import type { Payers } from "../ledger/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
 
@@ -39,7 +40,7 @@ export function readCacheOptions(
 }
 
 /** A hundred years: Redis rejects times far beyond any date, and fractions of a millisecond. */
-const MAX_TTL_MS = 100 * 366 * 86_400_000;
+const MAX_TTL_MS = 100 * 366 * DAY_MS;
 
 /** Fields that affect the payer or what the provider keeps, never the answer. */
 const NOT_IN_KEY = new Set([

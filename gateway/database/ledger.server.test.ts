@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import type { SpendRow } from "../ledger/rows.ts";
 import { LIFETIME, windowAt } from "../ledger/budget-windows.ts";
@@ -171,7 +172,7 @@ test("a payer with a window has a total for it, by the end of each call", async 
   });
   const yesterday = row({
     api_key: "k3",
-    ended_at: new Date(AT - 86_400_000).toISOString(),
+    ended_at: new Date(AT - DAY_MS).toISOString(),
     day: "2026-11-20",
   });
   await recordRows(

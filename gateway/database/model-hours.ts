@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import { query, type Pool } from "./pool.ts";
 
 /** From one class of latencies to the next; a percentile is off by less than half of it. */
@@ -44,6 +45,6 @@ export async function dropOldModelHours(
   days: number,
   now: number,
 ): Promise<void> {
-  const before = new Date(now - days * 86_400_000).toISOString();
+  const before = new Date(now - days * DAY_MS).toISOString();
   await query(pool, "DELETE FROM model_hours WHERE hour < $1", [before]);
 }

@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Logger } from "pino";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import type { SpendRow } from "../ledger/rows.ts";
 import { query, transaction, type Pool } from "./pool.ts";
 import { lockWithin } from "./totals.ts";
@@ -8,8 +9,8 @@ import { lockWithin } from "./totals.ts";
 const PARTITION_LOCK = 0x68_65_61_70;
 const LOCK_TIMEOUT_MS = 1_000;
 /** The next month's partition is created this long before its first row: no lock is held that long. */
-const AHEAD_MS = 10 * 86_400_000;
-const CHECK_EVERY_MS = 3_600_000;
+const AHEAD_MS = 10 * DAY_MS;
+const CHECK_EVERY_MS = HOUR_MS;
 
 /** Creates the monthly partitions that rows need and that are not there yet. */
 export async function ensurePartitions(

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { ledgerRow } from "../../test/servers/admin.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import { recordRows } from "./ledger.ts";
@@ -108,7 +109,7 @@ test("a new time zone or proxy duration starts with the spend so far", async () 
 test("old audit entries are deleted", async () => {
   for (const days of [1, 50, 100]) {
     await insertRow(pool, "audit_log", {
-      at: new Date(NOW - days * 86_400_000),
+      at: new Date(NOW - days * DAY_MS),
       actor: "a",
       action: "created",
       object_type: "key",

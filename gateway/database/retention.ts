@@ -17,7 +17,7 @@ const TABLE_LOCK_MS = 500;
 /** Archiving a month of ten million rows takes about a minute. */
 const ARCHIVE_TIMEOUT_MS = 900_000;
 /** Windows shorter than a day are closed and forgotten before their rows are. */
-const AT_LEAST_MS = 2 * 86_400_000;
+const AT_LEAST_MS = 2 * DAY_MS;
 const DELETED_AT_ONCE = 10_000;
 
 /**

@@ -6,6 +6,7 @@ import {
   type FastifyRequest,
 } from "fastify";
 import type { Logger } from "pino";
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { Caller } from "../access/callers.ts";
 import type { Admitted } from "../calls/admit.ts";
 import type { Call } from "../calls/call.ts";
@@ -24,7 +25,7 @@ export interface ServerOptions {
   readonly arrivalMs?: number;
 }
 
-const ARRIVAL_MS = 60_000;
+const ARRIVAL_MS = MINUTE_MS;
 /** At which the longest body that is accepted may arrive. */
 const MIN_BYTES_PER_MS = 100;
 const CHECK_EVERY_MS = 30_000;

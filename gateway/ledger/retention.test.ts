@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import type { Pool } from "../database/pool.ts";
 import { createRetention } from "./retention.ts";
 
@@ -24,7 +25,7 @@ test("nothing is deleted while a machine that has just started may not have set 
   expect(failed).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(failed).toHaveBeenCalledOnce();
-  await vi.advanceTimersByTimeAsync(3_600_000);
+  await vi.advanceTimersByTimeAsync(HOUR_MS);
   expect(failed).toHaveBeenCalledTimes(2);
   retention.stop();
 });
@@ -32,6 +33,6 @@ test("nothing is deleted while a machine that has just started may not have set 
 test("a gateway that stops before has deleted nothing", async () => {
   const { failed, retention } = start();
   retention.stop();
-  await vi.advanceTimersByTimeAsync(86_400_000);
+  await vi.advanceTimersByTimeAsync(DAY_MS);
   expect(failed).not.toHaveBeenCalled();
 });

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { DAY_MS } from "../../core/duration.ts";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import type { RetentionConfig } from "../config/types.ts";
 import { dropOldMarks } from "../database/journal-marks.ts";
 import { dropOldModelHours } from "../database/model-hours.ts";
@@ -15,7 +15,7 @@ import {
 /** The clock of a machine that has just started may be wrong until the network has corrected it. */
 const FIRST_AFTER_MS = 600_000;
 /** A backup that reads the ledger blocks dropping its months, perhaps at the same hour of every day. */
-const RETRY_AFTER_MS = 3_600_000;
+const RETRY_AFTER_MS = HOUR_MS;
 /** Rejected calls cost nothing: they are deleted after this time, whatever the configuration. */
 const REFUSAL_DAYS = 30;
 /** A gateway that has written nothing for so long was removed. */

@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import type { Nanos } from "../pricing/money.ts";
 
 /** Counters of one entity in this process. */
@@ -67,8 +68,8 @@ export const GUESS = 0;
 export const LAST_KNOWN = 1;
 export const LEDGER = 2;
 
-const IDLE_MS = 25 * 60 * 60_000;
-const SUPERSEDED_MS = 10 * 60_000;
+const IDLE_MS = 25 * HOUR_MS;
+const SUPERSEDED_MS = 10 * MINUTE_MS;
 
 export class Accounts {
   readonly #now: () => number;

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { Nanos } from "../pricing/money.ts";
 import type { InstanceState } from "./instances.ts";
 
@@ -189,9 +190,9 @@ export interface CounterParts {
 
 export type LastKnown = Pick<CounterParts, "total" | "version">;
 
-export const LEASE_MS = 60_000;
+export const LEASE_MS = MINUTE_MS;
 export const RENEW_EVERY_MS = 20_000;
-export const RATE_WINDOW_MS = 60_000;
+export const RATE_WINDOW_MS = MINUTE_MS;
 export type LimitsMode = "memory" | "redis" | "redis_away";
 export interface LimitCounts {
   /** Outages of Redis. */

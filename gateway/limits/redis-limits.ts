@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
+import { MINUTE_MS } from "../../core/duration.ts";
 import {
   LEASE_MS,
   type AdmitCall,
@@ -56,7 +57,7 @@ export interface RedisLimitsOptions {
 
 const REBUILD_POLL_MS = 20;
 const MAX_ADMIT_MS = 5_000;
-const KEEP_REQUESTED_MS = 60_000;
+const KEEP_REQUESTED_MS = MINUTE_MS;
 /** The end of a call at another instance reaches Redis within this time of its answer, if Redis is not busy for longer. */
 const ENDS_ARRIVE_MS = 50;
 

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { Fallbacks, RouterConfig } from "../config/types.ts";
 import {
   countsAgainstDeployment,
@@ -242,7 +243,7 @@ export class Route {
     if (limited && taken === null) {
       return {
         cause: "limit",
-        retryAfterMs: 60_000 - (Date.now() % 60_000),
+        retryAfterMs: MINUTE_MS - (Date.now() % MINUTE_MS),
         reason: "all deployments have reached their limit for this minute",
       };
     }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
 import { mostExpensive, type Measure } from "../pricing/prices.ts";
 import type { RoutingStrategy } from "../config/types.ts";
@@ -30,7 +31,7 @@ export interface Observations {
 const UINT32 = 2 ** 32;
 const NEWEST_WEIGHT = 0.2;
 const MISSED_FOR_MS = 600_000;
-const SLOW_FOR_MS = 60_000;
+const SLOW_FOR_MS = MINUTE_MS;
 
 export function createObservations(now: () => number = Date.now): Observations {
   const answered = new Map<string, number>();

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { HOUR_MS } from "../../core/duration.ts";
 import { openSchedule } from "../../core/schedule.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import { isEnabled, type PricedDeployment } from "../routing/catalog.ts";
@@ -23,7 +24,7 @@ interface Wanted {
 }
 
 /** A model whose runner is not there at the time is loaded when it comes back within this time. */
-const WANTED_FOR_MS = 3_600_000;
+const WANTED_FOR_MS = HOUR_MS;
 
 /** Loads models at the start and at the times of their schedules. */
 export class Preloads {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { request } from "undici";
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { CallWebhookConfig } from "../config/types.ts";
 import { outgoingAgent } from "../providers/outgoing-agent.ts";
 import { signedHeaders } from "./signature.ts";
@@ -14,7 +15,7 @@ const SEND_AFTER_MS = 1_000;
 const TIMEOUT_MS = 10_000;
 const MAX_ATTEMPTS = 10;
 const FIRST_PAUSE_MS = 500;
-const MAX_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = MINUTE_MS;
 const MAX_RETRY_AFTER_SECONDS = 3_600;
 
 /** Statuses that say nothing about the request itself. */

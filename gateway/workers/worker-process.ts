@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import type { Socket } from "node:net";
 import { createInterface } from "node:readline";
 import type { Logger } from "pino";
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { Question } from "./group.ts";
 import { WORKER_VARIABLE, type ToPrimary, type ToWorker } from "./messages.ts";
 
@@ -14,7 +15,7 @@ const LONGEST_WAIT_MS = 30_000;
 const PING_EVERY_MS = 3_000;
 const MAX_UNANSWERED = 5;
 /** One that ran for this long has no problem with its start. */
-const RAN_WELL_MS = 60_000;
+const RAN_WELL_MS = MINUTE_MS;
 
 export interface WorkerEvents {
   readonly log: Logger;

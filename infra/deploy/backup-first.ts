@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../core/duration.ts";
 import { lastLineOf } from "../../core/execute.ts";
 import { textOf } from "../../core/failure.ts";
 import type { HostName } from "../config/config.ts";
@@ -16,7 +17,7 @@ import type { Session } from "./session.ts";
 import { backupNotice, unappliedMigrations } from "./unapplied-migrations.ts";
 
 /** A large database takes long. */
-export const BACKUP_WITHIN_MS = 2 * 3_600_000;
+export const BACKUP_WITHIN_MS = 2 * HOUR_MS;
 
 /** Jobs of the data host's supervisor, which has the databases' passwords and verifies backups. */
 const JOBS = ["postgres-backup", "notes-backup"] as const;

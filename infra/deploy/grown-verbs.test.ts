@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { FakePulumi } from "../../test/infra/fake-pulumi.ts";
 import { minimalGrownConfig } from "../../test/infra/grown-config.ts";
 import { grownSecrets } from "../grown/grown-schema.ts";
@@ -127,7 +128,7 @@ test("a new master key is stored after the earlier one, before the stack comes u
   ]);
   expect(previous).toEqual(["masterKeyPrevious", "sk-master-0123456789abcdef"]);
   expect(key).toMatch(/^sk-[\w-]{32}$/);
-  expect(Date.parse(until) - Date.now()).toBeGreaterThan(1.9 * 3_600_000);
+  expect(Date.parse(until) - Date.now()).toBeGreaterThan(1.9 * HOUR_MS);
   expect(output.at(-1)).toBe(
     `The master key is replaced. The old one is valid until ${until}; \`npm run deploy -- rotate master --end --stack grown\` expires it now.`,
   );

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { HOUR_MS } from "../../core/duration.ts";
 import type { HearthConfig } from "../config/config.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { containerName, networkName, volumeName } from "../names.ts";
@@ -12,7 +13,7 @@ const nextName = (engine: StackEngine): string =>
 const RELOADED_WITHIN_MS = 10_000;
 const STARTS_WITHIN_MS = 180_000;
 /** A large database takes long. */
-const COPIED_WITHIN_MS = 6 * 3_600_000;
+const COPIED_WITHIN_MS = 6 * HOUR_MS;
 const STOP_SECONDS = 600;
 
 /** Size of a copy. */

@@ -1,9 +1,10 @@
+import { MINUTE_MS } from "../../core/duration.ts";
 import { startProcess } from "../../core/execute.ts";
 import { textOf } from "../../core/failure.ts";
 import { dockerAt, DockerError, type EngineAddress } from "../engine.ts";
 
 /** A slow connection has to transfer the context to the host and the base image from the registry. */
-const BUILD_WITHIN_MS = 20 * 60_000;
+const BUILD_WITHIN_MS = 20 * MINUTE_MS;
 
 /**
  * Builds an image on a host from a local directory, which is passed on standard input: over ssh, the host's own

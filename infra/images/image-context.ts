@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { HOUR_MS } from "../../core/duration.ts";
 import type { BuiltImage } from "./images.ts";
 import { findProductionPackages } from "./production-packages.ts";
 import { inProject, projectRoot } from "../project-files.ts";
@@ -142,7 +143,7 @@ export function imageContext(
   };
 }
 
-const KEPT_MS = 60 * 60 * 1000;
+const KEPT_MS = HOUR_MS;
 
 /** Keeps the one in use, which a build may be reading however old it is, and those of other images. */
 function removeOldContexts(

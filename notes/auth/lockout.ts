@@ -1,6 +1,8 @@
+import { MINUTE_MS } from "../../core/duration.ts";
+
 /** Wrong passwords answered with 401; further attempts get 403. */
 const MAX_FAILURES = 5;
-const LOCKED_MS = 5 * 60_000;
+const LOCKED_MS = 5 * MINUTE_MS;
 const MAX_ENTRIES = 10_000;
 
 /** Attempts with the same key count together. The salt is part of it, so that saving the same password again unlocks. */

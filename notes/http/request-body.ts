@@ -3,6 +3,7 @@ import { open, rm, type FileHandle } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { createGunzip } from "node:zlib";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { Refusal } from "../refusal.ts";
 import type { Body } from "../store/protocol.ts";
 
@@ -11,7 +12,7 @@ const MEMORY_BYTES = 1_048_576;
 /** Zeros compress a thousand to one: a small request must not fill the memory or the disk. */
 const MAX_UNPACKED_BYTES = 100_000_000;
 /** A client that sends nothing for this long is disconnected. */
-const IDLE_MS = 60_000;
+const IDLE_MS = MINUTE_MS;
 
 /** Limits for draining a rejected body; the connection of a longer or slower one is closed. */
 const MAX_DROPPED_BYTES = 67_108_864;

@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import { HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import { historyFrom } from "./history.ts";
 import { isKept } from "./kept-instants.ts";
 import { inReserve, type Store } from "./store.ts";
@@ -6,8 +7,8 @@ import { inReserve, type Store } from "./store.ts";
 /** Versions checked, and dropped, per step; writes and feeds run between the steps. */
 const VERSIONS_PER_STEP = 500;
 const PAUSE_MS = 2;
-const FIRST_RUN_MS = 60_000;
-const INTERVAL_MS = 3_600_000;
+const FIRST_RUN_MS = MINUTE_MS;
+const INTERVAL_MS = HOUR_MS;
 
 interface PastVersion {
   readonly row: number;

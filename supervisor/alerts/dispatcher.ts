@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { DAY_MS } from "../../core/duration.ts";
 import { textOf } from "../../core/failure.ts";
 import type { AlarmStore, Delivery } from "./alarm-store.ts";
 import type { AlertMessage } from "./message.ts";
@@ -32,7 +33,7 @@ const MAX_RETRY_MS = 600_000;
 /** Failed attempts before a message goes to the fallback sinks and an alarm is raised. */
 const ATTEMPTS_BEFORE_ALARM = 3;
 /** Older messages are of no use. */
-const MAX_AGE_MS = 86_400_000;
+const MAX_AGE_MS = DAY_MS;
 
 /** A sink with its queue. */
 interface SinkQueue {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DAY_MS } from "../../core/duration.ts";
 import { counted } from "../../core/words.ts";
 import type { Home } from "../home/home.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
@@ -91,7 +92,7 @@ function restoreJob(context: Context, places: BackupPlaces): Job {
     name: "restore",
     description: "Restore a backup into an empty database.",
     purpose: "restore",
-    schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
+    schedule: { cron: null, timeoutMs: DAY_MS, retries: 0 },
     options: [
       whichBackup(directory),
       {

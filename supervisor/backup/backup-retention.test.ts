@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../core/duration.ts";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { backupsToKeep } from "./backup-retention.ts";
 import { backupName } from "./manifest.ts";
 
@@ -37,10 +37,11 @@ test("of nightly backups of two years, the newest of 7 days, 4 weeks and 12 mont
 
 test("of several backups of one day the newest is kept, and those of the last two days are never removed", () => {
   const at = Date.UTC(2026, 10, 21, 3);
-  const hour = 3_600_000;
-  const today = [at, at + hour, at + 9 * hour].map(backupName);
-  const fiveDaysAgo = [at - 5 * DAY_MS, at - 5 * DAY_MS + hour].map(backupName);
-  const now = at + 10 * hour;
+  const today = [at, at + HOUR_MS, at + 9 * HOUR_MS].map(backupName);
+  const fiveDaysAgo = [at - 5 * DAY_MS, at - 5 * DAY_MS + HOUR_MS].map(
+    backupName,
+  );
+  const now = at + 10 * HOUR_MS;
   expect(backupsToKeep([...today, ...fiveDaysAgo], rule, "UTC", now)).toEqual(
     new Set([...today, fiveDaysAgo[1]]),
   );
@@ -75,7 +76,7 @@ test("backups taken while the clock was ahead are kept, and displace no other", 
   const last = Date.UTC(2026, 10, 21, 3);
   const ahead = nights(10, last + 365 * DAY_MS);
   const right = nights(14, last);
-  const sameDay = backupName(last - DAY_MS + 3_600_000);
+  const sameDay = backupName(last - DAY_MS + HOUR_MS);
   const kept = (names: readonly string[]) =>
     backupsToKeep(names, rule, "UTC", last);
   expect(kept([...ahead, ...right, sameDay])).toEqual(

@@ -1,8 +1,9 @@
+import { DAY_MS } from "../../core/duration.ts";
 import type { KeepRule } from "../jobs/config.ts";
 import { momentOf, rankBackups } from "./manifest.ts";
 import { dayIn } from "../../core/words.ts";
 
-const ALWAYS_KEPT_MS = 2 * 86_400_000;
+const ALWAYS_KEPT_MS = 2 * DAY_MS;
 
 /**
  * Which backups are kept: the newest of each of the last `daily` days, `weekly` weeks (from Monday) and `monthly` months of
@@ -89,5 +90,5 @@ function namesOf(
 function mondayOf(day: string): string {
   const at = Date.parse(`${day}T00:00:00Z`);
   const sinceMonday = (new Date(at).getUTCDay() + 6) % 7;
-  return new Date(at - sinceMonday * 86_400_000).toISOString().slice(0, 10);
+  return new Date(at - sinceMonday * DAY_MS).toISOString().slice(0, 10);
 }

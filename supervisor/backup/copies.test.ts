@@ -15,6 +15,7 @@ import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { registerCopyRoutes } from "../../console/http/copy-routes.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openCopies } from "./copies.ts";
@@ -374,30 +375,29 @@ test("a copy is incomplete while a file is being received, and contains only the
 
 test("a compromised sender cannot displace good copies by sending many", async () => {
   keep = { daily: 4, weekly: 3, monthly: 2 };
-  const day = 86_400_000;
   const start = Date.UTC(2026, 8, 1, 5);
   const names = () =>
     new Set(readdirSync(join(place.directory, "copies", "postgres")));
   for (let night = 0; night < 25; night += 1) {
-    now = start + night * day;
+    now = start + night * DAY_MS;
     expect(await push(backupName(now - 7_200_000), `good ${night}`)).toBe(201);
   }
   const good = names();
   expect(good.size).toBeGreaterThan(5);
   // On one day: names of the past, of every accepted future night, and of the existing nights.
-  now += 3_600_000;
+  now += HOUR_MS;
   for (let each = 1; each <= 15; each += 1) {
-    const back = backupName(now - each * 1.9 * day);
+    const back = backupName(now - each * 1.9 * DAY_MS);
     if (!good.has(back)) {
       await push(back, "bad");
     }
     await push(backupName(now + each * 600_000), "bad");
   }
-  expect(await push(backupName(now + 2 * day), "bad")).toBe(507);
+  expect(await push(backupName(now + 2 * DAY_MS), "bad")).toBe(507);
   expect(await push(backupName(Date.UTC(2099, 0, 1)), "bad")).toBe(507);
   expect([...good].filter((name) => !names().has(name))).toEqual([]);
   // When the copies of that day are no longer recent, the first of the day is kept: the good one.
-  now += 3 * day;
+  now += 3 * DAY_MS;
   await push(backupName(now), "bad");
   const bad = [...names()].filter((name) => !good.has(name));
   expect(bad).toEqual([backupName(now)]);

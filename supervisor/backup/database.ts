@@ -1,8 +1,9 @@
 import { Client } from "pg";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
 const CONNECT_WITHIN_MS = 10_000;
-const LOCK_WITHIN_MS = 60_000;
+const LOCK_WITHIN_MS = MINUTE_MS;
 
 /**
  * Works on a new connection, which an abort closes. Statements have no timeout; times are in UTC and dates in ISO format,

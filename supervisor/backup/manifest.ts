@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { DAY_MS } from "../../core/duration.ts";
 import { listDirectory } from "../../core/list-directory.ts";
 import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf } from "../../core/failure.ts";
@@ -16,7 +17,7 @@ export type BackupFile = Manifest["files"][number];
 
 export const MANIFEST_NAME = "manifest.json";
 /** Clocks must not differ more: a date that is further ahead is wrong. */
-const MAX_AHEAD_MS = 86_400_000;
+const MAX_AHEAD_MS = DAY_MS;
 const COMPLETE_NAME = /^\d{4}-\d\d-\d\dT\d{6}Z$/;
 
 const manifestSchema = z.looseObject({

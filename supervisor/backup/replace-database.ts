@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Client } from "pg";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import {
   databaseOf,
@@ -152,8 +153,10 @@ export async function replaceDatabase(
     const keptAs = await swap(maintenanceUrl, database, next, keepAs);
     return { dropped, keptAs };
   } catch (error) {
-    await withDatabase(maintenanceUrl, AbortSignal.timeout(60_000), (client) =>
-      dropDatabase(client, next),
+    await withDatabase(
+      maintenanceUrl,
+      AbortSignal.timeout(MINUTE_MS),
+      (client) => dropDatabase(client, next),
     );
     throw error;
   }
@@ -194,7 +197,7 @@ async function swap(
   keepAs: string,
 ): Promise<string | undefined> {
   // Not cancellable from here on, but quick.
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(MINUTE_MS);
   return withDatabase(maintenanceUrl, signal, async (client) => {
     const there = await isThere(client, database);
     const renaming = new AbortController();
@@ -241,7 +244,7 @@ async function sendAway(
 ): Promise<void> {
   await withDatabase(
     maintenanceUrl,
-    AbortSignal.timeout(60_000),
+    AbortSignal.timeout(MINUTE_MS),
     async (client) => {
       while (!until.aborted) {
         await client.query(

@@ -1,4 +1,5 @@
 import type { Client } from "pg";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { databaseOf, onDatabase, quoted, withDatabase } from "./database.ts";
 
 /**
@@ -20,7 +21,7 @@ export async function withScratchDatabase<T>(
     return await work(onDatabase(databaseUrl, scratch));
   } finally {
     // Also after an abort.
-    await dropScratch(databaseUrl, suffix, AbortSignal.timeout(60_000));
+    await dropScratch(databaseUrl, suffix, AbortSignal.timeout(MINUTE_MS));
   }
 }
 

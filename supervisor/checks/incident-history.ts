@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { History, HistoryEntry } from "../history/history.ts";
 import { incidents, type Incident } from "./incidents.ts";
 
@@ -15,7 +16,7 @@ export interface IncidentEntry extends Omit<Incident, "check" | "from"> {
 export type HistoryRow = HistoryEntry | IncidentEntry;
 
 /** A change and what follows from it are recorded one after the other. */
-const SLACK_MS = 60_000;
+const SLACK_MS = MINUTE_MS;
 /** Entries that are read for each row: a flapping service has hundreds. */
 const ENTRIES_PER_ROW = 50;
 const MAX_ENTRIES = 20_000;

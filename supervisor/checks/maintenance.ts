@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { isOpen } from "../clock-jumps.ts";
 import { openSchedule } from "../../core/schedule.ts";
 import type { MaintenancePlan } from "./config.ts";
@@ -100,7 +101,7 @@ function scheduleWindows(
 function everyMinute<T>(ask: (now: number) => T): (now: number) => T {
   let known: { readonly minute: number; readonly answer: T } | undefined;
   return (now) => {
-    const minute = Math.floor(now / 60_000);
+    const minute = Math.floor(now / MINUTE_MS);
     if (known?.minute !== minute) {
       known = { minute, answer: ask(now) };
     }

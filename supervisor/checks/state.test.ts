@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MINUTE_MS } from "../../core/duration.ts";
+import { DAY_MS, MINUTE_MS } from "../../core/duration.ts";
 import { advance, enter, newMemory, type CheckState } from "./state.ts";
 
 const thresholds = { failAfter: 3, recoverAfter: 2 };
@@ -97,13 +97,12 @@ test.each<CheckState>(["paused", "maintenance", "new"])(
 );
 
 test("flapping ends even if the clock was set back meanwhile", () => {
-  const day = 86_400_000;
-  let memory = newMemory(day);
+  let memory = newMemory(DAY_MS);
   const look = (state: "up" | "down", at: number) => {
     memory = enter(memory, state, at);
   };
   for (const state of ["up", "down", "up", "down", "up", "down"] as const) {
-    look(state, day);
+    look(state, DAY_MS);
   }
   expect(memory.flapping).toBe(true);
   look("down", 1);

@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history/history.ts";
@@ -207,7 +208,7 @@ test("after a sleep or a clock change, failures are counted from zero before a r
   // The clock jumps with every probe: failures never add up.
   let probes = 0;
   while (probes < 10) {
-    now += probes % 2 === 0 ? 8 * 3_600_000 : -60_000;
+    now += probes % 2 === 0 ? 8 * HOUR_MS : -60_000;
     await watch?.probeNow("gateway");
     probes += 1;
   }

@@ -1,10 +1,11 @@
+import { MINUTE_MS } from "../../core/duration.ts";
 import { readVariable } from "../../core/environment.ts";
 import type { Context, Module } from "../context.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import type { Attention } from "../status.ts";
 import { gatewayAddress, openAdminApi, type AdminApi } from "./admin-api.ts";
 
-const POLL_EVERY_MS = 60_000;
+const POLL_EVERY_MS = MINUTE_MS;
 const ANSWER_WITHIN_MS = 10_000;
 
 /** Reports findings about the gateway on the status page under `topic`, each minute, on the host that runs jobs. */

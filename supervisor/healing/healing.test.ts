@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { decideHealing } from "./healing.ts";
 
 const rule = {
   restart: "gateway",
   max: 3,
-  per: 3_600_000,
+  per: HOUR_MS,
   cooldown: 60_000,
   grace: 0,
   drain: 0,
@@ -33,10 +34,9 @@ test("after the maximum of restarts it gives up until the window has passed", ()
 });
 
 test("a clock that was set back by a day does not prevent restarts", () => {
-  const day = 86_400_000;
   const three = [NOW - 3000, NOW - 2000, NOW - 1000];
   expect(decideHealing(rule, three, NOW).kind).toBe("gave-up");
-  expect(decideHealing(rule, three, NOW - day)).toEqual({ kind: "heal" });
+  expect(decideHealing(rule, three, NOW - DAY_MS)).toEqual({ kind: "heal" });
   // After a small change they still count.
   expect(decideHealing(rule, three, NOW - 10_000).kind).toBe("gave-up");
 });

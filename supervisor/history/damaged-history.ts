@@ -1,8 +1,9 @@
 import { dirname } from "node:path";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { damagedFiles } from "./sqlite-file.ts";
 import type { Context, Module } from "../context.ts";
 
-const POLL_EVERY_MS = 60_000;
+const POLL_EVERY_MS = MINUTE_MS;
 const FINGERPRINT = "history-damaged";
 
 /** Reports a damaged and replaced history file until the old file is deleted. */

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import { DAY_MS } from "../../core/duration.ts";
 import { currentAuthor } from "./author.ts";
 import { newToken } from "./sessions.ts";
 
@@ -36,7 +37,7 @@ export const INVITATION_TABLES = `
     expires_at INTEGER NOT NULL, used_at INTEGER, revoked_at INTEGER
   ) STRICT;`;
 
-const KEPT_MS = 90 * 86_400_000;
+const KEPT_MS = 90 * DAY_MS;
 const SHOWN = 200;
 
 /** Links by which people without an account of a provider become users. Each is valid once, until it expires or is revoked. */

@@ -1,4 +1,4 @@
-import { inWords } from "../../core/duration.ts";
+import { HOUR_MS, MINUTE_MS, inWords } from "../../core/duration.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import type { Clock } from "./clock.ts";
 import type { JobRun } from "./job-history.ts";
@@ -32,8 +32,8 @@ export type RunEnd = Pick<
   readonly leftBehind?: Promise<unknown>;
 };
 
-const FIRST_WAIT_MS = 60_000;
-const MAX_WAIT_MS = 3_600_000;
+const FIRST_WAIT_MS = MINUTE_MS;
+const MAX_WAIT_MS = HOUR_MS;
 const STOP_TIMEOUT_MS = 30_000;
 
 /** Runs a job with all its attempts; never rejects. The delay before another attempt grows fourfold, up to an hour. */

@@ -1,9 +1,10 @@
+import { DAY_MS } from "../../core/duration.ts";
 import type { JobHistory } from "./job-history.ts";
 import type { Job } from "./job.ts";
 import type { Schedule } from "../../core/schedule.ts";
 
 /** A clock that is set back a little must not repeat a run; one that was a year ahead must not stop all runs. */
-const MAX_SET_BACK_MS = 86_400_000;
+const MAX_SET_BACK_MS = DAY_MS;
 
 /** The key of a schedule in the history: a changed schedule starts afresh, without past times to catch up. */
 export function cronOf(job: Job): string {

@@ -1,5 +1,5 @@
 import type { Alarms, ReplacedAlarms } from "../alerts/alarm.ts";
-import { inWords } from "../../core/duration.ts";
+import { MINUTE_MS, inWords } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import { notFound } from "../../core/nearest.ts";
 import {
@@ -65,9 +65,9 @@ export class AlreadyRuns extends Failure {}
 export class UnfulfillableRequest extends Failure {}
 
 /** Missed runs start this long after the supervisor, one job after the other. */
-const CATCH_UP_AFTER_MS = 60_000;
+const CATCH_UP_AFTER_MS = MINUTE_MS;
 const STOP_TIMEOUT_MS = 8000;
-const CLEAN_UP_WITHIN_MS = 60_000;
+const CLEAN_UP_WITHIN_MS = MINUTE_MS;
 
 /** Runs jobs when they are due, never two of the same name at once, and catches up once on missed runs. */
 export function openJobRunner(options: JobRunnerOptions): JobRunner {

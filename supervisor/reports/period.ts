@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../core/duration.ts";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import { dateFormat } from "../../core/formats.ts";
 import { dayIn } from "../../core/words.ts";
@@ -145,8 +145,8 @@ function stretch(from: string, until: string, today: string) {
 /** Midnight in the operator's zone; on a day without a midnight, the first moment of the day. */
 export function beginningOf(day: string, timeZone: string): number {
   // Zones range from UTC-12 to UTC+14, and changes happen on the half hour.
-  let low = Date.parse(day) - 15 * 3_600_000;
-  let high = Date.parse(day) + 13 * 3_600_000;
+  let low = Date.parse(day) - 15 * HOUR_MS;
+  let high = Date.parse(day) + 13 * HOUR_MS;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     if (dayIn(timeZone, middle) < day) {

@@ -1,4 +1,5 @@
 import type { Client } from "pg";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import { readCorrections, type Correction } from "./budgets.ts";
 import {
@@ -30,7 +31,7 @@ const SETTLED: CacheLimits = { freshMs: 60_000, staleMs: 900_000 };
 /** Ranking ten thousand keys takes longer than the other parts of a page. */
 const RANKED: CacheLimits = { freshMs: 5000, staleMs: 10_000 };
 const CORRECTED: CacheLimits = { freshMs: 10_000, staleMs: 60_000 };
-const READ_TIMEOUT_MS = 60_000;
+const READ_TIMEOUT_MS = MINUTE_MS;
 
 /** `databaseUrl` is read for each query, because logins change while the supervisor runs. */
 export function openSpendReader(

@@ -1,4 +1,5 @@
 import type { Client } from "pg";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { readVariable } from "../../core/environment.ts";
 import type { Alarm, ReplacedAlarms } from "../alerts/alarm.ts";
 import { withDatabase } from "../backup/database.ts";
@@ -9,7 +10,7 @@ import type { UsageAlertsConfig } from "./config.ts";
 import { findUnpricedModels, ModelTrouble } from "./model-alerts.ts";
 import { UnusualSpend } from "./unusual-spend.ts";
 
-const POLL_EVERY_MS = 60_000;
+const POLL_EVERY_MS = MINUTE_MS;
 
 /** The first words of the fingerprints. */
 const KINDS = [

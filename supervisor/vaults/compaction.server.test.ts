@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import {
   openNotesTestbed,
@@ -43,7 +44,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         minBytes: MEGABYTE,
         minPercent: 20,
         maxConflicts: 1,
-        restFor: 24 * 3_600_000,
+        restFor: DAY_MS,
       },
       freeBytes: () => 1000 * MEGABYTE,
       onDemand: false,
@@ -121,7 +122,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       throw new Error(done.why);
     }
     expect(done.beforeBytes - done.afterBytes).toBeGreaterThan(4 * MEGABYTE);
-    testbed.pass(25 * 3_600_000);
+    testbed.pass(25 * HOUR_MS);
     await supersede();
     expect(await compact(allowed)).toMatchObject({ status: "done" });
   });

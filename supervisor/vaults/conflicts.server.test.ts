@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { remote } from "../../test/contract/devices.ts";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import {
@@ -67,7 +68,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(conflict).toMatchObject({ path: "note.md", device: null });
     expect(conflict?.versions.map(({ wins }) => wins)).toEqual([true, false]);
     expect(conflict?.versions.every(({ mtime }) => mtime !== null)).toBe(true);
-    testbed.pass(3_600_000);
+    testbed.pass(HOUR_MS);
     const later = await report(database);
     expect(later.conflicts[0]?.firstSeen).toBe(conflict?.firstSeen);
     expect(await countConflicts(database, 10)).toBe(1);

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { HOUR_MS } from "../../core/duration.ts";
 import type { Couch } from "./couch.ts";
 
 /** How long a reopened vault is reported. */
-const REPORTED_MS = 3_600_000;
+const REPORTED_MS = HOUR_MS;
 
 const systemSchema = z.object({
   hung_databases: z.array(z.string()).default([]),

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
 import {
@@ -367,7 +368,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
 
     test("the alarm expires after a day", async () => {
-      testbed.pass(25 * 3_600_000);
+      testbed.pass(25 * HOUR_MS);
       await testbed.keeper.inspectAll();
       expect(alarm()).toBeUndefined();
     });

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import type { Alarm } from "../alerts/alarm.ts";
@@ -38,7 +39,7 @@ function newKeeper(): Keeper {
     state: openNotesState(join(place.directory, "state.json"), () => {}),
     escrow: openEscrow(join(place.directory, "escrow")),
     alarms: alarmsIn(raised),
-    deletionLimits: { least: 5, percent: 20, within: 3_600_000 },
+    deletionLimits: { least: 5, percent: 20, within: HOUR_MS },
     largeFrom: 2_000_000,
     turns: createMutex(),
     busy: new Set(),

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../core/duration.ts";
 import type { Alarm, ReplacedAlarms } from "../alerts/alarm.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import { closedRules, memberRules } from "./access-rules.ts";
@@ -43,7 +44,7 @@ export interface SeedAnswer {
 }
 
 /** How long an event remains an alarm, unless it is silenced. */
-const EVENT_ALARM_MS = 24 * 3_600_000;
+const EVENT_ALARM_MS = DAY_MS;
 const STORE_FINGERPRINT = "notes-store";
 
 /** Maintains every vault: seeds, access rules, deletions, databases that are created or dropped. */

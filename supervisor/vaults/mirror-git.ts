@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { devNull } from "node:os";
 import { join } from "node:path";
+import { MINUTE_MS } from "../../core/duration.ts";
 import { execute } from "../../core/execute.ts";
 import { Failure } from "../../core/failure.ts";
 import { MIRROR_DATA } from "./mirror-folder.ts";
 
-const COMMIT_EVERY_MS = 15 * 60_000;
+const COMMIT_EVERY_MS = 15 * MINUTE_MS;
 
 /** The folder of a mirror as a git repository. */
 export interface MirrorGit {

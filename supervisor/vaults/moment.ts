@@ -1,10 +1,11 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, WEEK_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 
 const unitMs: Readonly<Record<string, number>> = {
-  minute: 60_000,
-  hour: 3_600_000,
-  day: 86_400_000,
-  week: 7 * 86_400_000,
+  minute: MINUTE_MS,
+  hour: HOUR_MS,
+  day: DAY_MS,
+  week: WEEK_MS,
 };
 
 /**

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import {
   serversUnderTest,
   type ServerUnderTest,
@@ -105,9 +106,8 @@ test("the drill needs a backup and reports what it compared", async () => {
 });
 
 test("a backup removes those beyond the retention", async () => {
-  const day = 86_400_000;
   const old = Array.from({ length: 40 }, (_each, index) =>
-    backupName(testbed.now() - (index + 1) * day),
+    backupName(testbed.now() - (index + 1) * DAY_MS),
   );
   for (const name of old) {
     mkdirSync(join(testbed.backups, name), { recursive: true });
@@ -132,7 +132,7 @@ test("conflicts are reported immediately, with an alarm after a week", async () 
   );
   const fingerprint = `notes-conflicts:${VAULT}`;
   expect(testbed.raised.has(fingerprint)).toBe(false);
-  testbed.pass(8 * 86_400_000);
+  testbed.pass(8 * DAY_MS);
   await run("notes-conflicts");
   expect(testbed.raised.get(fingerprint)?.text).toContain(
     "1 note of vault vault-jobs is conflicted, the oldest for 8 d",

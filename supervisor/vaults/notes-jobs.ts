@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { HOUR_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import { whichBackup } from "../backup/which-backup.ts";
@@ -76,7 +77,7 @@ function jobsOnDemand(parts: NotesJobParts): readonly Job[] {
       name: "notes-restore",
       description: "Restore vaults from a backup.",
       purpose: "restore",
-      schedule: onDemand(4 * 3_600_000),
+      schedule: onDemand(4 * HOUR_MS),
       options: [
         whichBackup(parts.backups),
         {

@@ -6,6 +6,7 @@ import {
 } from "node:http";
 import { createServer as createTls } from "node:https";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import {
   serversUnderTest,
   type ServerUnderTest,
@@ -154,7 +155,7 @@ test("a proxy that limits bodies, drops preflights and buffers responses is dete
 }, 30_000);
 
 describe("certificates", () => {
-  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+  const inDays = (days: number) => new Date(Date.now() + days * DAY_MS);
 
   test("an untrusted one is reported, and everything else still checked", async () => {
     const url = await behind(() => false, makeSelfSigned(inDays(90)));

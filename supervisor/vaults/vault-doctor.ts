@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DAY_MS } from "../../core/duration.ts";
 import { readShownCertificate } from "../checks/shown-certificate.ts";
 import { textOf } from "../../core/failure.ts";
 import { asExpected } from "./couch-answers.ts";
@@ -18,7 +19,7 @@ import {
 import { probe } from "./probe.ts";
 import { readRoster } from "./roster.ts";
 
-const EXPIRES_SOON_MS = 14 * 86_400_000;
+const EXPIRES_SOON_MS = 14 * DAY_MS;
 const ORIGINS = [
   "app://obsidian.md",
   "capacitor://localhost",

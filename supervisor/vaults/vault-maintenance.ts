@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../core/duration.ts";
 import { sentencesOf } from "../../core/failure.ts";
 import type { Context } from "../context.ts";
 import type { Couch } from "./couch.ts";
@@ -15,7 +16,7 @@ import type { Mutex } from "../../core/mutex.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
 const TICK_EVERY_MS = 2000;
-const INSPECT_EVERY_MS = 60_000;
+const INSPECT_EVERY_MS = MINUTE_MS;
 const STOP_WITHIN_MS = 5000;
 const PREPARATION_FINGERPRINT = "notes-begin";
 

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DAY_MS } from "../../core/duration.ts";
 import { readVariable } from "../../core/environment.ts";
 import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
@@ -18,7 +19,7 @@ import { openVaultActs, type VaultOperations } from "./vault-acts.ts";
 import { openVaultFiles, type VaultFiles } from "./vault-file.ts";
 import { VaultMaintenance } from "./vault-maintenance.ts";
 
-const LARGE_AGAIN_AFTER_MS = 24 * 3_600_000;
+const LARGE_AGAIN_AFTER_MS = DAY_MS;
 const PAGE_WAITS_AT_MOST_MS = 2500;
 
 /** Operations of the console on the vaults. */

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../core/duration.ts";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import type { Pool } from "../../gateway/database/pool.ts";
 import {
   addToDailySpend,
@@ -32,7 +32,7 @@ export async function generateLedger(
   const client = await pool.connect();
   const run = (text: string) =>
     // Takes hours rather than seconds; the pool's limit is for ordinary statements.
-    client.query(Object.assign({ text }, { query_timeout: 4 * 3_600_000 }));
+    client.query(Object.assign({ text }, { query_timeout: 4 * HOUR_MS }));
   try {
     await client.query("SET statement_timeout = 0");
     await client.query("SET synchronous_commit = off");

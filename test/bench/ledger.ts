@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import {
   createPool,
   longQuery,
@@ -26,7 +27,7 @@ export interface Timing {
   readonly bytes: number;
 }
 
-const CHECK_TIMEOUT_MS = 3_600_000;
+const CHECK_TIMEOUT_MS = HOUR_MS;
 
 /** The measured lists and reports, with the names of a key, a user and a team of the ledger. */
 function paths(key: string, yesterday: string): readonly string[] {
@@ -111,7 +112,7 @@ export async function benchLedger(options: {
         ? null
         : () => cpuOfPostgres() + cpuOfThisProcess();
     const key = await oneKey(pool);
-    const yesterday = new Date(Date.now() - 86_400_000)
+    const yesterday = new Date(Date.now() - DAY_MS)
       .toISOString()
       .slice(0, "2026-11-21".length);
     const timings: Timing[] = [];

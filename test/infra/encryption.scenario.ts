@@ -3,6 +3,7 @@ import { connect, type PeerCertificate } from "node:tls";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { openAuthority } from "../../infra/certificates.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
 import { PARALLEL } from "../../infra/deploy/deploy-stack.ts";
@@ -14,7 +15,7 @@ import { askTls } from "./supervisors.ts";
 import { addresses } from "./two-engines.ts";
 
 const running = deployedStack();
-const YEAR_MS = 365 * 86_400_000;
+const YEAR_MS = 365 * DAY_MS;
 afterEach(() => vi.restoreAllMocks());
 
 /** Traffic between the hosts: what each side rejects, and how certificates are renewed. */

@@ -1,5 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { asOperator } from "../supervisor/operator.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { query } from "../../gateway/database/pool.ts";
@@ -71,7 +72,7 @@ async function fillHousehold(): Promise<string> {
         spend,
         prompt_tokens: 900 + index * 37,
         model_group: index % 3 === 0 ? "claude-small" : "gpt-mini",
-        ...during(index * 86_400_000, 700 + ((index * 377) % 900)),
+        ...during(index * DAY_MS, 700 + ((index * 377) % 900)),
       })),
     );
     return token;
@@ -313,7 +314,7 @@ test("the page of a busy key is of a sensible length on a phone", async () => {
       api_key: hashKey(key),
       model_group: `model-${index % 9}`,
       spend: 0.01,
-      ...during(index * 3_600_000, 800),
+      ...during(index * HOUR_MS, 800),
       ...(index % 7 === 0 ? { status: "failure" as const } : {}),
     })),
   );

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../core/duration.ts";
 import {
   ask,
   admin,
@@ -72,7 +73,7 @@ export async function conflictOf(
   texts: readonly [string, string],
 ): Promise<readonly [VaultDevice, VaultDevice]> {
   let at = Date.UTC(2026, 10, 20, 9, 30);
-  const newDevice = () => newVaultDevice(() => (at += 3_600_000));
+  const newDevice = () => newVaultDevice(() => (at += HOUR_MS));
   const [left, right] = [newDevice(), newDevice()];
   await left.write(path, "as it was");
   await left.sync(server);
@@ -161,7 +162,7 @@ export async function introduce(
               app_version: "1.10.3",
               plugin_version: index === 0 ? "1.0.16" : "1.0.14",
               progress: index === 0 ? "9999" : "1",
-              last_connected: now - (index * 29 + 1) * 3_600_000,
+              last_connected: now - (index * 29 + 1) * HOUR_MS,
             },
           ]),
         ),

@@ -1,5 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl } from "../servers/database.ts";
@@ -50,7 +51,7 @@ async function fillMonth(fixture: AdminFixture): Promise<void> {
   );
   const today = new Date();
   const rows = Array.from({ length: today.getUTCDate() }, (_, index) => {
-    const day = new Date(today.getTime() - index * 86_400_000);
+    const day = new Date(today.getTime() - index * DAY_MS);
     const ended_at = day.toISOString();
     return [
       {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { HOUR_MS } from "../../core/duration.ts";
 import type { Alarm, Alarms } from "../../supervisor/alerts/alarm.ts";
 import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
 import { openDatabase } from "../../supervisor/vaults/database.ts";
@@ -86,7 +87,7 @@ function testbedOn(
     state,
     escrow,
     alarms,
-    deletionLimits: { least: 5, percent: 20, within: 3_600_000 },
+    deletionLimits: { least: 5, percent: 20, within: HOUR_MS },
     largeFrom: 2_000_000,
     turns: createMutex(),
     busy,

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../core/duration.ts";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import type { HealthReport } from "../../supervisor/reports/health-report.ts";
 import { addDays, choosePeriod } from "../../supervisor/reports/period.ts";
 import type { Payer } from "../../supervisor/reports/payers.ts";
@@ -158,7 +158,7 @@ export function usualHealth(
   names: readonly string[] = ["gateway", "notes", "postgres", "disk"],
 ): HealthReport {
   const period = choosePeriod({ unit: "week", complete: true }, TODAY);
-  const from = Date.parse(period.from) - 3_600_000;
+  const from = Date.parse(period.from) - HOUR_MS;
   const until = from + 7 * DAY_MS;
   const outages = [
     {
@@ -234,7 +234,7 @@ export function usualHealth(
     })),
     trends: ["disk", "postgres"].map((check, which) => {
       const points = Array.from({ length: 168 }, (_, hour) => ({
-        at: from + hour * 3_600_000,
+        at: from + hour * HOUR_MS,
         value: which === 0 ? 90e9 - hour * 2.1e8 : 4e8 + hour * 1.2e6,
       }));
       return {

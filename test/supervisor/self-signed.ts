@@ -1,4 +1,5 @@
 import { createSign, generateKeyPairSync, randomBytes } from "node:crypto";
+import { DAY_MS } from "../../core/duration.ts";
 
 /** A self-signed certificate for localhost and its key, both PEM. Encoded here because Node can sign but not issue certificates. */
 export function makeSelfSigned(validTo: Date): {
@@ -21,7 +22,7 @@ export function makeSelfSigned(validTo: Date): {
     tagged(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     algorithm,
     name,
-    sequence(time(new Date(Date.now() - 86_400_000)), time(validTo)),
+    sequence(time(new Date(Date.now() - DAY_MS)), time(validTo)),
     name,
     publicKey.export({ type: "spki", format: "der" }),
   );

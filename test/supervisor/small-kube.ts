@@ -3,6 +3,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DAY_MS } from "../../core/duration.ts";
 import { podList, type Json } from "./pod-samples.ts";
 import { makeSelfSigned } from "./self-signed.ts";
 
@@ -29,7 +30,7 @@ export interface SmallKube {
 /** Implements the part of Kubernetes' API that the pod runtime uses, over TLS, for tests without a cluster. */
 export async function startSmallKube(): Promise<SmallKube> {
   const serviceAccount = mkdtempSync(join(tmpdir(), "hearth-test-kube-"));
-  const { cert, key } = makeSelfSigned(new Date(Date.now() + 86_400_000));
+  const { cert, key } = makeSelfSigned(new Date(Date.now() + DAY_MS));
   let accepted = "token-0";
   let issued = 0;
   mount("ca.crt", cert);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DAY_MS } from "../../../core/duration.ts";
 import { duration } from "../../../supervisor/config/fields.ts";
 import {
   Refusal,
@@ -20,7 +21,7 @@ export interface InvitationContext {
   readonly history: Pick<History, "act">;
 }
 
-const MAX_LIFETIME_MS = 30 * 86_400_000;
+const MAX_LIFETIME_MS = 30 * DAY_MS;
 
 /** An invitation as a form or a command requests it. */
 export const invitationRequest = z.strictObject({

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import type { NoteText } from "../../../supervisor/vaults/conflict-texts.ts";
 import type { ConflictVersion } from "../../../supervisor/vaults/conflicts.ts";
 import {
@@ -23,7 +24,7 @@ function version(change: Partial<ConflictVersion> = {}): ConflictVersion {
 const other = version({
   rev: "3-bbbbbbbb",
   wins: false,
-  mtime: now - 3_600_000,
+  mtime: now - HOUR_MS,
 });
 
 function conflict(

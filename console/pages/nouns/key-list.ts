@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MINUTE_MS } from "../../../core/duration.ts";
 import {
   keyPage,
   KEY_STATES,
@@ -108,7 +109,7 @@ async function readKeys({ api }: NounContext, query: ListQuery) {
 /** Counting keys by state reads the spend of every key: no page waits for it again, and many open tabs cost no more than one. */
 const FRESH_MS = 5000;
 /** A page that was not open for so long waits for new counts. */
-const KEEP_MS = 60_000;
+const KEEP_MS = MINUTE_MS;
 
 const countedPage = z.object({
   state_counts: z.object({

@@ -1,7 +1,7 @@
 import { counted } from "../../../core/words.ts";
 import type { HourBar } from "../../../supervisor/checks/check-reports.ts";
 import { drawStrip, type Colour } from "../../../core/charts.ts";
-import { inWords } from "../../../core/duration.ts";
+import { MINUTE_MS, inWords } from "../../../core/duration.ts";
 import type { Look } from "../../../core/shapes.ts";
 
 const COLOURS: Readonly<Record<Look, Colour>> = {
@@ -21,7 +21,7 @@ const heights: Readonly<Record<Look, number>> = {
   none: 2,
 };
 /** A shorter downtime within an hour counts as failed checks. */
-const DOWN_AFTER_MS = 60_000;
+const DOWN_AFTER_MS = MINUTE_MS;
 
 /**
  * Draws a bar for each hour or longer step, titled with time and cause. The markup has numbers and fixed words only.

@@ -1,4 +1,5 @@
 import type { Client } from "pg";
+import { MINUTE_MS } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
 import { inSnapshot } from "../../../supervisor/reports/daily-sums.ts";
 import {
@@ -50,7 +51,7 @@ interface Known {
 
 /** The page is opened often: it shows the cached sums, refreshed in the background at most twice a minute. */
 const limits = { freshMs: 30_000, staleMs: 900_000 };
-const READ_WITHIN_MS = 60_000;
+const READ_WITHIN_MS = MINUTE_MS;
 
 /** Reads this month's spend from the views of the gateway's database; `databaseUrl` is called each time because logins change. */
 export function readMonthSpend(

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../../core/duration.ts";
 import {
   startAdminFixture,
   type AdminFixture,
@@ -28,7 +29,7 @@ beforeAll(async () => {
   });
   token = hashKey(key);
   const hers = { api_key: token, user_id: "alice", team_id: "crew" };
-  const yesterday = new Date(Date.now() - 86_400_000).toISOString();
+  const yesterday = new Date(Date.now() - DAY_MS).toISOString();
   await fixture.spend(
     { ...hers, tags: ["red"], response_id: "chatcmpl-1" },
     { ...hers, tags: ["red", "blue"], model_group: "other", model: "big" },

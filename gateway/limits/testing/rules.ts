@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import { admitWaiting } from "../waiting.ts";
 import {
   admitKnowing,
@@ -26,7 +27,7 @@ export function describeRules(
       const busy = callOf([payer("key:b", { budget: 10 })], { estimate: 3 });
       await admitKnowing(bench.store, busy);
       for (let hour = 0; hour < 27; hour++) {
-        bench.under.advance(60 * 60_000);
+        bench.under.advance(HOUR_MS);
         await bench.store.renew([busy.callId]);
       }
       for (let i = 0; i < 5; i++) {

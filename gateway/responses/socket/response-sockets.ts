@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import type { WebSocket } from "ws";
+import { MINUTE_MS } from "../../../core/duration.ts";
 import type { GatewayConfig } from "../../config/types.ts";
 import { memoryLimit, type Bodies } from "../../http/bodies.ts";
 import { CallError } from "../../http/errors.ts";
@@ -10,7 +11,7 @@ import { ResponseSocket, type CarryOut } from "./response-socket.ts";
 /** Of the memory that this process may use, for the responses that connections remember. */
 const MEMORY_SHARE = 1 / 16;
 const PROBE_EVERY_MS = 30_000;
-const MAX_IDLE_MS = 30 * 60_000;
+const MAX_IDLE_MS = 30 * MINUTE_MS;
 
 /** The WebSockets of the Responses API at this gateway. */
 export class ResponseSockets {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import { SMTPServer } from "smtp-server";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "../../../core/duration.ts";
 import { notifySchema } from "../config.ts";
 import type { AlertMessage } from "../message.ts";
 import { makeSinks } from "./make-sinks.ts";
@@ -72,7 +73,7 @@ const message: AlertMessage = {
         text: "failed — ☃",
         command: "hearth jobs list",
       },
-      since: at - 3_600_000,
+      since: at - HOUR_MS,
       until: at - 60_000,
     },
   ],

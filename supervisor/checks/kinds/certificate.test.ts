@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createServer, type Server } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { DAY_MS } from "../../../core/duration.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
 import { listen } from "../../../test/servers/ports.ts";
@@ -65,7 +66,7 @@ test("the remaining days of a file are reported; in a chain those of the certifi
 });
 
 test("an expired certificate is down", async () => {
-  const now = Date.now() + 91 * 86_400_000;
+  const now = Date.now() + 91 * DAY_MS;
   const { file } = make(90);
   expect(
     await probeCheck({ kind: "certificate", file }, { now }),

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { MINUTE_MS } from "../../../core/duration.ts";
 import { webAddress } from "../../config/fields.ts";
 import { isWithin } from "../../clock-jumps.ts";
 import { askHttp } from "../http-get.ts";
@@ -35,14 +36,14 @@ const info = z.object({
 });
 
 /** Sizes are requested rarely: the server opens every database for them. */
-const SIZES_EVERY_MS = 10 * 60_000;
+const SIZES_EVERY_MS = 10 * MINUTE_MS;
 
 /**
  * When a server rejected credentials, by their hash. They are not sent again for a while: five failures within five minutes
  * lock this address out, and a changed password may be rejected for a moment.
  */
 const refused = new Map<string, number>();
-const RETRY_AFTER_MS = 10 * 60_000;
+const RETRY_AFTER_MS = 10 * MINUTE_MS;
 const sizesOf = new Map<string, Databases & { readonly at: number }>();
 
 /** `/_up` without credentials; with credentials, if configured, also active tasks and sizes of databases. */

@@ -1,7 +1,7 @@
 import { stat, statfs, utimes } from "node:fs/promises";
 import { z } from "zod";
 import { duration, whole } from "../../config/fields.ts";
-import { inWords } from "../../../core/duration.ts";
+import { HOUR_MS, inWords } from "../../../core/duration.ts";
 import { codeOf } from "../../../core/failure.ts";
 import { slopeOf } from "../../linear-regression.ts";
 import { everyCheck } from "./every-check.ts";
@@ -28,9 +28,9 @@ export const diskCheck = z.strictObject({
 
 /** With less, databases stop. */
 const FULL_BELOW_PERCENT = 1;
-const TREND_OVER_MS = 6 * 3_600_000;
+const TREND_OVER_MS = 6 * HOUR_MS;
 /** A trend needs time: one large file must not look like a full disk soon. */
-const TREND_FROM_MS = 3_600_000;
+const TREND_FROM_MS = HOUR_MS;
 
 /** Free space (for users, not for root), and when the disk will be full at this rate. */
 export async function probeDisk(

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MINUTE_MS } from "../../../core/duration.ts";
 import { CLUSTER_REJECTED, isCluster } from "../../../core/redis/advice.ts";
 import {
   readRedisPlace,
@@ -114,7 +115,7 @@ function judge(
   const most = figure("maxmemory");
   const percent = most === 0 ? undefined : Math.round((100 * used) / most);
   const evicted = figure("evicted_keys");
-  const minutes = (now - (before?.["at"] ?? now)) / 60_000;
+  const minutes = (now - (before?.["at"] ?? now)) / MINUTE_MS;
   const earlier = before?.["evicted_keys"] ?? evicted;
   // A restart resets the counter.
   const perMinute =

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DAY_MS } from "../../../core/duration.ts";
 import { nextRestart } from "./restart-budget.ts";
 
 const policy = { firstWaitMs: 200, longestWaitMs: 1000, max: 4, perMs: 60_000 };
@@ -27,6 +28,6 @@ test("restarts before the window do not count", () => {
 });
 
 test("restarts recorded before the clock was set back by a day do not count", () => {
-  const ahead = NOW + 86_400_000;
+  const ahead = NOW + DAY_MS;
   expect(nextRestart(policy, [ahead, ahead, ahead, ahead], NOW)).toBe(200);
 });
