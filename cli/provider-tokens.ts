@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type * as OpenIdClient from "openid-client";
+import { recordOf } from "../core/json.ts";
 import { MINUTE_MS } from "../core/duration.ts";
 import type { CommandProvider } from "../console/sign-in/command-providers.ts";
 import { codeOf, Failure, textOf } from "../core/failure.ts";
@@ -269,10 +270,7 @@ async function failing<Result>(
 
 /** The error code of an answer of the provider, such as `access_denied`. */
 function oauthErrorOf(error: unknown): string | undefined {
-  const code: unknown =
-    typeof error === "object" && error !== null && "error" in error
-      ? error.error
-      : undefined;
+  const code = recordOf(error)["error"];
   return typeof code === "string" && /^[a-z_]{1,40}$/.test(code)
     ? code
     : undefined;

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { parseJson, recordOf } from "../core/json.ts";
 import type { GatewayView } from "../console/http/gateway-routes.ts";
 import {
   askHttp,
@@ -262,10 +263,8 @@ function bodyOf(
   address: string,
   credential: Credential,
 ): unknown {
-  let body: unknown;
-  try {
-    body = JSON.parse(answer.body);
-  } catch {
+  const body = parseJson(answer.body);
+  if (body === undefined) {
     throw new Failure(
       `no Hearth supervisor at ${address} (status ${answer.status}): set its address with --url.`,
     );
@@ -276,26 +275,17 @@ function bodyOf(
   if (answer.status === 401) {
     throw new Failure(credential.advice(address));
   }
-  const message =
-    typeof body === "object" && body !== null && "error" in body
-      ? messageOf(body.error)
-      : undefined;
-  if (answer.status === 404 && message !== undefined) {
-    throw new UsageError(message);
+  const { message } = recordOf(recordOf(body)["error"]);
+  if (message === undefined) {
+    throw unexpected(address, answer.status);
   }
-  throw message === undefined
-    ? unexpected(address, answer.status)
-    : new Failure(message);
+  throw answer.status === 404
+    ? new UsageError(String(message))
+    : new Failure(String(message));
 }
 
 function unexpected(address: string, status: number): Failure {
   return new Failure(
     `the supervisor at ${address} responded with status ${status}: run \`hearth logs supervisor\` on its host for the reason.`,
   );
-}
-
-function messageOf(error: unknown): string | undefined {
-  return typeof error === "object" && error !== null && "message" in error
-    ? String(error.message)
-    : undefined;
 }

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { parseJson } from "../core/json.ts";
 import { writeDurably } from "../core/durable-file.ts";
 import { codeOf, Failure, requestReason } from "../core/failure.ts";
 import { lockFile, type FileLock } from "../core/file-lock.ts";
@@ -167,7 +168,7 @@ export async function openSession(
       `the console at ${address} does not respond (${requestReason(error)}): check that it is running.`,
     );
   });
-  const answer = parsed(body);
+  const answer = parseJson(body);
   const opened = session.safeParse(answer);
   if (status === 200 && opened.success) {
     return opened.data;
@@ -179,11 +180,3 @@ export async function openSession(
 }
 
 const rejection = z.object({ error: z.object({ message: z.string() }) });
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

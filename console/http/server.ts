@@ -1,4 +1,5 @@
 import Fastify, { type FastifyInstance, type RouteOptions } from "fastify";
+import { recordOf } from "../../core/json.ts";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 import type { AdminApi } from "../../supervisor/gateway/admin-api.ts";
 import type { Status } from "../../supervisor/status.ts";
@@ -117,10 +118,7 @@ function answerErrors(server: FastifyInstance): void {
 
 /** Fastify sets a status for invalid requests (no JSON, too long); any other error is a bug. */
 function statusOf(error: unknown): number {
-  const status: unknown =
-    typeof error === "object" && error !== null
-      ? Reflect.get(error, "statusCode")
-      : undefined;
+  const status = recordOf(error)["statusCode"];
   return typeof status === "number" && status >= 400 && status < 500
     ? status
     : 500;

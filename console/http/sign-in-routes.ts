@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { recordOf, textOf } from "../../core/json.ts";
 import { inWords } from "../../core/duration.ts";
 import { cookieNameOf, type Authenticator, type SignIn } from "./access.ts";
 import { SESSION_SECONDS } from "../../supervisor/history/sessions.ts";
@@ -216,12 +217,7 @@ export function redirectTarget(text: string): string {
 }
 
 export function fieldOf(request: FastifyRequest, name: string): string {
-  const { body } = request;
-  const value: unknown =
-    typeof body === "object" && body !== null
-      ? Reflect.get(body, name)
-      : undefined;
-  return typeof value === "string" ? value : "";
+  return textOf(recordOf(request.body)[name]);
 }
 
 function sessionCookie(

@@ -1,4 +1,5 @@
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
+import { isRecord } from "../json.ts";
 import { textOf } from "../failure.ts";
 import { isLoopback } from "../loopback.ts";
 import { IssuerUnavailable, TokenRejected } from "./token-errors.ts";
@@ -164,10 +165,10 @@ async function fetchJson(url: URL): Promise<Record<string, unknown>> {
     chunks.push(chunk);
   }
   const value: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new Error("its answer is not a JSON object");
   }
-  return value as Record<string, unknown>;
+  return value;
 }
 
 /** ECONNREFUSED, "no answer in time", "status 502". */

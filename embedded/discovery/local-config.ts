@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
+import { recordOf } from "../../core/json.ts";
 import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf } from "../../core/failure.ts";
 import {
@@ -84,20 +85,15 @@ function open(path: string): Document {
 }
 
 function keyOf(document: Document, item: unknown): string {
-  const value: unknown = isMap(item) ? item.toJS(document) : item;
-  const params: unknown =
-    read(value, "provider_params") ?? read(value, "litellm_params");
-  return `${String(read(params, "model"))} ${String(read(params, "api_base"))}`;
+  const { provider_params, litellm_params } = recordOf(
+    isMap(item) ? item.toJS(document) : item,
+  );
+  const { model, api_base } = recordOf(provider_params ?? litellm_params);
+  return `${String(model)} ${String(api_base)}`;
 }
 
 function keyOfEntry({ provider_params }: Entry): string {
   return `${provider_params.model} ${provider_params.api_base}`;
-}
-
-function read(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null
-    ? Reflect.get(value, name)
-    : undefined;
 }
 
 /** It may later contain provider keys, so a new file is readable only by its owner. */

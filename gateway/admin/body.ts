@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { isRecord } from "../../core/json.ts";
 import { invalidField } from "../calls/validate.ts";
 import { CallError } from "../http/errors.ts";
 import { rejectUnknownFields } from "./unknown-fields.ts";
@@ -8,7 +9,7 @@ export function checkInput<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
 ): z.output<Schema> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new CallError("invalid_request", "The body must be a JSON object.");
   }
   const result = schema.safeParse(value);

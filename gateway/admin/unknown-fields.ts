@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isRecord } from "../../core/json.ts";
 import { nearest } from "../../core/nearest.ts";
 import { CallError } from "../http/errors.ts";
 import { insteadOf, isLitellmField } from "./litellm-fields.ts";
@@ -63,7 +64,7 @@ function fieldsOf(inner: z.ZodType, value: unknown): readonly Field[] {
   if (inner instanceof z.ZodArray && Array.isArray(value)) {
     return value.map((item, at) => [at, item, inner.element as z.ZodType]);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     return [];
   }
   const entries = Object.entries(value);

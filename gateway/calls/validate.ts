@@ -1,12 +1,13 @@
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
+import { isRecord } from "../../core/json.ts";
 import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 
 /** The model that a request names, in its body or (Azure-style clients) in its path; checked first. */
 export function modelOf(request: FastifyRequest): string {
   const { body } = request;
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+  if (!isRecord(body)) {
     const form = request.routeOptions.config.takesFiles === true;
     throw new CallError(
       "invalid_request",
@@ -17,7 +18,7 @@ export function modelOf(request: FastifyRequest): string {
   if (deployment !== undefined) {
     Object.assign(body, { model: deployment });
   }
-  const { model } = body as { model?: unknown };
+  const { model } = body;
   const named = typeof model === "string" && model !== "" ? model : null;
   const fault =
     named === null

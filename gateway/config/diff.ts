@@ -1,3 +1,4 @@
+import { isRecord } from "../../core/json.ts";
 import { sameDatabase } from "./database-url.ts";
 import type { Secret } from "./secret.ts";
 import type { Deployment, GatewayConfig } from "./types.ts";
@@ -117,30 +118,21 @@ function changedPaths(
   if (isSecret(before) && isSecret(after)) {
     return before.reveal() === after.reveal() ? [] : [path];
   }
-  if (
-    !isObject(before) ||
-    !isObject(after) ||
-    Array.isArray(before) ||
-    Array.isArray(after)
-  ) {
+  if (!isRecord(before) || !isRecord(after)) {
     return JSON.stringify(before) === JSON.stringify(after) ? [] : [path];
   }
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(
     (key) =>
       changedPaths(
-        (before as Record<string, unknown>)[key],
-        (after as Record<string, unknown>)[key],
+        before[key],
+        after[key],
         path === "" ? key : `${path}.${key}`,
       ),
   );
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
-}
-
 function isSecret(value: unknown): value is Secret {
   return (
-    isObject(value) && typeof (value as Partial<Secret>).reveal === "function"
+    isRecord(value) && typeof (value as Partial<Secret>).reveal === "function"
   );
 }

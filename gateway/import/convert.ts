@@ -1,3 +1,4 @@
+import { parseJson, recordOf } from "../../core/json.ts";
 import { hashKey, isKeyHash, keyName } from "../access/keys.ts";
 import { FAULT_OF_ROUTES, isRouteOrGroup } from "../access/policy.ts";
 import { isRole } from "../access/roles.ts";
@@ -112,31 +113,14 @@ export function isEmpty(value: unknown): boolean {
 
 /** JSON columns hold objects, and in older versions the text of one. */
 export function objectOf(value: unknown): Row {
-  if (typeof value === "string") {
-    try {
-      return objectOf(JSON.parse(value));
-    } catch {
-      return {};
-    }
-  }
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Row)
-    : {};
+  return typeof value === "string"
+    ? objectOf(parseJson(value))
+    : recordOf(value);
 }
 
 export function listOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) {
-    return value;
-  }
-  if (typeof value !== "string") {
-    return [];
-  }
-  try {
-    const parsed: unknown = JSON.parse(value);
-    return Array.isArray(parsed) ? parsed : [];
-  } catch {
-    return [];
-  }
+  const list = typeof value === "string" ? parseJson(value) : value;
+  return Array.isArray(list) ? list : [];
 }
 
 export function textOf(value: unknown): string | null {

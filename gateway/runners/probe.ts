@@ -1,4 +1,5 @@
 import { request, type Agent } from "undici";
+import { parseJson } from "../../core/json.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
 import { withOwnHeaders } from "../providers/provider-call.ts";
@@ -65,16 +66,11 @@ export function askRunner(
       signal,
     });
     const text = await answer.body.text();
-    return { status: answer.statusCode, json: parsed(text) };
+    return {
+      status: answer.statusCode,
+      json: text.length > MAX_ANSWER_BYTES ? undefined : parseJson(text),
+    };
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return text.length > MAX_ANSWER_BYTES ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

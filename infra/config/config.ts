@@ -1,5 +1,6 @@
 import { RunError } from "@pulumi/pulumi";
 import type { z } from "zod";
+import { parseJson } from "../../core/json.ts";
 import { unknownName } from "../../core/config/problem.ts";
 import { fixCommand, removeCommand } from "./config-fixes.ts";
 import {
@@ -115,11 +116,7 @@ function fromText(setting: Setting | undefined, text: string): unknown {
   ) {
     return text;
   }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return parseJson(text) ?? text;
 }
 
 function describeIssue(

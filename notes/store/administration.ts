@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { isRecord } from "../../core/json.ts";
 import { Refusal } from "../refusal.ts";
 import { json, type Answer } from "./answer.ts";
 import type { SecurityObject, StoreRequest } from "./protocol.ts";
@@ -80,15 +81,13 @@ export async function putSecurity(
 }
 
 function checkSecurity(value: unknown): asserts value is SecurityObject {
-  const isObject = (each: unknown): each is Record<string, unknown> =>
-    typeof each === "object" && each !== null && !Array.isArray(each);
   const isNames = (each: unknown): boolean =>
     each === undefined ||
     (Array.isArray(each) && each.every((name) => typeof name === "string"));
   const isGroup = (each: unknown): boolean =>
     each === undefined ||
-    (isObject(each) && isNames(each.names) && isNames(each.roles));
-  if (!isObject(value) || !isGroup(value.admins) || !isGroup(value.members)) {
+    (isRecord(each) && isNames(each.names) && isNames(each.roles));
+  if (!isRecord(value) || !isGroup(value.admins) || !isGroup(value.members)) {
     throw new Refusal(
       "bad_request",
       "The security object must be {admins: {names, roles}, members: {names, roles}} with lists of strings.",

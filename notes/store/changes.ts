@@ -1,3 +1,4 @@
+import { isRecord } from "../../core/json.ts";
 import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
@@ -260,16 +261,12 @@ function selectorFilter(store: Store, request: StoreRequest): Filter {
     );
   }
   const { selector, fields } = bodyObject(request.body);
-  if (
-    typeof selector !== "object" ||
-    selector === null ||
-    Array.isArray(selector)
-  ) {
+  if (!isRecord(selector)) {
     throw new Refusal("bad_request", "Selector error: expected a JSON object");
   }
   let compiled: ReturnType<typeof compileSelector>;
   try {
-    compiled = compileSelector(selector as Record<string, unknown>);
+    compiled = compileSelector(selector);
   } catch (failure) {
     throw new Refusal("bad_request", (failure as Error).message);
   }

@@ -1,3 +1,4 @@
+import { isRecord } from "../../core/json.ts";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { documentPieces, documentValue } from "./assemble.ts";
@@ -162,11 +163,7 @@ function readSearch(store: Store, body: Record<string, unknown>): Search {
   if (selector === undefined) {
     throw new Refusal("missing_required_key", "Missing required key: selector");
   }
-  if (
-    typeof selector !== "object" ||
-    selector === null ||
-    Array.isArray(selector)
-  ) {
+  if (!isRecord(selector)) {
     throw new Refusal(
       "invalid_selector_json",
       `Selector must be a JSON object, not: ${JSON.stringify(selector)}`,
@@ -178,7 +175,7 @@ function readSearch(store: Store, body: Record<string, unknown>): Search {
       "No index exists for this sort, try indexing by the sort fields.",
     );
   }
-  const compiled = compileSelector(selector as Record<string, unknown>);
+  const compiled = compileSelector(selector);
   const wanted = (selector as { _conflicts?: { $exists?: unknown } })
     ._conflicts;
   return {
@@ -192,7 +189,7 @@ function readSearch(store: Store, body: Record<string, unknown>): Search {
     limit: countOption(body, "limit", 25),
     skip: countOption(body, "skip", 0),
     after: readBookmark(body.bookmark),
-    range: idRange(selector as Record<string, unknown>),
+    range: idRange(selector),
     stats: body.execution_stats === true,
   };
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isUtf8 } from "node:buffer";
+import { isRecord, parseJson, type JsonRecord } from "../../core/json.ts";
 import { Refusal } from "../refusal.ts";
 import { invalidJson } from "./incoming.ts";
 import type { Body, StoreRequest } from "./protocol.ts";
@@ -40,11 +41,7 @@ export function jsonParameter(query: Query, ...names: string[]): unknown {
     if (text === undefined) {
       continue;
     }
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw invalidJson();
-    }
+    return validJson(text);
   }
   return undefined;
 }
@@ -71,18 +68,22 @@ export function bodyJson(body: Body | undefined): unknown {
   if (!isUtf8(bytes)) {
     throw invalidJson();
   }
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
+  return validJson(bytes.toString());
+}
+
+function validJson(text: string): unknown {
+  const value = parseJson(text);
+  if (value === undefined) {
     throw invalidJson();
   }
+  return value;
 }
 
 /** The body as a JSON object. */
-export function bodyObject(body: Body | undefined): Record<string, unknown> {
+export function bodyObject(body: Body | undefined): JsonRecord {
   const value = bodyJson(body);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new Refusal("bad_request", "Request body must be a JSON object");
   }
-  return value as Record<string, unknown>;
+  return value;
 }

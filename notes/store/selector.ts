@@ -1,5 +1,6 @@
 // CouchDB's mango selectors. pouchdb-selector-core was tried: it lets `$ne` match a missing member, which CouchDB
 // does not, so every LiveSync pull would have included deleted chunks.
+import { isRecord } from "../../core/json.ts";
 import { Refusal } from "../refusal.ts";
 import { openRegularExpressions } from "./regular-expression.ts";
 import { openBudget, type Budget } from "./work-budget.ts";
@@ -99,7 +100,7 @@ function member(
   // What is asked of the member's value is not asked of the document.
   const inner = { ...context, members: new Set<string>() };
   const test =
-    isObject(condition) && Object.keys(condition).length > 0
+    isRecord(condition) && Object.keys(condition).length > 0
       ? all(condition, negated, inner)
       : operator("$eq", condition, negated, inner);
   const acceptsMissing = wantsMissing(condition, negated);
@@ -114,7 +115,7 @@ function member(
 
 /** Whether a condition is equivalent to `$exists: false`. */
 function wantsMissing(condition: unknown, negated: boolean): boolean {
-  if (!isObject(condition) || Object.keys(condition).length !== 1) {
+  if (!isRecord(condition) || Object.keys(condition).length !== 1) {
     return false;
   }
   return "$not" in condition
@@ -133,7 +134,7 @@ export function memberAt(value: unknown, names: readonly string[]): unknown {
   for (const name of names) {
     if (Array.isArray(found) && /^\d+$/.test(name)) {
       found = found[Number(name)];
-    } else if (isObject(found) && Object.hasOwn(found, name)) {
+    } else if (isRecord(found) && Object.hasOwn(found, name)) {
       found = found[name];
     } else {
       return undefined;
@@ -174,7 +175,7 @@ function operator(
       return negated ? anyOf(tests) : everyOf(tests);
     }
     case "$not":
-      return isObject(argument)
+      return isRecord(argument)
         ? all(argument, !negated, context)
         : operator("$eq", argument, !negated, context);
     case "$exists": {
@@ -261,7 +262,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   $keyMapMatch: (argument, context, name) => {
     const test = selectorArgument(name, argument, context);
     return (value, raw) =>
-      isObject(value) && Object.keys(value).some((key) => test(key, raw));
+      isRecord(value) && Object.keys(value).some((key) => test(key, raw));
   },
 };
 
@@ -305,7 +306,7 @@ function selectorArgument(
   argument: unknown,
   context: Context,
 ): Test {
-  if (!isObject(argument)) {
+  if (!isRecord(argument)) {
     throw badArgument(name, argument);
   }
   return all(argument, false, context);
@@ -316,7 +317,7 @@ function selectorList(
   argument: unknown,
 ): Record<string, unknown>[] {
   const list = listArgument(name, argument);
-  if (!list.every(isObject)) {
+  if (!list.every(isRecord)) {
     throw badArgument(name, argument);
   }
   return list;
@@ -338,10 +339,6 @@ function badArgument(name: string, argument: unknown): Refusal {
 
 function isCount(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function typeName(value: unknown): string {
@@ -366,7 +363,7 @@ function compare(a: unknown, b: unknown, raw: boolean): number {
   if (Array.isArray(a) && Array.isArray(b)) {
     return compareLists(a, b, raw);
   }
-  if (isObject(a) && isObject(b)) {
+  if (isRecord(a) && isRecord(b)) {
     return compareLists(Object.entries(a), Object.entries(b), raw);
   }
   return 0;

@@ -1,3 +1,4 @@
+import { parseRecord, recordOf } from "../../core/json.ts";
 import { operatorHeaders } from "../credentials.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
@@ -61,10 +62,6 @@ export async function askPeer(
 }
 
 function sentenceIn(text: string): string {
-  try {
-    const body = JSON.parse(text) as { error?: { message?: unknown } };
-    return String(body.error?.message ?? text);
-  } catch {
-    return text.slice(0, 200);
-  }
+  const { message } = recordOf(parseRecord(text)?.["error"]);
+  return String(message ?? text.slice(0, 200));
 }

@@ -1,3 +1,4 @@
+import { parseJson } from "../../core/json.ts";
 import { currentAuthor } from "../history/author.ts";
 import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
@@ -159,13 +160,13 @@ function bodyOf({ status, body }: HttpAnswer, address: string): unknown {
 }
 
 function parsedOf(body: string, status: number, address: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
+  const parsed = parseJson(body);
+  if (parsed === undefined) {
     throw new Failure(
       `the server at ${address} is not a Hearth gateway (status ${status}): check the address.`,
     );
   }
+  return parsed;
 }
 
 function refusalOf(status: number, parsed: unknown): Refusal {

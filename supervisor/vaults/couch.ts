@@ -1,3 +1,4 @@
+import { parseJson, recordOf } from "../../core/json.ts";
 import { AnswerTooLarge, askHttp } from "../checks/http-get.ts";
 import { codeOf, Failure, textOf } from "../../core/failure.ts";
 import type { CouchAnswer } from "./couch-answers.ts";
@@ -190,10 +191,8 @@ export function isStoreFailure(error: unknown): boolean {
 }
 
 function contentOf({ status, text }: CouchAnswer, what: string): unknown {
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
+  const content = parseJson(text);
+  if (content === undefined) {
     throw new CouchRefusal(
       status,
       "not JSON",
@@ -204,10 +203,7 @@ function contentOf({ status, text }: CouchAnswer, what: string): unknown {
   if (status < 400) {
     return content;
   }
-  const { error, reason } = (content ?? {}) as {
-    error?: unknown;
-    reason?: unknown;
-  };
+  const { error, reason } = recordOf(content);
   throw new CouchRefusal(
     status,
     String(error ?? status),

@@ -1,3 +1,4 @@
+import { recordOf } from "../../core/json.ts";
 import type { Database } from "./database.ts";
 import { NOTE_TYPES } from "./livesync.ts";
 import type { VaultState } from "./notes-state.ts";
@@ -94,12 +95,7 @@ async function countSince(
       fields: ["_id", "deleted"],
     });
     for (const { doc, changes } of results) {
-      const isDeleted =
-        typeof doc === "object" &&
-        doc !== null &&
-        "deleted" in doc &&
-        doc.deleted === true;
-      if (isDeleted) {
+      if (recordOf(doc)["deleted"] === true) {
         deleted += 1;
       } else if (changes.some(({ rev }) => rev.startsWith("1-"))) {
         made += 1;

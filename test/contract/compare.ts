@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../../core/json.ts";
 import {
   isTruncated,
   type RecordedAnswer,
@@ -206,7 +207,7 @@ function compareValues(
     compareEntries(left, actual, path, comparison);
     return;
   }
-  if (isObject(expected) && isObject(actual)) {
+  if (isRecord(expected) && isRecord(actual)) {
     for (const name of new Set([
       ...Object.keys(expected),
       ...Object.keys(actual),
@@ -236,7 +237,7 @@ function isLeftOut(
   entry: unknown,
   { without = [], needed }: Comparison,
 ): boolean {
-  const name = isObject(entry) ? (entry.id ?? entry.key) : entry;
+  const name = isRecord(entry) ? (entry.id ?? entry.key) : entry;
   if (typeof name !== "string" || !without.includes(name)) {
     return false;
   }
@@ -305,10 +306,6 @@ function learnOpaque(
   if (name === "purge_seq") {
     substitution.differ(before, now);
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function short(value: unknown): string {

@@ -1,3 +1,5 @@
+import { isRecord } from "../../core/json.ts";
+
 /**
  * A pod as the Kubernetes API answers, in its JSON form (https://kubernetes.io/docs/reference/kubernetes-api/): a ready pod of a
  * StatefulSet, with changes. Objects are merged, lists replaced.
@@ -207,12 +209,8 @@ function merged(base: Json, change: Json): Json {
     const before = base[key];
     return [
       key,
-      isObject(before) && isObject(value) ? merged(before, value) : value,
+      isRecord(before) && isRecord(value) ? merged(before, value) : value,
     ];
   });
   return { ...base, ...Object.fromEntries(entries) };
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isRecord, present, type JsonRecord } from "../../../core/json.ts";
 import { grouped, readable } from "../../../core/words.ts";
 import type { StoredPrompt } from "../../../supervisor/gateway/calls.ts";
 
@@ -61,14 +62,10 @@ function answerTexts(response: unknown): readonly PromptText[] {
 }
 
 /** The texts of a message; what else it has (tools, images) as JSON. */
-function contentOf(message: Readonly<Record<string, unknown>>): string {
+function contentOf(message: JsonRecord): string {
   const { content, role: _role, type: _type, id: _id, ...rest } = message;
   const parts = Array.isArray(content) ? content : [content];
-  const others = Object.fromEntries(
-    Object.entries(rest).filter(
-      ([, value]) => value !== null && value !== undefined,
-    ),
-  );
+  const others = present(rest);
   const hasText = content !== null && content !== undefined;
   return [
     ...(hasText ? parts.map(partText) : []),
@@ -95,8 +92,4 @@ function cut({ by, text }: PromptText): PromptText {
         ? shown
         : `${shown.slice(0, MAX_CHARACTERS)}\n… (${grouped(shown.length - MAX_CHARACTERS)} more characters)`,
   };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { parseRecord } from "../../../core/json.ts";
 import { momentWithSeconds, shortened } from "../../../core/words.ts";
 import type { Look } from "../../../core/shapes.ts";
 
@@ -19,8 +20,8 @@ const LEADING_TIME =
 
 /** Reads pino's JSON lines and lines that start with a time in UTC; other lines stay as they are. */
 export function readLogLine(line: string, timeZone: string): LogLine {
-  const entry = entryIn(line);
-  if (entry !== undefined) {
+  const entry = line.startsWith("{") ? parseRecord(line) : null;
+  if (entry !== null) {
     const { level, time, msg } = entry;
     const rest = Object.entries(entry)
       .filter(([name]) => !UNSAID.has(name))
@@ -42,20 +43,6 @@ export function readLogLine(line: string, timeZone: string): LogLine {
     look: /\b(?:FATAL|PANIC|ERROR):/.test(line) ? "bad" : "none",
     text: shortened(known ? line.slice(lead.length) : line, MAX_LENGTH),
   };
-}
-
-function entryIn(line: string): Record<string, unknown> | undefined {
-  if (!line.startsWith("{")) {
-    return undefined;
-  }
-  try {
-    const parsed: unknown = JSON.parse(line);
-    return typeof parsed === "object" && parsed !== null
-      ? (parsed as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function wordOf(value: unknown): string {

@@ -1,3 +1,4 @@
+import { parseJson } from "../../../core/json.ts";
 import { query, transaction } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Admin } from "../admin-route.ts";
@@ -37,9 +38,6 @@ function parsed(text: unknown): unknown {
   if (typeof text !== "string") {
     return null;
   }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }

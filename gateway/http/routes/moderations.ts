@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isRecord } from "../../../core/json.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import type { Gateway } from "../../gateway.ts";
@@ -34,7 +35,7 @@ export const moderations = callRoute(
   },
   async (gateway, request, reply, kind) => {
     const { body } = request;
-    if (typeof body === "object" && body !== null && !("model" in body)) {
+    if (isRecord(body) && !("model" in body)) {
       Object.assign(body, { model: defaultModel(gateway) });
     }
     return carryOut(gateway, request, reply, kind);

@@ -1,3 +1,4 @@
+import { recordOf } from "../../../core/json.ts";
 import { textOf, titleOf, type AlertMessage } from "../message.ts";
 
 export interface SmtpSettings {
@@ -53,10 +54,7 @@ export async function sendMail(
 /** Responses of a server may quote secrets, so only the kind of error and the code are repeated. */
 function reasonOf(error: unknown): string {
   const field = (name: string): string | undefined => {
-    const value: unknown =
-      typeof error === "object" && error !== null
-        ? Reflect.get(error, name)
-        : undefined;
+    const value = recordOf(error)[name];
     return value === undefined ? undefined : String(value);
   };
   switch (field("code")) {

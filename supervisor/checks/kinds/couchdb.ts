@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { parseJson } from "../../../core/json.ts";
 import { MINUTE_MS } from "../../../core/duration.ts";
 import { webAddress } from "../../config/fields.ts";
 import { isWithin } from "../../clock-jumps.ts";
@@ -134,12 +135,4 @@ function describeTasks(body: string): string {
       progress === undefined ? type : `${type} ${Math.round(progress)} %`,
     )
     .join(", ");
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJson } from "../../../core/json.ts";
 import { duration, webAddress, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
 import { askHttp, type HttpAnswer } from "../http-get.ts";
@@ -70,10 +71,8 @@ function firstDifference(
   body: string,
   expected: Readonly<Record<string, unknown>>,
 ): string | undefined {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body);
-  } catch {
+  const parsed = parseJson(body);
+  if (parsed === undefined) {
     return "the answer is not JSON";
   }
   const fields = typeof parsed === "object" && parsed !== null ? parsed : {};
