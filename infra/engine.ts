@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { shellQuoted } from "../core/shell.ts";
 import { execute, type Execution } from "../core/execute.ts";
 import type { StackNames } from "./names.ts";
 
@@ -80,7 +81,7 @@ export function dockerCommand(
   const ssh = sshCommand(engine);
   return ssh === null
     ? ["docker", "-H", engine.endpoint, ...args]
-    : [...ssh, ["docker", ...args].map(shellWord).join(" ")];
+    : [...ssh, ["docker", ...args].map(shellQuoted).join(" ")];
 }
 
 /**
@@ -116,7 +117,7 @@ export function loginPrefix({ endpoint, sshOpts }: EngineAddress): string {
   }
   const words = [
     ...withoutSharing(sshOpts).map((word) =>
-      /^[\w@%+=:,./~-]+$/.test(word) ? word : shellWord(word),
+      /^[\w@%+=:,./~-]+$/.test(word) ? word : shellQuoted(word),
     ),
     ...(ssh.port === undefined ? [] : ["-p", ssh.port]),
     ssh.login,
@@ -148,8 +149,4 @@ function sshLogin(
 ): { readonly login: string; readonly port: string | undefined } | null {
   const ssh = /^ssh:\/\/([^/:]+)(?::(\d+))?$/.exec(endpoint);
   return ssh === null ? null : { login: ssh[1] ?? "", port: ssh[2] };
-}
-
-function shellWord(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

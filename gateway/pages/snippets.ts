@@ -1,3 +1,4 @@
+import { shellQuoted } from "../../core/shell.ts";
 import { html, type Html } from "../../core/html.ts";
 
 /** How each client reaches this gateway; `docs/clients.md` has more. None of them contains the key. */
@@ -9,7 +10,7 @@ export function snippets(address: string, model: string): Html {
       `export HEARTH_KEY=…
 curl ${address}/v1/chat/completions \\
   -H "Authorization: Bearer $HEARTH_KEY" \\
-  -d '${JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] }).replaceAll("'", String.raw`'\''`)}'`,
+  -d ${shellQuoted(JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] }))}`,
     ],
     [
       "Python (openai)",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { shellQuoted } from "../../core/shell.ts";
 import type { AdminApi } from "./admin-api.ts";
 
 /** An alias of the gateway. */
@@ -51,10 +52,10 @@ export function chatCommand(
   const body = JSON.stringify({
     model,
     messages: [{ role: "user", content: "Hello, Hearth" }],
-  }).replaceAll("'", "'\\''");
+  });
   return [
     `curl -sS ${gateway}/v1/chat/completions -H "Authorization: Bearer ${key}" \\`,
     `  -H 'content-type: application/json' \\`,
-    `  -d '${body}'`,
+    `  -d ${shellQuoted(body)}`,
   ];
 }

@@ -1,3 +1,4 @@
+import { shellQuoted } from "../../../core/shell.ts";
 import { sizeWords } from "../../../core/size.ts";
 import { counted, grouped, moment } from "../../../core/words.ts";
 import { differingFiles } from "../../../supervisor/vaults/note-difference.ts";
@@ -51,8 +52,8 @@ export function viewHistory(facts: HistoryPageFacts) {
 function optionsOf({ at, path }: HistoryQuery): string {
   const time = at === undefined ? "yesterday 18:00" : inputOf(at);
   return [
-    ...(path === undefined ? [] : [quoted(path)]),
-    `--at ${quoted(time)}`,
+    ...(path === undefined ? [] : [shellQuoted(path)]),
+    `--at ${shellQuoted(time)}`,
   ].join(" ");
 }
 
@@ -107,9 +108,4 @@ function linkTo(at: number, path: string): string {
 /** As the field accepts it, with the time zone. */
 function inputOf(at: number): string {
   return new Date(at).toISOString();
-}
-
-/** Quoted for a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

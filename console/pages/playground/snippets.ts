@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { shellQuoted } from "../../../core/shell.ts";
 import { chatBody, type Prompt } from "./playground-form.ts";
 
 /** A program that makes the call of a form. None contains a key. */
@@ -231,8 +232,4 @@ function curl(address: string, body: unknown): string {
     escaped,
     "END",
   ].join("\n");
-}
-
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
