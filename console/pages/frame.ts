@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Eta } from "eta";
+import { pagePolicy } from "../../core/page-policy.ts";
 import { OPERATOR } from "../../supervisor/history/author.ts";
 import { projectRoot } from "../../supervisor/home/home.ts";
 import { mayRequest } from "../http/route-roles.ts";
@@ -191,18 +191,11 @@ function needsOf({ needs }: Frame, path: string): number {
 export async function contentSecurityPolicy(): Promise<string> {
   fixed ??= load();
   const { stylesheet } = await fixed;
-  return [
-    "default-src 'none'",
-    `style-src '${hashOf(stylesheet)}'`,
-    `script-src ${[REFRESH_SCRIPT, COPY_SCRIPT, KEYBOARD_SCRIPT, DECRYPT_SCRIPT, PLAYGROUND_SCRIPT].map((script) => `'${hashOf(script)}'`).join(" ")}`,
-    "img-src data:",
-    "connect-src 'self'",
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-  ].join("; ");
-}
-
-function hashOf(text: string): string {
-  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
+  return pagePolicy(stylesheet, [
+    REFRESH_SCRIPT,
+    COPY_SCRIPT,
+    KEYBOARD_SCRIPT,
+    DECRYPT_SCRIPT,
+    PLAYGROUND_SCRIPT,
+  ]);
 }

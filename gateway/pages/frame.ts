@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { pagePolicy } from "../../core/page-policy.ts";
 import { html, NOTHING, type Html } from "../../core/html.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { THEMES, type Theme } from "../../core/theme.ts";
@@ -81,28 +81,11 @@ export function framed(parts: PageParts): Page {
   return {
     path: current,
     html: (theme) => page(theme).html,
-    contentSecurityPolicy: policyOf(style, script),
+    contentSecurityPolicy: pagePolicy(style, script === null ? [] : [script]),
   };
 }
 
 /** The mark before a verdict. */
 export function mark(look: Look): Html {
   return html`<span class="mark ${look}">${{ html: shapeOf(look) }}</span>`;
-}
-
-function policyOf(style: string, script: string | null): string {
-  return [
-    "default-src 'none'",
-    `style-src '${hashOf(style)}'`,
-    script === null ? "script-src 'none'" : `script-src '${hashOf(script)}'`,
-    "connect-src 'self'",
-    "img-src data:",
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-  ].join("; ");
-}
-
-function hashOf(text: string): string {
-  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
 }
