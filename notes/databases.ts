@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, fsyncSync, openSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { syncDirectory } from "../core/durable-file.ts";
 import {
   openDatabase,
   type Database,
@@ -308,15 +308,6 @@ async function removeFiles(directory: string, file: string): Promise<void> {
   syncDirectory(directory);
   for (const { removed } of parts) {
     await rm(removed, { force: true });
-  }
-}
-
-function syncDirectory(directory: string): void {
-  const handle = openSync(directory, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 }
 
