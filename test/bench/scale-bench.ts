@@ -1,5 +1,6 @@
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
+import { median } from "./comparison.ts";
 import { query, type Pool } from "../../gateway/database/pool.ts";
 import type { Cleanup } from "./cleanup.ts";
 import { countDifferences, measureDrains, type Drains } from "./drain-loops.ts";
@@ -215,8 +216,8 @@ export class ScaleBench {
       ...perCall,
       instances: this.#instances.length,
       calls_per_second: Math.round(rate),
-      p50_ms: median(results.map(({ latency }) => latency?.p50 ?? null)),
-      p99_ms: median(results.map(({ latency }) => latency?.p99 ?? null)),
+      p50_ms: medianKnown(results.map(({ latency }) => latency?.p50 ?? null)),
+      p99_ms: medianKnown(results.map(({ latency }) => latency?.p99 ?? null)),
       gateway_cpu_ms: rounded(cpu.gateways / calls, 3),
       redis_cpu_ms: rounded(cpu.redis / calls, 4),
       postgres_cpu_ms:
@@ -291,9 +292,9 @@ function sum(values: readonly number[]): number {
   return values.reduce((all, value) => all + value, 0);
 }
 
-function median(values: readonly (number | null)[]): number | null {
+function medianKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
-  return known.toSorted((one, other) => one - other)[known.length >> 1] ?? null;
+  return known.length === 0 ? null : median(known);
 }
 
 /** Logs progress to standard error; standard output is for the results. */

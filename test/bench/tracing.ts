@@ -1,4 +1,5 @@
 // Throughput with and without tracing every call (npm run bench:tracing): two gateways on the same servers, loaded in turn.
+import { median } from "./comparison.ts";
 import {
   numberOf,
   readCommandLine,
@@ -104,11 +105,6 @@ async function compare(
   process.stdout.write(
     `ratio of a round (median of ${rounds}): ${ratio((one) => one.callsPerSecond).toFixed(3)} of the calls per second, ${ratio((one) => one.cpuMsPerCall).toFixed(3)} of the CPU per call\n`,
   );
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }
 
 const options = readCommandLine(
