@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { resolveWithin } from "../core/resolve-within.ts";
 import { askHttp } from "../supervisor/checks/http-get.ts";
 import { authorizationFor } from "../supervisor/credentials.ts";
 import { inWords } from "../core/duration.ts";
@@ -56,12 +56,12 @@ export const down = defineVerb({
         ),
       NOTICE_EVERY_MS,
     );
-    const hasExited = await Promise.race([
+    const hasExited = await resolveWithin(
       untilGone(supervisor, 50).then(() => true),
-      wait(STOP_TIMEOUT_MS, false, { ref: false }),
-    ]);
+      STOP_TIMEOUT_MS,
+    );
     clearInterval(notices);
-    if (!hasExited) {
+    if (hasExited !== true) {
       if (json) {
         printJson({ stopped: false });
       }

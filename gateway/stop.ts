@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { resolveWithin } from "../core/resolve-within.ts";
 import type { Connections } from "./connections.ts";
 import type { watchConnections } from "./http/connections.ts";
 import type { createServer } from "./http/server.ts";
@@ -37,9 +38,9 @@ export async function drain(
     background.ended(),
   ]);
   clients.closeIdle();
-  await waitAtMost(drainTimeoutMs, closed);
+  await resolveWithin(closed, drainTimeoutMs);
   underWay.abortAll();
-  await waitAtMost(LAST_ANSWERS_MS, closed);
+  await resolveWithin(closed, LAST_ANSWERS_MS);
   clients.closeAll();
   await closed;
 }
@@ -53,7 +54,7 @@ export async function stopParts(
   const { redis, cacheRedis } = connections;
   await flushLedger(parts);
   await ledger.stop();
-  await Promise.race([
+  await resolveWithin(
     Promise.all([
       refusals.stop(),
       prompts.stop(),
@@ -61,8 +62,8 @@ export async function stopParts(
       // What the collector does not accept is counted and logged there.
       traces?.close().catch(() => undefined),
     ]),
-    sleep(LAST_FLUSH_MS, undefined, { ref: false }),
-  ]);
+    LAST_FLUSH_MS,
+  );
   parts.retention.stop();
   parts.partitions.stop();
   parts.underWay.stop();
@@ -95,16 +96,6 @@ async function flushLedger({ ledger, database }: GatewayParts): Promise<void> {
       }
     }
   };
-  await waitAtMost(LAST_FLUSH_MS, flushed());
+  await resolveWithin(flushed(), LAST_FLUSH_MS);
   late = true;
-}
-
-/** Resolves when `done` does, at the latest after `ms`. */
-async function waitAtMost(ms: number, done: Promise<unknown>): Promise<void> {
-  const late = new AbortController();
-  await Promise.race([
-    done,
-    sleep(ms, undefined, { signal: late.signal }).catch(() => undefined),
-  ]);
-  late.abort();
 }

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
+import { resolveWithin } from "../../core/resolve-within.ts";
 
 export interface SlotLease {
   release(): void;
@@ -53,13 +54,10 @@ export class RedisSlotLeases implements SlotLeases {
   async take(key: string, limit: number): Promise<SlotLease | null> {
     const name = nameOf(key);
     const lease = randomUUID();
-    const late = Promise.withResolvers<null>();
-    const timer = setTimeout(() => late.resolve(null), DEADLINE_MS);
     const asked = this.#redis
       .eval(TAKE, 0, name, limit, lease, LEASE_MS)
       .catch(() => null);
-    const answer = await Promise.race([asked, late.promise]);
-    clearTimeout(timer);
+    const answer = await resolveWithin(asked, DEADLINE_MS);
     if (answer === 0) {
       return null;
     }

@@ -1,3 +1,4 @@
+import { resolveWithin } from "../../core/resolve-within.ts";
 import type { Alarms, ReplacedAlarms } from "../alerts/alarm.ts";
 import { MINUTE_MS, inWords } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
@@ -135,10 +136,7 @@ export class JobRunner {
       entry.running?.abort.abort(SUPERVISOR_ENDS);
       return entry.running?.ended ?? [];
     });
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, STOP_TIMEOUT_MS);
-    await Promise.race([Promise.all(running), late.promise]);
-    clearTimeout(timer);
+    await resolveWithin(Promise.all(running), STOP_TIMEOUT_MS);
   }
 
   list(): readonly JobView[] {

@@ -1,3 +1,4 @@
+import { resolveWithin } from "../../core/resolve-within.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 
 /** A cached value with its time. */
@@ -75,8 +76,8 @@ export function openReadCache(now: () => number): ReadCache {
         entry.reading = undefined;
       });
     }
-    if (age() >= staleMs) {
-      await waitAtMost(entry.reading);
+    if (age() >= staleMs && entry.reading !== undefined) {
+      await resolveWithin(entry.reading, PATIENCE_MS);
     }
     if (entry.cached !== undefined) {
       return {
@@ -109,11 +110,4 @@ async function readInto(
     entry.trouble = sentencesOf(error).join(" ");
     entry.failedAt = now();
   }
-}
-
-async function waitAtMost(work: Promise<void> | undefined): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, PATIENCE_MS);
-  await Promise.race([work, late.promise]);
-  clearTimeout(timer);
 }

@@ -1,3 +1,4 @@
+import { resolveWithin } from "../../core/resolve-within.ts";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { sentencesOf } from "../../core/failure.ts";
 import type { Context } from "../context.ts";
@@ -76,10 +77,9 @@ export class VaultMaintenance {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#stopping.abort();
-    const patience = Promise.withResolvers<void>();
-    const giveUp = setTimeout(patience.resolve, STOP_WITHIN_MS);
-    await Promise.race([this.#inspecting, patience.promise]);
-    clearTimeout(giveUp);
+    if (this.#inspecting !== undefined) {
+      await resolveWithin(this.#inspecting, STOP_WITHIN_MS);
+    }
   }
 
   #tick(): void {

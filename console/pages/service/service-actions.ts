@@ -1,5 +1,5 @@
+import { resolveWithin } from "../../../core/resolve-within.ts";
 import { dayIn } from "../../../core/words.ts";
-import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import type { Alerting } from "../../../supervisor/alerts/alerting.ts";
 import type { Watch } from "../../../supervisor/checks/watch.ts";
@@ -85,7 +85,7 @@ export class ServiceActions {
       },
     );
     // The page shows the service coming back; only immediate errors are worth waiting for.
-    await Promise.race([restart, wait(ERROR_WITHIN_MS)]);
+    await resolveWithin(restart, ERROR_WITHIN_MS);
     const trouble = this.#errors.get(name);
     if (trouble !== undefined) {
       throw new Failure(trouble);

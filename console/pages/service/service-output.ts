@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { resolveWithin } from "../../../core/resolve-within.ts";
 import { sentencesOf } from "../../../core/failure.ts";
 import type { Runtime } from "../../../supervisor/runtimes/runtime.ts";
 import type { Known, Output } from "./service-facts.ts";
@@ -24,11 +24,11 @@ export async function readOutput(
     };
   }
   try {
-    const lines = await Promise.race([
+    const lines = await resolveWithin(
       runtime.logs(service.name, filter === "" ? SHOWN_LINES : SEARCHED_LINES),
-      wait(LOGS_WITHIN_MS).then(() => null),
-    ]);
-    if (lines === null) {
+      LOGS_WITHIN_MS,
+    );
+    if (lines === undefined) {
       return {
         kind: "none",
         why: `Logs could not be read within ${LOGS_WITHIN_MS / 1000} s. Run \`hearth logs ${service.name}\` to wait longer.`,

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { resolveWithin } from "../../../core/resolve-within.ts";
 import { codeOf } from "../../../core/failure.ts";
 import { isAlive, untilGone, type ProcessIdentity } from "./identity.ts";
 
@@ -12,13 +12,7 @@ export async function stopProcess(
 ): Promise<"went" | "forced"> {
   sendSignal(identity, signal);
   const gone = untilGone(identity, 25).then(() => "went" as const);
-  const deadline = new AbortController();
-  const late = wait(withinMs, "late" as const, {
-    signal: deadline.signal,
-  }).catch(() => "late" as const);
-  const first = await Promise.race([gone, late]);
-  deadline.abort();
-  if (first === "went") {
+  if ((await resolveWithin(gone, withinMs)) === "went") {
     return "went";
   }
   killGroup(identity);
