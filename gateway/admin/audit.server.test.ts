@@ -77,13 +77,12 @@ test("changes while the database is unavailable are logged", async () => {
   const log = pino({ base: null }, { write: (line) => lines.push(line) });
   const pool = createPool("postgresql://nobody@127.0.0.1:1/none", 1, log);
   const admin = { actor: { name: "anna" }, pool, gateway: { log } };
-  await auditDone(
-    admin as unknown as Admin,
-    "flushed",
-    "cache",
-    "proxy.cache",
-    { deleted: 3 },
-  );
+  await auditDone(admin as unknown as Admin, {
+    action: "flushed",
+    objectType: "cache",
+    objectId: "proxy.cache",
+    after: { deleted: 3 },
+  });
   await pool.end();
   expect(lines.join()).toMatch(/anna.*flushed.*not in the audit log/);
 });

@@ -19,15 +19,22 @@ export type AuditAction =
   | "flushed"
   | "viewed";
 
+/** An action of an actor on an object. */
+export interface AuditEntry {
+  readonly action: AuditAction;
+  readonly objectType: string;
+  readonly objectId: string;
+  /** null: the object is new. */
+  readonly before: Row | null;
+  /** null: the object is gone. */
+  readonly after: Row | null;
+}
+
 /** Adds an entry to the audit log, in the transaction of the change. */
 export async function audit(
   client: Client | Pool,
   actor: string,
-  action: AuditAction,
-  objectType: string,
-  objectId: string,
-  before: Row | null,
-  after: Row | null,
+  { action, objectType, objectId, before, after }: AuditEntry,
 ): Promise<void> {
   await insertRow(client, "audit_log", {
     actor,
@@ -59,19 +66,16 @@ export async function auditViews(
 /** Adds an entry about a change outside the database. The change is already done, so it is logged while the database is unavailable. */
 export async function auditDone(
   { actor: { name }, pool, gateway }: Admin,
-  action: AuditAction,
-  objectType: string,
-  objectId: string,
-  after: Row,
+  done: Omit<AuditEntry, "before">,
 ): Promise<void> {
   try {
-    await audit(pool, name, action, objectType, objectId, null, after);
+    await audit(pool, name, { ...done, before: null });
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) {
       throw error;
     }
     gateway.log.warn(
-      { actor: name, action, objectType, objectId, after },
+      { actor: name, ...done },
       "database unavailable: this change is not in the audit log",
     );
   }

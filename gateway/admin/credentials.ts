@@ -14,7 +14,7 @@ import {
   sealValues,
 } from "../routing/credentials.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { audit } from "./audit.ts";
+import { audit, type AuditEntry } from "./audit.ts";
 import {
   maskedValues,
   maskedValuesOf,
@@ -95,7 +95,11 @@ const createCredential = adminRoute(
           { param: "credential_name" },
         );
       }
-      await auditCredential(admin, client, "created", null, row);
+      await auditCredential(admin, client, {
+        action: "created",
+        before: null,
+        after: row,
+      });
     });
     await admin.gateway.reloadModels();
     return { success: true, message: "Credential created successfully" };
@@ -152,7 +156,11 @@ const updateCredential = adminRoute(
           updated_by: admin.actor.name,
         },
       );
-      await auditCredential(admin, client, "updated", before, after);
+      await auditCredential(admin, client, {
+        action: "updated",
+        before,
+        after,
+      });
     });
     await admin.gateway.reloadModels();
     return { success: true, message: "Credential updated successfully" };
@@ -184,7 +192,11 @@ const deleteCredential = adminRoute(
         );
       }
       await deleteRows(client, "credentials", { credential_name: named });
-      await auditCredential(admin, client, "deleted", before, null);
+      await auditCredential(admin, client, {
+        action: "deleted",
+        before,
+        after: null,
+      });
     });
     await admin.gateway.reloadModels();
     return { success: true, message: "Credential deleted successfully" };
@@ -296,23 +308,19 @@ function describe(
 async function auditCredential(
   { actor }: Admin,
   client: Client,
-  action: "created" | "updated" | "deleted",
-  before: Row | null,
-  after: Row | null,
+  { action, before, after }: Pick<AuditEntry, "action" | "before" | "after">,
 ): Promise<void> {
   const open = (row: Row | null) => {
     const { sealed: _, ...rest } = row ?? {};
     return row === null ? null : rest;
   };
-  await audit(
-    client,
-    actor.name,
+  await audit(client, actor.name, {
     action,
-    "credential",
-    String((after ?? before)?.["credential_name"]),
-    open(before),
-    open(after),
-  );
+    objectType: "credential",
+    objectId: String((after ?? before)?.["credential_name"]),
+    before: open(before),
+    after: open(after),
+  });
 }
 
 export const CREDENTIALS: readonly Route[] = [

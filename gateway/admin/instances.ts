@@ -56,7 +56,12 @@ const forget = adminRoute(
   },
   async (admin, { instance }) => {
     await orCallError(admin.gateway.limits.forgetInstance(instance));
-    await auditDone(admin, "deleted", "instance", instance, {});
+    await auditDone(admin, {
+      action: "deleted",
+      objectType: "instance",
+      objectId: instance,
+      after: {},
+    });
     return { forgotten: instance };
   },
 );

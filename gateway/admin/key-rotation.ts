@@ -90,15 +90,13 @@ async function renew(
     `UPDATE keys SET token = $2, key_name = $3, updated_at = now(), updated_by = $4 WHERE token = $1 RETURNING *`,
     [old["token"], columns["token"], columns["key_name"], actor],
   );
-  await audit(
-    client,
-    actor,
-    "rotated",
-    KEY.noun,
-    String(columns["token"]),
-    old,
-    renamed ?? null,
-  );
+  await audit(client, actor, {
+    action: "rotated",
+    objectType: KEY.noun,
+    objectId: String(columns["token"]),
+    before: old,
+    after: renamed ?? null,
+  });
   // The trigger announces the new hash only.
   await query(client, "SELECT pg_notify('hearth_changes', 'keys:' || $1)", [
     old["token"],

@@ -280,7 +280,11 @@ async function setMembers(
         updated_by: actor.name,
       },
     );
-    await auditModel(client, actor.name, "updated", before, row);
+    await auditModel(client, actor.name, {
+      action: "updated",
+      before,
+      after: row,
+    });
     changed += 1;
   }
   return changed;

@@ -60,15 +60,13 @@ async function switchModel(
       const [before, after] =
         action === "blocked" ? states : states.toReversed();
       const named = { model_name: alias };
-      await audit(
-        client,
-        admin.actor.name,
+      await audit(client, admin.actor.name, {
         action,
-        "model",
-        id,
-        { ...named, ...before },
-        { ...named, ...after },
-      );
+        objectType: "model",
+        objectId: id,
+        before: { ...named, ...before },
+        after: { ...named, ...after },
+      });
     }
   });
   await admin.gateway.reloadModels();

@@ -14,7 +14,7 @@ import {
   type ModelRow,
 } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";
-import { audit } from "./audit.ts";
+import { audit, type AuditAction } from "./audit.ts";
 import { name, object } from "./kinds/values.ts";
 import {
   requireModelReach,
@@ -170,13 +170,17 @@ export async function requireReachOfStored(
   }
 }
 
+interface ModelChange {
+  readonly action: AuditAction;
+  readonly before: Row | ModelRow | null;
+  readonly after: Row | ModelRow | null;
+}
+
 /** Adds an entry about a model to the audit log, without its secrets. */
 export async function auditModel(
   client: Client,
   actor: string,
-  action: "created" | "updated" | "deleted",
-  before: Row | ModelRow | null,
-  after: Row | ModelRow | null,
+  { action, before, after }: ModelChange,
 ): Promise<void> {
   const open = (row: Row | ModelRow | null) => {
     if (row === null) {
@@ -186,5 +190,11 @@ export async function auditModel(
     return { ...rest, ...(sealed === null ? {} : { secrets: SECRET_PARAMS }) };
   };
   const id = ((after ?? before) as ModelRow | null)?.model_id ?? "";
-  await audit(client, actor, action, "model", id, open(before), open(after));
+  await audit(client, actor, {
+    action,
+    objectType: "model",
+    objectId: id,
+    before: open(before),
+    after: open(after),
+  });
 }

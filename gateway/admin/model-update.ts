@@ -141,7 +141,11 @@ async function applyChanges(
         updated_by: admin.actor.name,
       },
     );
-    await auditModel(client, admin.actor.name, "updated", before, after);
+    await auditModel(client, admin.actor.name, {
+      action: "updated",
+      before,
+      after,
+    });
     return after;
   });
   await admin.gateway.reloadModels();

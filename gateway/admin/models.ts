@@ -75,7 +75,11 @@ const newModel = adminRoute(
         created_by: admin.actor.name,
         updated_by: admin.actor.name,
       });
-      await auditModel(client, admin.actor.name, "created", null, created);
+      await auditModel(client, admin.actor.name, {
+        action: "created",
+        before: null,
+        after: created,
+      });
       return created;
     });
     await admin.gateway.reloadModels();
@@ -98,7 +102,11 @@ const deleteModel = adminRoute(
       await requireReachOfStored(admin, client, before);
       await deleteRows(client, "models", { model_id: id });
       await deleteRows(client, "blocked_models", { model_id: id });
-      await auditModel(client, admin.actor.name, "deleted", before, null);
+      await auditModel(client, admin.actor.name, {
+        action: "deleted",
+        before,
+        after: null,
+      });
     });
     await admin.gateway.reloadModels();
     return { id, message: `Model ${id} deleted.` };
@@ -120,7 +128,11 @@ export async function deleteTeamModels(
     rows.map(({ model_id: id }) => id),
   ]);
   for (const row of rows) {
-    await auditModel(client, actor.name, "deleted", row, null);
+    await auditModel(client, actor.name, {
+      action: "deleted",
+      before: row,
+      after: null,
+    });
   }
   return rows.length;
 }

@@ -136,7 +136,13 @@ export async function create(
   if (row === null) {
     return null;
   }
-  await audit(client, name, "created", of.noun, nameOf(of, row), null, row);
+  await audit(client, name, {
+    action: "created",
+    objectType: of.noun,
+    objectId: nameOf(of, row),
+    before: null,
+    after: row,
+  });
   seedIfWindowsMayChange(admin, client, of, row, fields);
   return row;
 }
@@ -161,15 +167,13 @@ export async function change(
     ...changes,
     updated_by: name,
   });
-  await audit(
-    client,
-    name,
+  await audit(client, name, {
     action,
-    of.noun,
-    nameOf(of, before),
+    objectType: of.noun,
+    objectId: nameOf(of, before),
     before,
-    after ?? null,
-  );
+    after: after ?? null,
+  });
   seedIfWindowsMayChange(admin, client, of, after ?? before, changes);
   return after ?? before;
 }
@@ -187,7 +191,13 @@ export async function remove(
     if (of === KEY) {
       await insertRow(client, "deleted_keys", { ...row, deleted_by: name });
     }
-    await audit(client, name, "deleted", of.noun, nameOf(of, row), row, null);
+    await audit(client, name, {
+      action: "deleted",
+      objectType: of.noun,
+      objectId: nameOf(of, row),
+      before: row,
+      after: null,
+    });
   }
   return deleted;
 }

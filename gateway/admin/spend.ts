@@ -26,15 +26,13 @@ export async function setSpend(
       windowing,
       now,
     );
-    await audit(
-      client,
-      actor.name,
-      "spend_set",
-      of.noun,
-      entity.slice(entity.indexOf(":") + 1),
-      { spend: Number(spent) },
-      { spend: dollars },
-    );
+    await audit(client, actor.name, {
+      action: "spend_set",
+      objectType: of.noun,
+      objectId: entity.slice(entity.indexOf(":") + 1),
+      before: { spend: Number(spent) },
+      after: { spend: dollars },
+    });
     return Number(spent);
   });
   await gateway.ledger.totals.reload([entity]);

@@ -131,7 +131,11 @@ async function importModel(
   if (listOf(row.params["guardrails"]).length > 0) {
     notes.changed("models", row.model_name, GUARDRAILS_NOTE);
   }
-  await auditModel(client, ACTOR, "created", null, row);
+  await auditModel(client, ACTOR, {
+    action: "created",
+    before: null,
+    after: row,
+  });
 }
 
 /** Parameters in clear; null where one of them cannot be read. */

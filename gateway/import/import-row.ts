@@ -63,7 +63,13 @@ export async function importRow(
     });
   }
   if (made !== null) {
-    await audit(client, ACTOR, "created", of.noun, name, null, made);
+    await audit(client, ACTOR, {
+      action: "created",
+      objectType: of.noun,
+      objectId: name,
+      before: null,
+      after: made,
+    });
   }
   return true;
 }

@@ -121,7 +121,12 @@ export const flushCache = route(
     const admin = await adminFor(gateway, request, "POST /cache/flushall");
     const done = { deleted: await gateway.cache.flush() };
     const { namespace } = gateway.config.cache;
-    await auditDone(admin, "flushed", "cache", namespace, done);
+    await auditDone(admin, {
+      action: "flushed",
+      objectType: "cache",
+      objectId: namespace,
+      after: done,
+    });
     return done;
   },
 );

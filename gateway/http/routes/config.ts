@@ -40,7 +40,12 @@ export const reloadConfig = route(
       need_restart: needRestart,
       warnings: reloaded.warnings.map(formatProblem),
     };
-    await auditDone(admin, "reloaded", "configuration", "gateway", done);
+    await auditDone(admin, {
+      action: "reloaded",
+      objectType: "configuration",
+      objectId: "gateway",
+      after: done,
+    });
     return done;
   },
 );
