@@ -33,20 +33,21 @@ export function inWords(ms: number): string {
     return `${seconds} s`;
   }
   if (seconds < 3600) {
-    return twoParts(seconds, 60, "min", 1, "s");
+    return twoParts(seconds, [60, "min"], [1, "s"]);
   }
   if (seconds < 86_400) {
-    return twoParts(seconds, 3600, "h", 60, "min");
+    return twoParts(seconds, [3600, "h"], [60, "min"]);
   }
-  return twoParts(seconds, 86_400, "d", 3600, "h");
+  return twoParts(seconds, [86_400, "d"], [3600, "h"]);
 }
+
+/** Its seconds and its name. */
+type Unit = readonly [number, string];
 
 function twoParts(
   seconds: number,
-  large: number,
-  largeUnit: string,
-  small: number,
-  smallUnit: string,
+  [large, largeUnit]: Unit,
+  [small, smallUnit]: Unit,
 ): string {
   const rest = Math.floor((seconds % large) / small);
   const whole = `${Math.floor(seconds / large)} ${largeUnit}`;

@@ -161,11 +161,10 @@ const list = adminRoute(
     const { page, size } = input;
     const deleted = input.status === "deleted";
     const [found, state_counts] = await Promise.all([
-      readPage(
-        admin.pool,
-        deleted ? "deleted_keys" : "keys",
-        await filterOf(admin, input),
-        orderOf(
+      readPage(admin.pool, {
+        table: deleted ? "deleted_keys" : "keys",
+        filter: await filterOf(admin, input),
+        order: orderOf(
           deleted ? SORTABLE_DELETED : SORTABLE,
           input.sort_by ?? (deleted ? "deleted_at" : "created_at"),
           input.sort_order,
@@ -173,7 +172,7 @@ const list = adminRoute(
         ),
         page,
         size,
-      ),
+      }),
       input.count_states
         ? countByState(admin, reachableKeys(admin))
         : undefined,
@@ -251,14 +250,13 @@ const aliases = adminRoute(
     const filter = reachableKeys(admin);
     filter.and("key_alias IS NOT NULL");
     applyFilters(filter, ALIAS_FILTERS, named);
-    const found = await readPage(
-      admin.pool,
-      "keys",
+    const found = await readPage(admin.pool, {
+      table: "keys",
       filter,
-      "key_alias",
+      order: "key_alias",
       page,
       size,
-    );
+    });
     return {
       aliases: found.rows.map((row) => row["key_alias"]),
       total_count: found.total,

@@ -13,14 +13,13 @@ export async function newestOf(
   of: Kind,
   filter: Conditions,
 ): Promise<Row> {
-  const { rows, total } = await readPage(
-    admin.pool,
-    of.table,
+  const { rows, total } = await readPage(admin.pool, {
+    table: of.table,
     filter,
-    `created_at DESC, ${of.id[0]}`,
-    1,
-    MAX_SHOWN,
-  );
+    order: `created_at DESC, ${of.id[0]}`,
+    page: 1,
+    size: MAX_SHOWN,
+  });
   return {
     [of.table]: await answerRows(admin, of, rows),
     [`total_${of.table}`]: total,

@@ -82,14 +82,20 @@ export interface Page {
   readonly pages: number;
 }
 
-/** One page of a table, pages from 1. */
+export interface PageQuery {
+  readonly table: string;
+  readonly filter: Conditions;
+  /** What follows ORDER BY. */
+  readonly order: string;
+  /** From 1. */
+  readonly page: number;
+  readonly size: number;
+}
+
+/** One page of a table. */
 export async function readPage(
   pool: Pool,
-  table: string,
-  filter: Conditions,
-  order: string,
-  page: number,
-  size: number,
+  { table, filter, order, page, size }: PageQuery,
 ): Promise<Page> {
   const where = filter.where();
   const before = (page - 1) * size;

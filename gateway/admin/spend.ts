@@ -19,13 +19,11 @@ export async function setSpend(
   await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
   const entity = entityOf(of, row);
   const before = await transaction(pool, async (client) => {
-    const [spent = "0"] = await adjustSpend(
-      client,
-      [{ entity, dollars }],
-      { set_by: actor.name, set_to: dollars },
+    const [spent = "0"] = await adjustSpend(client, [{ entity, dollars }], {
+      reason: { set_by: actor.name, set_to: dollars },
       windowing,
       now,
-    );
+    });
     await audit(client, actor.name, {
       action: "spend_set",
       objectType: of.noun,

@@ -142,11 +142,10 @@ const listPaged = adminRoute(
       filter.and("NOT teams.blocked");
       filter.and(isUsedUp(TEAM));
     }
-    const found = await readPage(
-      admin.pool,
-      "teams",
+    const found = await readPage(admin.pool, {
+      table: "teams",
       filter,
-      orderOf(
+      order: orderOf(
         SORTABLE,
         input.sort_by ?? "created_at",
         input.sort_order,
@@ -154,7 +153,7 @@ const listPaged = adminRoute(
       ),
       page,
       size,
-    );
+    });
     return {
       teams: await answerBudgetedRows(admin, TEAM, found.rows),
       total: found.total,

@@ -146,11 +146,10 @@ const list = adminRoute(
       filter.and(isUsedUp(USER));
     }
     const { page, page_size: size } = input;
-    const found = await readPage(
-      admin.pool,
-      "users",
+    const found = await readPage(admin.pool, {
+      table: "users",
       filter,
-      orderOf(
+      order: orderOf(
         SORTABLE,
         input.sort_by ?? "created_at",
         input.sort_order,
@@ -158,7 +157,7 @@ const list = adminRoute(
       ),
       page,
       size,
-    );
+    });
     return {
       users: await visibleUsers(
         admin,

@@ -43,7 +43,18 @@ export async function sendAnswer(
   const sent = isKept(call)
     ? await keepAnswer(gateway, call, upstream.deployment.id, body)
     : body;
-  return sendWhole(gateway, call, admitted, upstream, outcome, sent, reply);
+  return sendWhole(gateway, call, admitted, reply, {
+    upstream,
+    outcome,
+    body: sent,
+  });
+}
+
+export interface RecordedAnswer {
+  readonly upstream: WholeAnswer;
+  readonly outcome: Outcome;
+  /** As the client gets it. */
+  readonly body: Buffer;
 }
 
 /** Sends a recorded answer. */
@@ -51,10 +62,8 @@ export function sendWhole(
   gateway: Pick<Gateway, "config">,
   call: Call,
   admitted: Admitted,
-  upstream: WholeAnswer,
-  outcome: Outcome,
-  body: Buffer,
   reply: FastifyReply,
+  { upstream, outcome, body }: RecordedAnswer,
 ): FastifyReply {
   const headers = answerHeaders(gateway, call, admitted, {
     upstream,

@@ -15,10 +15,11 @@ import {
   type Payers,
 } from "../ledger/payers.ts";
 import {
+  type CacheInputs,
+  type CacheOptions,
   cacheKeyOf,
   itemKeysOf,
   readCacheOptions,
-  type CacheOptions,
 } from "../cache/key.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
@@ -153,15 +154,21 @@ export interface Call {
   readonly kept: KeptResponse | null;
 }
 
+export interface CallStart {
+  readonly caller: Caller;
+  /** The model that the call names. */
+  readonly named: ModelGroup;
+  readonly sent: CallBody;
+  readonly kind: CallKind;
+  /** null: it continues no stored response, and its own is not stored. */
+  readonly kept?: KeptResponse | null | undefined;
+}
+
 /** Determines the payers, the size of the input and the cache key of a call. */
 export async function startCall(
   gateway: Gateway,
   request: FastifyRequest,
-  caller: Caller,
-  named: ModelGroup,
-  sent: CallBody,
-  kind: CallKind,
-  kept: KeptResponse | null = null,
+  { caller, named, sent, kind, kept = null }: CallStart,
 ): Promise<Call> {
   const received = withMetadata(kind.streams ? sent : withoutStream(sent));
   rejectUnsupportedFields(received);
@@ -187,11 +194,12 @@ export async function startCall(
   const body = providerBody(received);
   const own = { ownAccess: access !== null, fallbacks, kept };
   const cache = cacheOptionsOf(received, headers, options, own);
-  const variant = variantOf(group, guards);
+  const { alias, variant } = variantOf(group, guards);
+  const keyInputs = { callType: kind.callType, alias, variant, payers, body };
   const startedAt = Date.now();
   const call: Call = {
     ...size(body, group),
-    ...cacheKeysOf(gateway, kind, variant, payers, body, cache),
+    ...cacheKeysOf(gateway, keyInputs, cache),
     id: request.id,
     startedAt,
     kind,
@@ -325,15 +333,13 @@ function variantOf(group: ModelGroup, guards: CallGuards | null): ModelGroup {
 
 function cacheKeysOf(
   { config }: Pick<Gateway, "config">,
-  { callType }: CallKind,
-  { alias, variant }: ModelGroup,
-  payers: Payers,
-  body: CallBody,
+  inputs: CacheInputs,
   cache: CacheOptions,
 ): Pick<Call, "cacheKey" | "itemKeys"> {
-  const inputs = { callType, alias, variant, payers, body };
   const itemKeys =
-    callType === "aembedding" ? itemKeysOf(config.cache, inputs, cache) : null;
+    inputs.callType === "aembedding"
+      ? itemKeysOf(config.cache, inputs, cache)
+      : null;
   return {
     itemKeys,
     cacheKey:

@@ -150,7 +150,11 @@ export async function sendEmbeddings(
       body: answer,
     });
   }
-  return sendWhole(gateway, call, admitted, upstream, outcome, answer, reply);
+  return sendWhole(gateway, call, admitted, reply, {
+    upstream,
+    outcome,
+    body: answer,
+  });
 }
 
 interface Answered {

@@ -94,9 +94,9 @@ async function passAndRecord(
   );
   const check = streamCheckOf(gateway, call);
   const kept = isKept(call) ? new KeptStream(call) : null;
-  const passed = { stream, check, kept };
+  const passed = { stream, check, kept, text, audience };
   const startedAt = performance.now();
-  const end = await passOn(gateway, upstream, passed, client, text, audience);
+  const end = await passOn(gateway, upstream, client, passed);
   const streamedMs = performance.now() - startedAt;
   if (end.kind === "cut" || end.kind === "failed") {
     upstream.brokeOff(end.failure);
@@ -195,13 +195,16 @@ interface CheckedStream {
   readonly kept: KeptStream | null;
 }
 
+interface PassedStream extends CheckedStream {
+  readonly text: StreamText;
+  readonly audience: Audience;
+}
+
 async function passOn(
   { config }: Pick<Gateway, "config">,
   upstream: UpstreamStream,
-  { stream, check, kept }: CheckedStream,
   client: FastifyReply["raw"],
-  text: StreamText,
-  audience: Audience,
+  { stream, check, kept, text, audience }: PassedStream,
 ): Promise<StreamEnd> {
   audience.watch();
   const parser = createStreamParser();

@@ -18,6 +18,14 @@ export interface SpendSetting {
   readonly dollars: number | string;
 }
 
+export interface SpendChange {
+  /** In the metadata of its rows. */
+  readonly reason: Readonly<Record<string, unknown>>;
+  readonly windowing: Windowing;
+  /** Ms since the epoch. */
+  readonly now: number;
+}
+
 /**
  * Sets spends by rows of the ledger: each row is the difference, and counts for its one payer alone. In the caller's
  * transaction; the partition of `now` exists. Every instance is notified when the transaction commits. Returns the
@@ -26,10 +34,9 @@ export interface SpendSetting {
 export async function adjustSpend(
   client: Client,
   settings: readonly SpendSetting[],
-  reason: Readonly<Record<string, unknown>>,
-  windowing: Windowing,
-  now: number,
+  change: SpendChange,
 ): Promise<readonly string[]> {
+  const { windowing, now } = change;
   await lockLedger(client);
   const entities = settings.map(({ entity }) => entity);
   await seedCurrentWindows(client, entities, windowing, now);
@@ -40,9 +47,7 @@ export async function adjustSpend(
       entity,
       dollars: differences[index]?.difference ?? "0",
     })),
-    reason,
-    windowing,
-    now,
+    change,
   );
   return differences.map(({ before }) => before);
 }
@@ -54,9 +59,7 @@ export async function adjustSpend(
 export async function addSpend(
   client: Client,
   additions: readonly SpendSetting[],
-  reason: Readonly<Record<string, unknown>>,
-  windowing: Windowing,
-  now: number,
+  { reason, windowing, now }: SpendChange,
 ): Promise<void> {
   await lockLedger(client);
   const rows = additions
@@ -89,7 +92,7 @@ export async function carrySpendOver(
   carried: readonly Carried[],
   options: CarryOptions,
 ): Promise<void> {
-  const { reason, windowing, now } = options;
+  const { windowing, now } = options;
   // Rows that arrive later are carried over when they do.
   await lockLedger(client);
   const durations = await durationsOf(
@@ -113,20 +116,15 @@ export async function carrySpendOver(
       entity: to,
       dollars: spent[index] ?? "0",
     })),
-    reason,
-    windowing,
-    now,
+    options,
   );
   const starts = windows.map(({ start }) => start);
   await carryEarlierSpend(client, carried, starts, options);
 }
 
-export interface CarryOptions {
-  readonly reason: Readonly<Record<string, unknown>>;
+export interface CarryOptions extends SpendChange {
   /** When the payer was created, ms since the epoch. */
   readonly since: number;
-  readonly windowing: Windowing;
-  readonly now: number;
 }
 
 /** Adds what a payer's total still lacks, dated `since`; `starts` of the payers' windows. */

@@ -39,7 +39,11 @@ test("imported calls change no budget: neither of the whole proxy, nor of keys t
     close: () => Promise.resolve(),
   };
   const at = now.getTime();
-  await importLogs(pool, source, createNotes(), WINDOWING, at, () => undefined);
+  await importLogs(
+    pool,
+    { source, notes: createNotes(), windowing: WINDOWING, now: at },
+    () => undefined,
+  );
   await query(
     pool,
     "INSERT INTO keys (token, key_name, max_budget) VALUES ('hash', 'sk-...', 5)",

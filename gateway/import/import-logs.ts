@@ -1,3 +1,4 @@
+import { type ImportTask } from "./import-payers.ts";
 import { storableName } from "../ledger/names.ts";
 import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
 import { dayOf, windowAt } from "../ledger/budget-windows.ts";
@@ -18,8 +19,7 @@ import {
   type Windowing,
 } from "../database/totals.ts";
 import { listOf, objectOf, textOf } from "./convert.ts";
-import type { Notes } from "./notes.ts";
-import type { LogPlace, Source } from "./source.ts";
+import type { LogPlace } from "./source.ts";
 import { REASON } from "./spends.ts";
 
 const BATCH_ROWS = 1_000;
@@ -30,10 +30,7 @@ const BATCH_ROWS = 1_000;
  */
 export async function importLogs(
   pool: Pool,
-  source: Source,
-  notes: Notes,
-  windowing: Windowing,
-  now: number,
+  { source, notes, windowing, now }: ImportTask,
   progress: (rows: number) => void,
 ): Promise<void> {
   await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
@@ -86,9 +83,7 @@ async function insertKeepingSpends(
     await adjustSpend(
       client,
       before.map(({ entity, spend }) => ({ entity, dollars: spend })),
-      REASON,
-      windowing,
-      now,
+      { reason: REASON, windowing, now },
     );
   }
   return inserted;

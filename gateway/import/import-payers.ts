@@ -15,16 +15,22 @@ import type { ImportContext } from "./import-row.ts";
 import type { Source } from "./source.ts";
 import { importSpends, importedBefore } from "./spends.ts";
 
+/** What is imported, and where its result is noted. */
+export interface ImportTask {
+  readonly source: Source;
+  readonly notes: Notes;
+  readonly windowing: Windowing;
+  /** Ms since the epoch. */
+  readonly now: number;
+}
+
 /**
  * Imports all payers, in the caller's transaction. Existing rows change only by what they spent at
  * LiteLLM since the previous run: a second run without such spend changes nothing.
  */
 export async function importPayers(
   client: Client,
-  source: Source,
-  notes: Notes,
-  windowing: Windowing,
-  now: number,
+  { source, notes, windowing, now }: ImportTask,
 ): Promise<{ readonly payers: number; readonly dollars: number }> {
   const context: ImportContext = {
     client,

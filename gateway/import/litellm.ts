@@ -38,17 +38,18 @@ export async function importLitellm(
   try {
     await migrate(pool, options.log);
     const notes = createNotes();
+    const task = { source, notes, windowing, now };
     if (options.logs && dryRun) {
       notes.count("spend log rows", "brought", await source.count("logs"));
     }
     if (options.logs && !dryRun) {
-      await importLogs(pool, source, notes, windowing, now, options.progress);
+      await importLogs(pool, task, options.progress);
     }
     await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
     let sums = { payers: 0, dollars: 0 };
     // Its notes count each payer once.
     await transactionOnce(pool, async (client) => {
-      sums = await importPayers(client, source, notes, windowing, now);
+      sums = await importPayers(client, task);
       await importModels({ client, source, notes }, options.keeping);
       if (dryRun) {
         throw new DryRun();

@@ -39,6 +39,7 @@ export async function importSpends(
   windowing: Windowing,
   now: number,
 ): Promise<{ readonly payers: number; readonly dollars: number }> {
+  const change = { reason: REASON, windowing, now };
   const imported: { readonly entity: string; readonly dollars: string }[] = [];
   for (let at = 0; at < found.length; at += AT_ONCE) {
     const some = found.slice(at, at + AT_ONCE);
@@ -46,10 +47,10 @@ export async function importSpends(
     const fresh = some.filter(({ isNew }) => isNew);
     const since = await spentSince(client, some);
     if (fresh.length > 0) {
-      await adjustSpend(client, fresh, REASON, windowing, now);
+      await adjustSpend(client, fresh, change);
     }
     if (since.length > 0) {
-      await addSpend(client, since, REASON, windowing, now);
+      await addSpend(client, since, change);
     }
     await remember(client, some);
     imported.push(

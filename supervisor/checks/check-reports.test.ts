@@ -136,8 +136,7 @@ test("measurements are available by the hour", () => {
   expect(
     hourlyMeasure(
       history.db,
-      "gateway",
-      "free_bytes",
+      { check: "gateway", measure: "free_bytes" },
       start,
       start + 2 * HOUR_MS,
     ),

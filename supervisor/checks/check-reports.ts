@@ -121,8 +121,7 @@ export function hourBars(
 /** A measurement of a check, the last one of each hour. */
 export function hourlyMeasure(
   db: DatabaseSync,
-  check: string,
-  measure: string,
+  { check, measure }: { readonly check: string; readonly measure: string },
   from: number,
   until: number,
 ): readonly Measured[] {

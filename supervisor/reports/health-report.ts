@@ -121,6 +121,9 @@ export function readHealthReport(parts: {
   const daysAStep = Math.ceil(
     (daysBetween(period.from, period.until) + 1) / MAX_STEPS,
   );
+  const steps = stepBounds(period, daysAStep, timeZone).map(([begin, end]) =>
+    recordsByName(db, begin, Math.min(until, end)),
+  );
   const trends = readTrends(db, parts.checks, from, until);
   return {
     kind: "health",
@@ -136,7 +139,9 @@ export function readHealthReport(parts: {
       text,
       command,
     })),
-    checks: readChecks(db, period, timeZone, from, until, down, daysAStep),
+    checks: checkRecords(db, from, until).map((record) =>
+      healthOf(record, down, steps),
+    ),
     incidents: down,
     restarts: readRestarts(db, from, until),
     notesStore: notesFigures(db, parts.checks, trends, from, until),
@@ -144,7 +149,12 @@ export function readHealthReport(parts: {
     certificates: parts.checks
       .filter(({ kind }) => kind === "certificate")
       .flatMap(({ name }) => {
-        const seen = hourlyMeasure(db, name, "days_left", from, until).at(-1);
+        const seen = hourlyMeasure(
+          db,
+          { check: name, measure: "days_left" },
+          from,
+          until,
+        ).at(-1);
         return seen === undefined
           ? []
           : [{ check: name, daysLeft: seen.value }];
@@ -152,37 +162,47 @@ export function readHealthReport(parts: {
   };
 }
 
-function readChecks(
-  db: DatabaseSync,
-  period: Period,
+type RecordsByName = ReadonlyMap<string, CheckRecord>;
+
+/** First and last moment of each step of a period. */
+function stepBounds(
+  { from, until }: Period,
+  daysAStep: number,
   timeZone: string,
+): readonly (readonly [number, number])[] {
+  const bounds: (readonly [number, number])[] = [];
+  for (let day = from; day <= until;) {
+    const next = addDays(day, daysAStep);
+    bounds.push([beginningOf(day, timeZone), beginningOf(next, timeZone)]);
+    day = next;
+  }
+  return bounds;
+}
+
+function recordsByName(
+  db: DatabaseSync,
   from: number,
   until: number,
+): RecordsByName {
+  return new Map(
+    from >= until
+      ? []
+      : checkRecords(db, from, until).map((each) => [each.name, each]),
+  );
+}
+
+function healthOf(
+  record: CheckRecord,
   down: readonly Incident[],
-  daysAStep: number,
-): readonly CheckHealth[] {
-  const steps: ReadonlyMap<string, CheckRecord>[] = [];
-  for (let day = period.from; day <= period.until;) {
-    const begin = beginningOf(day, timeZone);
-    day = addDays(day, daysAStep);
-    const end = Math.min(until, beginningOf(day, timeZone));
-    steps.push(
-      new Map(
-        begin >= end
-          ? []
-          : checkRecords(db, begin, end).map((each) => [each.name, each]),
-      ),
-    );
-  }
-  return checkRecords(db, from, until).map((record) => {
-    const own = down.filter(({ check }) => check === record.name);
-    return {
-      ...record,
-      incidents: own.length,
-      longestMs: Math.max(0, ...own.map(({ durationMs }) => durationMs)),
-      steps: steps.map((step) => step.get(record.name)?.availability ?? null),
-    };
-  });
+  steps: readonly RecordsByName[],
+): CheckHealth {
+  const own = down.filter(({ check }) => check === record.name);
+  return {
+    ...record,
+    incidents: own.length,
+    longestMs: Math.max(0, ...own.map(({ durationMs }) => durationMs)),
+    steps: steps.map((step) => step.get(record.name)?.availability ?? null),
+  };
 }
 
 function readRestarts(
@@ -212,7 +232,7 @@ function readTrends(
 ): readonly Trend[] {
   return checks.flatMap(({ name, kind }) =>
     (trendOf[kind] ?? []).flatMap(([measure, unit]) => {
-      const points = hourlyMeasure(db, name, measure, from, until);
+      const points = hourlyMeasure(db, { check: name, measure }, from, until);
       const [first, last] = [points[0], points.at(-1)];
       return first === undefined || last === undefined
         ? []
@@ -250,7 +270,12 @@ function notesFigures(
   const seconds =
     container === undefined
       ? []
-      : hourlyMeasure(db, container, "cpu_seconds", from, until);
+      : hourlyMeasure(
+          db,
+          { check: container, measure: "cpu_seconds" },
+          from,
+          until,
+        );
   const disk = trends.find(({ check }) => check === couch);
   return [
     ...(memory === undefined ? [] : [memoryFigure(memory)]),

@@ -41,20 +41,27 @@ export async function streamAnswer(
   const left = leaving(reply, release);
   const [model = ""] = form.models;
   const key = withSession ? null : form.key;
-  const pieces = askWith(playground, key, caller, form, model, left);
+  const question = { key, user: caller.name, model, prompt: form.prompt };
+  const pieces = askWith(playground, question, left);
   return reply
     .type("text/event-stream")
     .header("x-accel-buffering", "no")
     .send(Readable.from(eventsOf(pieces, left)));
 }
 
+export interface Question {
+  /** null: the master key. */
+  readonly key: string | null;
+  /** The user of the console. */
+  readonly user: string;
+  readonly model: string;
+  readonly prompt: PlaygroundForm["prompt"];
+}
+
 /** Asks a model with a key, or with the master key for a user of the console, who is the call's end user. */
 export function askWith(
   { api }: Playground,
-  key: string | null,
-  { name }: Caller,
-  { prompt }: PlaygroundForm,
-  model: string,
+  { key, user, model, prompt }: Question,
   left: AbortSignal,
 ): ReturnType<typeof askModel> {
   if (api.address === "") {
@@ -63,7 +70,7 @@ export function askWith(
   const body = { ...chatBody(model, prompt), model };
   return key === null
     ? // Unlike the field `user`, the provider does not receive it.
-      askModel(api, { ...body, litellm_metadata: { user: name } }, left)
+      askModel(api, { ...body, litellm_metadata: { user } }, left)
     : askModel(api.as(key), body, left);
 }
 

@@ -126,7 +126,11 @@ async function answersTo(
   const left = leaving(reply, release);
   const answerOf = async (model: string) => {
     const answer = await wholeAnswer(
-      askWith(playground, form.key, caller, form, model, left),
+      askWith(
+        playground,
+        { key: form.key, user: caller.name, model, prompt: form.prompt },
+        left,
+      ),
     );
     const { callId } = answer;
     return viewAnswer(

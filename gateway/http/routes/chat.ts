@@ -81,15 +81,13 @@ export async function carryOut(
   }
   const opened =
     kind.open === undefined ? null : await kind.open(gateway, request, body);
-  const call = await startCall(
-    gateway,
-    request,
+  const call = await startCall(gateway, request, {
     caller,
-    group,
-    opened?.body ?? body,
+    named: group,
+    sent: opened?.body ?? body,
     kind,
-    opened?.kept,
-  );
+    kept: opened?.kept,
+  });
   const admitted = await lookupAndAdmit(gateway, call);
   call.kept?.background?.admitted();
   request.admitted = admitted;

@@ -68,14 +68,12 @@ async function carryOutItems(
   authorizeRoute(caller, EMBEDDING.route);
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(embeddingBody, request.body);
-  const call = await startCall(
-    gateway,
-    request,
+  const call = await startCall(gateway, request, {
     caller,
-    group,
-    body,
-    EMBEDDING,
-  );
+    named: group,
+    sent: body,
+    kind: EMBEDDING,
+  });
   const kept = await readCached(gateway, call);
   const reduced = withoutCached(gateway, call, kept);
   const admitted = await lookupAndAdmit(gateway, reduced, areAllCached(kept));

@@ -141,14 +141,12 @@ async function moderate(
   if (group === null) {
     throw new GuardUnavailable(`its model ${model} does not exist`);
   }
-  const origin: Call = await startCall(
-    gateway,
-    request,
-    callerOf(request),
-    group,
-    { model, input: texts },
-    MODERATION,
-  );
+  const origin: Call = await startCall(gateway, request, {
+    caller: callerOf(request),
+    named: group,
+    sent: { model, input: texts },
+    kind: MODERATION,
+  });
   const call = moderationCall(gateway, origin, model, texts);
   await lookupAndAdmit(gateway, call);
   return askModeration(gateway, call);
