@@ -1,27 +1,12 @@
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
-import {
-  MASTER_USER,
-  type Caller,
-  type OtherPayer,
-} from "../access/callers.ts";
+import type { Caller } from "../access/callers.ts";
 import { authorizeNamedModels } from "../access/named-models.ts";
 import { refuseIfUnusable } from "../access/models.ts";
 import type { RouteName } from "../access/policy.ts";
+import type { CacheOptions } from "../cache/key.ts";
 import type { GatewayConfig } from "../config/types.ts";
-import {
-  proxyLimitsOf,
-  type LimitSources,
-  type Payers,
-} from "../ledger/payers.ts";
-import {
-  type CacheInputs,
-  type CacheOptions,
-  cacheKeyOf,
-  itemKeysOf,
-  readCacheOptions,
-} from "../cache/key.ts";
-import { DatabaseUnavailable } from "../database/pool.ts";
+import type { LimitSources, Payers } from "../ledger/payers.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallGuards } from "../guardrails/call-guards.ts";
 import { guardsOf } from "../guardrails/select.ts";
@@ -32,20 +17,27 @@ import type { ModelGroup } from "../routing/catalog.ts";
 import { tagsOf, withTags } from "../routing/tags.ts";
 import type { CallTrace } from "../tracing/traces.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
-import { payingTags, rejectUnstorable } from "./payer-names.ts";
 import type { KeptResponse } from "../responses/kept.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
 import type { CallBody } from "./body.ts";
 import { readClientAccess, withClientAccess } from "./client-access.ts";
-import { endUserOf, type EndUser } from "./end-user.ts";
+import {
+  cacheKeysOf,
+  cacheOptionsOf,
+  variantOf,
+  type CacheKeys,
+} from "./call-cache.ts";
+import { limitSourcesOf, otherPayersOf, payersOf } from "./call-payers.ts";
+import { endUserOf } from "./end-user.ts";
 import {
   authorizeFallbacks,
   type Replacement,
   type RequestedFallbacks,
 } from "./fallbacks.ts";
 import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";
-import { metadataOf, withMetadata } from "./metadata.ts";
+import { withMetadata } from "./metadata.ts";
 import { raceOf } from "./race.ts";
+import { forwardedOf, sessionIdOf } from "./request-headers.ts";
 import { startTrace } from "./start-trace.ts";
 import { storedHeadersOf } from "./stored-headers.ts";
 
@@ -106,7 +98,7 @@ export interface CallKind {
 }
 
 /** One call to a model. */
-export interface Call {
+export interface Call extends CacheKeys {
   /** Sent to the provider as `x-request-id`; the key in the ledger. */
   readonly id: string;
   readonly startedAt: number;
@@ -134,10 +126,6 @@ export interface Call {
   readonly deadlineAt: number | null;
   /** Headers of the caller that are forwarded to the provider. */
   readonly forwarded: ForwardedHeaders;
-  /** null: this call does not use the cache. */
-  readonly cacheKey: string | null;
-  /** Embeddings are cached item by item: the key of each; null: not an embeddings call, or not cached. */
-  readonly itemKeys: readonly string[] | null;
   /** Of an embeddings call reduced to what is not cached: the original call. */
   readonly whole: Call | null;
   readonly sessionId: string | null;
@@ -246,16 +234,6 @@ function senderOf(
   };
 }
 
-function limitSourcesOf(
-  { config }: Pick<Gateway, "config">,
-  caller: Caller,
-  { alias }: ModelGroup,
-  { endUser, tags }: OtherPayers,
-): LimitSources {
-  const proxy = proxyLimitsOf(config.general);
-  return { caller, alias, endUser, tags, proxy };
-}
-
 function deadlineOf(
   { router }: Pick<GatewayConfig, "router">,
   options: CallOptions,
@@ -263,15 +241,6 @@ function deadlineOf(
 ): number | null {
   const timeoutMs = options.timeoutMs ?? router.timeoutMs;
   return timeoutMs === null ? null : startedAt + timeoutMs;
-}
-
-function refuseBlocked(endUser: OtherPayer | null): void {
-  if (endUser?.blocked === true) {
-    throw new CallError(
-      "blocked",
-      `End user=${endUser.id} is blocked. Ask the operator of this gateway to unblock it.`,
-    );
-  }
 }
 
 /** Counts the tokens of a body for a group. */
@@ -301,54 +270,6 @@ function asksForEvents({ stream, stream_format: format }: CallBody): boolean {
   return stream === true || format === "sse";
 }
 
-const NO_CACHE: CacheOptions = {
-  read: false,
-  store: false,
-  requested: false,
-  ttlMs: null,
-};
-
-/** What a caller invents, or what its own account answers, is not an answer for others. */
-function cacheOptionsOf(
-  body: CallBody,
-  headers: FastifyRequest["headers"],
-  { mock }: CallOptions,
-  { ownAccess, fallbacks }: Pick<Call, "ownAccess" | "fallbacks">,
-): CacheOptions {
-  if (ownAccess || mock.response !== null || mock.failure !== null) {
-    return NO_CACHE;
-  }
-  const options = readCacheOptions(body, headers);
-  return fallbacks.replacements.size === 0
-    ? options
-    : { ...options, store: false };
-}
-
-/** Answers that guardrails checked are cached for calls with the same guardrails. */
-function variantOf(group: ModelGroup, guards: CallGuards | null): ModelGroup {
-  return guards === null
-    ? group
-    : { ...group, variant: `${group.variant} ${guards.fingerprint}` };
-}
-
-function cacheKeysOf(
-  { config }: Pick<Gateway, "config">,
-  inputs: CacheInputs,
-  cache: CacheOptions,
-): Pick<Call, "cacheKey" | "itemKeys"> {
-  const itemKeys =
-    inputs.callType === "aembedding"
-      ? itemKeysOf(config.cache, inputs, cache)
-      : null;
-  return {
-    itemKeys,
-    cacheKey:
-      itemKeys?.length === 1
-        ? (itemKeys[0] ?? null)
-        : cacheKeyOf(config.cache, inputs, cache),
-  };
-}
-
 /** Throws 400 naming the existing tags when no deployment of the alias is for a call with these tags. */
 function groupForTags(
   { router }: Pick<GatewayConfig, "router">,
@@ -374,153 +295,4 @@ function groupForTags(
 export function tokenizedModel(group: ModelGroup): string {
   const [first] = group.deployments;
   return first?.baseModel ?? first?.model ?? group.alias;
-}
-
-function payersOf(
-  caller: Caller,
-  alias: string,
-  body: CallBody,
-  request: FastifyRequest,
-  person: EndUser,
-): Payers {
-  const endUser =
-    endUserHeader(caller, request) ||
-    headerOf(request, "end-user-id") ||
-    person.name;
-  const tags = payingTags(caller, [
-    body["tags"],
-    metadataOf(body)["tags"],
-    metadataOf(body, "litellm_metadata")["tags"],
-    headerOf(request, "tags")?.split(","),
-  ]);
-  rejectUnstorable("user", [endUser]);
-  const common = { alias, endUser: endUser === "" ? null : endUser, tags };
-  if (caller.kind === "master") {
-    return {
-      ...common,
-      apiKey: null,
-      userId: MASTER_USER,
-      userPays: true,
-      teamId: null,
-      organizationId: null,
-    };
-  }
-  return {
-    ...common,
-    apiKey: caller.token,
-    userId: caller.userId,
-    userPays: caller.userPays,
-    teamId: caller.team?.id ?? null,
-    organizationId: caller.organization?.id ?? null,
-  };
-}
-
-/** The header in which the program with this key names its users; headers of other names never count. */
-function endUserHeader(
-  caller: Caller,
-  { headers }: FastifyRequest,
-): string | undefined {
-  const name =
-    caller.kind === "key" ? caller.metadata["end_user_header"] : undefined;
-  const value =
-    typeof name === "string" ? headers[name.toLowerCase()] : undefined;
-  return typeof value === "string" ? value.trim() : undefined;
-}
-
-type OtherPayers = Pick<LimitSources, "endUser" | "tags">;
-const NO_OTHERS: OtherPayers = { endUser: null, tags: [] };
-
-/** The end user and the tags of a call that have limits; most calls have neither. Throws 403 for a blocked end user. */
-async function otherPayersOf(
-  { callers }: Pick<Gateway, "callers">,
-  { endUser, tags }: Payers,
-): Promise<OtherPayers> {
-  if (endUser === null && tags.length === 0) {
-    return NO_OTHERS;
-  }
-  const [foundUser, foundTags] = await Promise.all([
-    endUser === null ? null : findPayer(callers.endUsers, endUser),
-    Promise.all(tags.map((tag) => findPayer(callers.tags, tag))),
-  ]);
-  refuseBlocked(foundUser);
-  return {
-    endUser: foundUser,
-    tags: foundTags.filter((tag) => tag !== null),
-  };
-}
-
-/** An unknown end user or tag has no limits; one that cannot be looked up while the database is unavailable counts as unknown. */
-async function findPayer(
-  lookup: {
-    find(id: string): Promise<OtherPayer | null>;
-    peek(id: string): OtherPayer | null | undefined;
-  },
-  id: string,
-): Promise<OtherPayer | null> {
-  const known = lookup.peek(id);
-  if (known !== undefined) {
-    return known;
-  }
-  return lookup.find(id).catch((error: unknown) => {
-    if (error instanceof DatabaseUnavailable) {
-      return null;
-    }
-    throw error;
-  });
-}
-
-/** The value of the first header of a name that was sent: ours, or one of LiteLLM's. */
-function headerOf(
-  { headers }: FastifyRequest,
-  name: keyof typeof HEADERS,
-): string | undefined {
-  const value = HEADERS[name].map((header) => headers[header]).find(Boolean);
-  return typeof value === "string" ? value : undefined;
-}
-
-const HEADERS = {
-  "end-user-id": [
-    "x-hearth-end-user-id",
-    "x-litellm-end-user-id",
-    "x-litellm-customer-id",
-  ],
-  tags: ["x-hearth-tags", "x-litellm-tags"],
-  "trace-id": [
-    "x-hearth-trace-id",
-    "x-litellm-trace-id",
-    "x-litellm-session-id",
-    "x-openwebui-chat-id",
-  ],
-} as const;
-
-const FORWARDED = ["anthropic-version", "anthropic-beta"];
-
-/** The headers of a request that reach providers of Anthropic's format. */
-export function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
-  const found = FORWARDED.flatMap((name) => {
-    const value = headers[name];
-    return typeof value === "string" ? [[name, value] as const] : [];
-  });
-  return Object.fromEntries(found);
-}
-
-function sessionIdOf(body: CallBody, request: FastifyRequest): string | null {
-  const metadata = metadataOf(body);
-  const ofLitellm = metadataOf(body, "litellm_metadata");
-  return firstText(
-    headerOf(request, "trace-id"),
-    body["litellm_session_id"],
-    body["litellm_trace_id"],
-    metadata["session_id"],
-    metadata["trace_id"],
-    ofLitellm["session_id"],
-    ofLitellm["trace_id"],
-  );
-}
-
-function firstText(...values: readonly unknown[]): string | null {
-  const found = values.find(
-    (value) => typeof value === "string" && value !== "",
-  );
-  return (found as string | undefined) ?? null;
 }
