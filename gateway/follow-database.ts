@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { DAY_MS } from "../core/duration.ts";
-import type { Callers } from "./access/callers.ts";
+import type { Callers } from "./access/caller-lookups.ts";
 import type { GatewayConfig } from "./config/load.ts";
 import { adjustedSince } from "./database/adjustments.ts";
 import {

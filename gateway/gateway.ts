@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Callers } from "./access/callers.ts";
+import type { Callers } from "./access/caller-lookups.ts";
 import type { TokenCallers } from "./access/token-callers.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Ledger } from "./ledger/ledger.ts";

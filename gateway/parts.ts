@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import { createCallers, type Callers } from "./access/callers.ts";
+import { createCallers, type Callers } from "./access/caller-lookups.ts";
 import {
   createMemoryResponseCache,
   createRedisResponseCache,

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { query, type Pool } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
-import { limitsOf, type KeyCaller, type PayerLimits } from "./callers.ts";
-import { ACTING_KEY_TYPE } from "./policy.ts";
+import type { KeyCaller, PayerLimits } from "./callers.ts";
+import { limitsOf } from "./load-callers.ts";
+import { ACTING_KEY_TYPE } from "./key-routes.ts";
 
 /**
  * The console acts for the person who is signed in there: a request with the master key that names a user in this header has the

@@ -3,14 +3,8 @@ import { query, type Pool } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
 import { utf8Text } from "./acting-user.ts";
 import type { Caller, KeyCaller, PayerLimits } from "./callers.ts";
-import {
-  ACTING_KEY_TYPE,
-  keyAllowsRoute,
-  mayUseRoute,
-  whoMay,
-  type RouteName,
-  type Rule,
-} from "./policy.ts";
+import { mayUseRoute, whoMay, type RouteName, type Rule } from "./policy.ts";
+import { ACTING_KEY_TYPE, keyAllowsRoute } from "./key-routes.ts";
 import { roleNamed, roleOfSharedKey, roleWith, type Role } from "./roles.ts";
 
 /** The caller of an admin route, with its memberships. */

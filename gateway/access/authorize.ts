@@ -1,13 +1,8 @@
 import { CallError } from "../http/errors.ts";
 import type { Caller } from "./callers.ts";
 import { roleOf } from "./actor.ts";
-import {
-  keyAllowsRoute,
-  mayUseRoute,
-  ruleOf,
-  whoMay,
-  type RouteName,
-} from "./policy.ts";
+import { mayUseRoute, ruleOf, whoMay, type RouteName } from "./policy.ts";
+import { keyAllowsRoute } from "./key-routes.ts";
 
 /** Calls and views belong to the caller, not to a team. */
 const NO_PART = { adminOfATeam: false, memberOfATeam: false } as const;

@@ -3,13 +3,8 @@ import {
   startAdminFixture,
   type AdminFixture,
 } from "../../test/servers/admin.ts";
-import {
-  keyAllowsRoute,
-  mayUseRoute,
-  ROUTE_NAMES,
-  ruleOf,
-  whoMay,
-} from "./policy.ts";
+import { mayUseRoute, ROUTE_NAMES, ruleOf, whoMay } from "./policy.ts";
+import { keyAllowsRoute } from "./key-routes.ts";
 import { ROLES, type Role } from "./roles.ts";
 
 const NO_TEAM = { adminOfATeam: false, memberOfATeam: false };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ALGORITHMS } from "../../core/tokens/verify-token.ts";
-import { FAULT_OF_ROUTES, isRouteOrGroup } from "../access/policy.ts";
+import { FAULT_OF_ROUTES, isRouteOrGroup } from "../access/key-routes.ts";
 import { choice, duration, flag, name, text, texts } from "./fields.ts";
 
 /** The claims that name the payers and limits of a call, under LiteLLM's names. */

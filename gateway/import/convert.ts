@@ -1,6 +1,6 @@
 import { parseJson, recordOf } from "../../core/json.ts";
 import { hashKey, isKeyHash, keyName } from "../access/keys.ts";
-import { FAULT_OF_ROUTES, isRouteOrGroup } from "../access/policy.ts";
+import { FAULT_OF_ROUTES, isRouteOrGroup } from "../access/key-routes.ts";
 import { isRole } from "../access/roles.ts";
 import { PERMISSIONS } from "../admin/kinds/team.ts";
 import { modelBudgets, modelRates } from "../admin/kinds/values.ts";

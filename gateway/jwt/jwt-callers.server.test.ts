@@ -18,7 +18,7 @@ import {
   type SigningKey,
   type TokenIssuer,
 } from "../../test/servers/token-issuer.ts";
-import { createCallers } from "../access/callers.ts";
+import { createCallers } from "../access/caller-lookups.ts";
 import { hashKey } from "../access/keys.ts";
 import { createPool, query } from "../database/pool.ts";
 import { JwtCallers } from "./jwt-callers.ts";

@@ -5,7 +5,8 @@ import {
   TokenRejected,
 } from "../../core/tokens/token-errors.ts";
 import { namedIssuer, verifyToken } from "../../core/tokens/verify-token.ts";
-import type { Callers, KeyCaller } from "../access/callers.ts";
+import type { KeyCaller } from "../access/callers.ts";
+import type { Callers } from "../access/caller-lookups.ts";
 import type { TokenCallers } from "../access/token-callers.ts";
 import type { GatewayConfig, JwtIssuerConfig } from "../config/types.ts";
 import type { DatabaseState } from "../database/connection.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { FAULT_OF_ROUTES, isRouteOrGroup } from "../../access/policy.ts";
+import { FAULT_OF_ROUTES, isRouteOrGroup } from "../../access/key-routes.ts";
 import {
   inputOf,
   readOnly,
