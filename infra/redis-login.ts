@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { authorityFile } from "./certificates.ts";
-import type { HearthConfig } from "./config/config.ts";
 import { dockerAt, typedDocker, type StackEngine } from "./engine.ts";
 import { containerName } from "./names.ts";
 
@@ -13,17 +12,7 @@ export const redisCli = `REDISCLI_AUTH="$(cat ${redisPasswordFile})" redis-cli -
 /** Redis' own list of users, with hashes only. */
 export const redisUsersFile = `${DIRECTORY}/redis.acl`;
 
-/** The passwords that Redis accepts: two during a rotation. */
-export function redisPasswords(config: {
-  readonly redisPassword: string;
-  readonly redisPasswordPrevious?: HearthConfig["redisPasswordPrevious"];
-}): readonly string[] {
-  const { redisPassword, redisPasswordPrevious } = config;
-  return redisPasswordPrevious === undefined
-    ? [redisPassword]
-    : [redisPassword, redisPasswordPrevious];
-}
-
+/** `passwords`: those that Redis accepts, two during a rotation. */
 export function buildRedisUsers(passwords: readonly string[]): string {
   return `user default on ${hashes(passwords)} ~* &* +@all\n`;
 }

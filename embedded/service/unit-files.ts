@@ -121,7 +121,6 @@ ProtectProc=invisible
 `;
 }
 
-/** The systemd unit. */
 export function systemdUnit(plan: ServicePlan): string {
   const { project, home, user } = plan;
   // The service's own shell opens the log: root would follow a link there as well.

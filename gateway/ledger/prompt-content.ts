@@ -7,7 +7,6 @@ export interface PromptContent {
   readonly tokens: number;
 }
 
-/** Tokens of one image. */
 interface ImageTokens {
   readonly full: number;
   readonly low: number;

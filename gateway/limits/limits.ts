@@ -65,7 +65,7 @@ export interface LimitedEntity {
   readonly budget: Nanos | null;
   /** The budget in dollars, as it was set; for messages. */
   readonly maxBudget?: number | null;
-  /** Name of the budget's window, `all` without `budget_duration` (windows.ts). Part of the counter's name. */
+  /** Name of the budget's window, `all` without `budget_duration` (ledger/budget-windows.ts). Part of the counter's name. */
   readonly window: string;
   readonly requestsPerMinute: number | null;
   readonly tokensPerMinute: number | null;

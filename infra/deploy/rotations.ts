@@ -15,7 +15,6 @@ export const ROTATION_KINDS = [
 ] as const;
 export type RotationKind = (typeof ROTATION_KINDS)[number];
 
-/** Options of a rotation. */
 export interface RotationOptions {
   /** Validity of the old master key. */
   readonly graceSeconds: number;

@@ -17,7 +17,6 @@ export interface Exchange {
   readonly gone: AbortSignal;
 }
 
-/** An exchange with a database. */
 export interface DatabaseExchange extends Exchange {
   readonly database: Database;
 }

@@ -229,7 +229,6 @@ function noSuchFeature(database: string): Refusal {
   );
 }
 
-/** Creates a database. */
 export async function createDatabase(
   context: ServerContext,
   exchange: Exchange,

@@ -79,7 +79,6 @@ function validJson(text: string): unknown {
   return value;
 }
 
-/** The body as a JSON object. */
 export function bodyObject(body: Body | undefined): JsonRecord {
   const value = bodyJson(body);
   if (!isRecord(value)) {

@@ -24,13 +24,6 @@ export interface DocumentRow {
   readonly tree: string;
 }
 
-/** A row of `revisions` without the body. */
-export interface RevisionRow {
-  readonly deleted: number;
-  readonly type: string | null;
-  readonly size: number;
-}
-
 /** The counters of a database; written with every transaction. */
 export interface Totals {
   updateSeq: number;

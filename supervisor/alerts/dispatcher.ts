@@ -17,7 +17,6 @@ export interface DispatcherOptions {
   readonly onNotice: (sentence: string) => void;
 }
 
-/** The state of one sink. */
 export interface SinkState {
   readonly name: string;
   readonly waiting: number;
@@ -35,7 +34,6 @@ const ATTEMPTS_BEFORE_ALARM = 3;
 /** Older messages are of no use. */
 const MAX_AGE_MS = DAY_MS;
 
-/** A sink with its queue. */
 interface SinkQueue {
   readonly sink: Sink;
   queue: readonly Delivery[];

@@ -103,5 +103,3 @@ export const callPage = z.looseObject({
   /** Continues with the calls after the last one; null: there are none. */
   next_cursor: z.string().nullable(),
 });
-
-export type CallPage = z.infer<typeof callPage>;

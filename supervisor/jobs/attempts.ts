@@ -14,7 +14,6 @@ export class StoppedByPerson extends Failure {
 /** The reason of its signal when the supervisor ends. */
 export const SUPERVISOR_ENDS = "the supervisor ended during the run";
 
-/** The progress of a run. */
 export interface RunProgress {
   readonly text: string;
   /** From 0 to 1; null if unknown. */

@@ -141,7 +141,6 @@ export const jobsSchema = z
     ),
   })
   .prefault({});
-export type JobsConfig = Readonly<z.output<typeof jobsSchema>>;
 
 /** The schedule of a job from its settings. */
 export function scheduleOf(settings: {

@@ -25,4 +25,3 @@ export const notesSchema = z
     conflicts_alarm_after: duration.prefault("7d"),
   })
   .prefault({});
-export type NotesConfig = Readonly<z.output<typeof notesSchema>>;

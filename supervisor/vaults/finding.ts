@@ -24,7 +24,6 @@ export interface DoctorOptions {
   readonly signal: AbortSignal;
 }
 
-/** Timeout of one request. */
 export const REQUEST_TIMEOUT_MS = 20_000;
 
 /** Aborts with `signal`, and after `ms` at the latest. */

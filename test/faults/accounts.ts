@@ -90,7 +90,6 @@ export async function createAccounts(
   return { accounts, budgets };
 }
 
-/** One key with a budget. */
 export async function createBudgetKey(
   testbed: Testbed,
   by: Member,

@@ -7,7 +7,6 @@ import { inProject } from "../../infra/project-files.ts";
 import { containersOf, listOf, registerBy } from "./registered.ts";
 import { validConfig } from "./stack-config.ts";
 
-/** A registered container. */
 export interface RegisteredContainer {
   /** Without the files. */
   readonly inputs: Readonly<Record<string, unknown>>;

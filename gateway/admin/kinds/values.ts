@@ -118,7 +118,6 @@ export const modelBudgets = byModel(
 
 export const modelRates = byModel(perMinute);
 
-/** A flag in a query. */
 export const queryFlag = z
   .enum(["true", "false", "True", "False", "1", "0"], "must be true or false")
   // Generated clients send it like any other flag.

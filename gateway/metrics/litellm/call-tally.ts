@@ -8,7 +8,6 @@ export const LATENCY_BOUNDS = [
   600,
 ];
 
-/** A call that ended. */
 export interface EndedLitellmCall {
   readonly outcome: Outcome;
   /** Billed, or of the cached answer; null: unknown. */

@@ -1,6 +1,5 @@
 import type { Runtime } from "../../runtimes/runtime.ts";
 
-/** The result of a probe. */
 export interface ProbeResult {
   readonly ok: boolean;
   /** In one line, without secrets. */
@@ -40,7 +39,6 @@ export interface Ping {
   readonly text: string | null;
 }
 
-/** The context of a probe. */
 export interface ProbeContext {
   /** Aborts at the check's timeout. */
   readonly signal: AbortSignal;
