@@ -18,7 +18,7 @@ import {
 import { models, name, someNames, spent } from "./kinds/values.ts";
 import { deleteTeamModels } from "./models.ts";
 import { newTeam } from "./new-team.ts";
-import { answerRow, change, remove } from "./payers.ts";
+import { answerRow, change, changeAndAnswer, remove } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import {
   denyModels,
@@ -102,17 +102,13 @@ function setBlocked(
     { summary, input: z.object({ team_id: name }), answer: teamRow },
     async (admin, { team_id: teamId }) => {
       await reachableTeam(admin, admin.pool, teamId);
-      const team = await transaction(admin.pool, (client) =>
-        change(
-          admin,
-          client,
-          TEAM,
-          { team_id: teamId },
-          { blocked },
-          blocked ? "blocked" : "unblocked",
-        ),
+      return changeAndAnswer(
+        admin,
+        TEAM,
+        { team_id: teamId },
+        { blocked },
+        blocked ? "blocked" : "unblocked",
       );
-      return answerRow(admin, TEAM, team);
     },
   );
 }
@@ -186,16 +182,12 @@ const updatePermissions = adminRoute(
   },
   async (admin, { team_id: teamId, team_member_permissions }) => {
     await reachableTeam(admin, admin.pool, teamId);
-    const team = await transaction(admin.pool, (client) =>
-      change(
-        admin,
-        client,
-        TEAM,
-        { team_id: teamId },
-        { team_member_permissions },
-      ),
+    return changeAndAnswer(
+      admin,
+      TEAM,
+      { team_id: teamId },
+      { team_member_permissions },
     );
-    return answerRow(admin, TEAM, team);
   },
 );
 
