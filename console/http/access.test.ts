@@ -375,6 +375,27 @@ test("wrong passwords count for the address that a trusted proxy adds, otherwise
   expect(await attempt("192.168.1.10", password)).toBe(429);
 });
 
+test("wrong passwords from one /64 of IPv6, or from one IPv4 address in both its forms, count together", async () => {
+  const attempt = async (remoteAddress: string, given: string) =>
+    (
+      await ask({
+        method: "POST",
+        url: "/sign-in",
+        remoteAddress,
+        payload: { password: given },
+      })
+    ).statusCode;
+  for (let round = 0; round < 5; round += 1) {
+    expect(await attempt(`2001:db8:1:2:${round}::1`, "wrong")).toBe(401);
+  }
+  expect(await attempt("2001:db8:1:2:ffff::9", password)).toBe(429);
+  expect(await attempt("2001:db8:1:3::1", password)).toBe(303);
+  for (let round = 0; round < 5; round += 1) {
+    expect(await attempt("::ffff:192.168.1.66", "wrong")).toBe(401);
+  }
+  expect(await attempt("192.168.1.66", password)).toBe(429);
+});
+
 test("a wrong token is denied without delaying later requests", async () => {
   const { cliToken, metricsToken } = testCredentials;
   for (const wrong of ["x", "", metricsToken, password, `${cliToken}x`]) {

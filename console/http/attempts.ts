@@ -1,15 +1,16 @@
 import { HOUR_MS } from "../../core/duration.ts";
+import { clientNetwork } from "../../core/client-network.ts";
 
 const FREE_ATTEMPTS = 5;
 const FIRST_WAIT_MS = 2000;
 const MAX_WAIT_MS = 300_000;
 const FORGET_AFTER_MS = HOUR_MS;
-const MAX_ADDRESSES = 10_000;
+const MAX_CLIENTS = 10_000;
 
-/** Limits password attempts: after five failures in a row from one address, each further one doubles the wait. Counts in memory. */
+/** Limits password attempts: after five failures in a row from one address (one /64 of IPv6), each further one doubles the wait. Counts in memory. */
 export class Attempts {
   readonly #now: () => number;
-  readonly #byAddress = new Map<
+  readonly #byClient = new Map<
     string,
     { readonly count: number; readonly at: number }
   >();
@@ -34,24 +35,26 @@ export class Attempts {
 
   failed(address: string): void {
     const count = (this.#known(address)?.count ?? 0) + 1;
-    this.#byAddress.delete(address);
-    this.#byAddress.set(address, { count, at: this.#now() });
-    const [oldest] = this.#byAddress.keys();
-    if (this.#byAddress.size > MAX_ADDRESSES && oldest !== undefined) {
-      this.#byAddress.delete(oldest);
+    const client = clientNetwork(address);
+    this.#byClient.delete(client);
+    this.#byClient.set(client, { count, at: this.#now() });
+    const [oldest] = this.#byClient.keys();
+    if (this.#byClient.size > MAX_CLIENTS && oldest !== undefined) {
+      this.#byClient.delete(oldest);
     }
   }
 
   succeeded(address: string): void {
-    this.#byAddress.delete(address);
+    this.#byClient.delete(clientNetwork(address));
   }
 
   #known(address: string) {
-    const entry = this.#byAddress.get(address);
+    const client = clientNetwork(address);
+    const entry = this.#byClient.get(client);
     if (entry === undefined || this.#now() - entry.at < FORGET_AFTER_MS) {
       return entry;
     }
-    this.#byAddress.delete(address);
+    this.#byClient.delete(client);
     return undefined;
   }
 }

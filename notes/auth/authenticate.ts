@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { clientNetwork } from "../../core/client-network.ts";
 import type { Databases } from "../databases.ts";
 import type { Log } from "../log.ts";
 import { Refusal } from "../refusal.ts";
@@ -59,7 +60,7 @@ export function openAuthentication(
     credentials: Credentials,
   ): Promise<Account> => {
     const account = await accounts.find(credentials.name);
-    const address = addressOf(request, settings.trustedProxies);
+    const address = clientNetwork(addressOf(request, settings.trustedProxies));
     if (!(await isRight(address, credentials, account)) || !account) {
       throw incorrect();
     }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { listen } from "../servers/ports.ts";
-import { ask, spawnNotes, startNotes, testIni } from "./start-notes.ts";
+import { admin, ask, spawnNotes, startNotes, testIni } from "./start-notes.ts";
 
 describe("a failed start is explained in one sentence", () => {
   let directory: string;
@@ -148,6 +148,26 @@ test("behind proxies, the last address in the header is locked out, as in CouchD
     expect((await from("203.0.113.7")).status).toBe(200);
     expect((await from("203.0.113.1")).status).toBe(403);
     expect((await from("203.0.113.7, 203.0.113.1")).status).toBe(403);
+  } finally {
+    await notes.stop();
+  }
+});
+
+test("guesses from one /64 of IPv6 count as one client's", async () => {
+  const notes = await startNotes(testIni({ trusted_proxies: "127.0.0.1" }));
+  try {
+    const statusFrom = async (address: string, password: string) =>
+      (
+        await ask(notes.url, {
+          user: { name: admin.name, password },
+          headers: { "x-forwarded-for": address },
+        })
+      ).status;
+    for (let guess = 0; guess < 5; guess += 1) {
+      expect(await statusFrom(`2001:db8:1:2::${guess}`, "wrong")).toBe(401);
+    }
+    expect(await statusFrom("2001:db8:1:2:ffff::9", admin.password)).toBe(403);
+    expect(await statusFrom("2001:db8:1:3::1", admin.password)).toBe(200);
   } finally {
     await notes.stop();
   }
