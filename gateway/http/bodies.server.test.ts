@@ -113,29 +113,73 @@ test("a body above its limit is rejected, with and without content-length", asyn
   socket.destroy();
 });
 
+/** Sends a body but for its last byte. */
+function sendMost(ofKey: string, bytes: number): Socket {
+  const socket = open("POST /v1/chat/completions", [
+    `authorization: Bearer ${ofKey}`,
+    `content-length: ${bytes}`,
+  ]);
+  socket.write("x".repeat(bytes - 1));
+  return socket;
+}
+
+const longCall = JSON.stringify({ model: "mock", text: "x".repeat(500_000) });
+
+function askLong(withKey: string) {
+  return testbed.gateway.request(
+    "POST",
+    "/v1/chat/completions",
+    longCall,
+    withKey,
+  );
+}
+
 test("bodies of all requests share a limit: 503 above it, released when they end", async () => {
-  const half = ONE_MB * MB - 200_000;
-  const waiting = Array.from({ length: ALL_MB }, () => {
-    const socket = open("POST /key/generate", [
-      `authorization: Bearer ${key}`,
-      `content-length: ${ONE_MB * MB}`,
-    ]);
-    socket.write("x".repeat(half));
-    return socket;
+  const keys = await Promise.all(
+    Array.from({ length: ALL_MB }, () => testbed.gateway.createKey()),
+  );
+  const waiting = keys.map((each) => sendMost(each, 800_000));
+  await expect.poll(async () => (await askLong(key)).status).toBe(503);
+  const { json, headers } = await askLong(key);
+  expect(json["error"]).toMatchObject({
+    type: "overloaded",
+    message: expect.stringContaining("all current requests") as unknown,
   });
-  const text = JSON.stringify({ model: "mock", text: "x".repeat(500_000) });
-  const ask = () =>
-    testbed.gateway.request("POST", "/v1/chat/completions", text, key);
-  await expect.poll(async () => (await ask()).status).toBe(503);
-  const { json, headers } = await ask();
-  expect(json["error"]?.["type"]).toBe("overloaded");
   expect(headers.get("retry-after")).toBe("1");
   // A small call still fits.
   expect((await testbed.gateway.chat(key, "small")).status).toBe(200);
   for (const socket of waiting) {
     socket.destroy();
   }
-  await expect.poll(async () => (await ask()).status).toBe(400);
+  await expect.poll(async () => (await askLong(key)).status).toBe(400);
+});
+
+test("one key cannot occupy all memory of bodies", async () => {
+  const greedy = await testbed.gateway.createKey();
+  const waiting = Array.from({ length: 4 }, () => sendMost(greedy, 450_000));
+  await expect.poll(async () => (await askLong(greedy)).status).toBe(503);
+  const { json } = await askLong(greedy);
+  expect(json["error"]?.["message"]).toContain("this key's current requests");
+  for (let call = 0; call < 4; call++) {
+    expect((await testbed.gateway.chat(key, "x".repeat(250_000))).status).toBe(
+      200,
+    );
+  }
+  for (const socket of waiting) {
+    socket.destroy();
+  }
+  await expect.poll(async () => (await askLong(greedy)).status).toBe(400);
+});
+
+test("a body that arrives byte by byte counts with the buffers of its bytes", async () => {
+  const socket = open("POST /v1/chat/completions", [
+    `authorization: Bearer ${key}`,
+    "transfer-encoding: chunked",
+  ]);
+  socket.write("1\r\nx\r\n".repeat(50_000));
+  const [head] = (await once(socket, "data")) as [Buffer];
+  expect(head.toString()).toMatch(/^HTTP\/1.1 503 /);
+  socket.destroy();
 });
 
 test("the memory of bodies is released after every call", async () => {

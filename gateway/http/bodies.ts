@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { ServerConfig } from "../config/types.ts";
 import { countValues } from "../dialects/scan-json.ts";
 import { CallError } from "./errors.ts";
@@ -11,19 +12,34 @@ import { isForm, readForm } from "./form.ts";
 const SHARE = 1 / 4;
 /** Of a list or an object, on average over `[[],[],…]` and `{"a":{}}`; its text counts separately. */
 const BYTES_PER_VALUE = 32;
+/** Of a buffer, apart from its content: a client may send a body byte by byte. */
+const BYTES_PER_CHUNK = 256;
+/** A key may occupy so many times what it leaves free: three quarters of everything if it is alone, and the next key still has a part. */
+const TIMES_FREE = 3;
+/** In which the headers of a request must arrive. */
+export const HEADERS_ARRIVAL_MS = MINUTE_MS;
+/** At which the longest body that is accepted may arrive. */
+const MIN_BYTES_PER_MS = 100;
 
 type Done = (error: Error | null, body?: unknown) => void;
 
 /** Whose bytes are counted: a request, or a WebSocket that receives a message. */
 type Holder = object;
 
+interface Reserved {
+  readonly key: string;
+  readonly bytes: number;
+}
+
 /**
  * Reads bodies. All of them together, each from its first byte until its response is closed, occupy at most `bodiesLimitBytes`;
- * null: a quarter of the memory that this process may use. `workers` processes share the limit and the memory.
+ * null: a quarter of the memory that this process may use. `workers` processes share the limit and the memory, and keys share it
+ * fairly. Bytes are counted for a key, by its hash; empty: for the master key.
  */
 export class Bodies {
   readonly #limit: number;
-  readonly #reserved = new Map<Holder, number>();
+  readonly #reserved = new Map<Holder, Reserved>();
+  readonly #byKey = new Map<string, number>();
   #total = 0;
 
   constructor({
@@ -49,32 +65,72 @@ export class Bodies {
       done(compressed());
     } else if (announced > limit) {
       done(tooLarge());
-    } else if (this.#total + announced > this.#limit) {
-      done(busy());
     } else {
+      try {
+        this.#rejectWithoutRoom(keyOf(request), request.raw, announced);
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
       this.#read(request, payload, limit, done);
     }
   };
 
-  /** Counts bytes that are not read by {@link parse}. Throws 503 where there is no room for them. */
-  reserve(holder: Holder, bytes: number): void {
-    if (this.#total + bytes > this.#limit) {
-      throw busy();
-    }
-    this.#total += bytes;
-    this.#reserved.set(holder, (this.#reserved.get(holder) ?? 0) + bytes);
+  /** Counts a part of a body that is not read by {@link parse}. Throws 503 where there is no room for it. */
+  reserveChunk(key: string, holder: Holder, chunk: Buffer): void {
+    this.#reserve(key, holder, chunk.length + BYTES_PER_CHUNK);
   }
 
-  /** Parses JSON whose text is counted already. Throws as {@link reserve} does, 400 if it is none, and 413 for too many values. */
-  parseJson(holder: Holder, text: Buffer): unknown {
-    this.reserve(holder, countValues(text) * BYTES_PER_VALUE);
+  /** Parses JSON whose text is counted already. Throws as {@link reserveChunk} does, 400 if it is none, and 413 for too many values. */
+  parseJson(key: string, holder: Holder, text: Buffer): unknown {
+    this.#reserve(key, holder, countValues(text) * BYTES_PER_VALUE);
     return parseJson(text.toString("utf8"));
   }
 
-  /** Releases what a holder occupied, such as a request's body when its response is closed. */
-  release(holder: Holder): void {
-    this.#total -= this.#reserved.get(holder) ?? 0;
-    this.#reserved.delete(holder);
+  /** Releases `bytes` of a holder, or all that it occupies, such as a request's body when its response is closed. */
+  release(holder: Holder, bytes = Infinity): void {
+    const reserved = this.#reserved.get(holder);
+    if (reserved === undefined) {
+      return;
+    }
+    const { key, bytes: before } = reserved;
+    const left = Math.max(0, before - bytes);
+    if (left === 0) {
+      this.#reserved.delete(holder);
+    } else {
+      this.#reserved.set(holder, { key, bytes: left });
+    }
+    this.#add(key, left - before);
+  }
+
+  #reserve(key: string, holder: Holder, more: number): void {
+    this.#rejectWithoutRoom(key, holder, more);
+    const bytes = (this.#reserved.get(holder)?.bytes ?? 0) + more;
+    this.#reserved.set(holder, { key, bytes });
+    this.#add(key, more);
+  }
+
+  #add(key: string, bytes: number): void {
+    this.#total += bytes;
+    const ofKey = (this.#byKey.get(key) ?? 0) + bytes;
+    if (ofKey === 0) {
+      this.#byKey.delete(key);
+    } else {
+      this.#byKey.set(key, ofKey);
+    }
+  }
+
+  #rejectWithoutRoom(key: string, holder: Holder, more: number): void {
+    const free = this.#limit - this.#total - more;
+    if (free < 0) {
+      throw busy("all current requests");
+    }
+    const ofKey = this.#byKey.get(key) ?? 0;
+    // A single body may be larger: it is limited by itself.
+    const isOnly = ofKey === (this.#reserved.get(holder)?.bytes ?? 0);
+    if (!isOnly && ofKey + more > TIMES_FREE * free) {
+      throw busy("this key's current requests");
+    }
   }
 
   #read(
@@ -83,6 +139,7 @@ export class Bodies {
     limit: number,
     done: Done,
   ): void {
+    const key = keyOf(request);
     const chunks: Buffer[] = [];
     let size = 0;
     const end = (error: Error | null, body?: unknown) => {
@@ -101,7 +158,7 @@ export class Bodies {
         return end(tooLarge());
       }
       try {
-        this.reserve(request.raw, chunk.length);
+        this.reserveChunk(key, request.raw, chunk);
       } catch (error) {
         return end(error as Error);
       }
@@ -125,10 +182,8 @@ export class Bodies {
     payload.on("error", onError);
   }
 
-  #parsed(
-    { raw, headers, routeOptions }: FastifyRequest,
-    chunks: readonly Buffer[],
-  ): unknown {
+  #parsed(request: FastifyRequest, chunks: readonly Buffer[]): unknown {
+    const { raw, headers, routeOptions } = request;
     const [first] = chunks;
     if (first === undefined) {
       return undefined;
@@ -141,7 +196,7 @@ export class Bodies {
     if (routeOptions.config.takesForm === true) {
       return Object.fromEntries(new URLSearchParams(body.toString("utf8")));
     }
-    return this.parseJson(raw, body);
+    return this.parseJson(keyOf(request), raw, body);
   }
 }
 
@@ -153,6 +208,18 @@ export function memoryLimit(workers = 1): number {
     (constrained === 0 ? Infinity : constrained) / workers,
     totalmem() / workers,
   );
+}
+
+/** In which a message, or a request with its body, must arrive whole. */
+export function maxArrivalMs(
+  bodyLimitBytes: number,
+  headersMs = HEADERS_ARRIVAL_MS,
+): number {
+  return headersMs + Math.ceil(bodyLimitBytes / MIN_BYTES_PER_MS);
+}
+
+function keyOf({ caller }: FastifyRequest): string {
+  return caller?.kind === "key" ? caller.token : "";
 }
 
 function parseJson(text: string): unknown {
@@ -187,10 +254,10 @@ function incomplete(): CallError {
   );
 }
 
-function busy(): CallError {
+function busy(whose: string): CallError {
   return new CallError(
     "overloaded",
-    "The bodies of all current requests have reached their limit. Try again in a moment.",
+    `The bodies of ${whose} have reached their limit. Try again in a moment.`,
     { headers: { "retry-after": "1" } },
   );
 }

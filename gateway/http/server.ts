@@ -6,13 +6,12 @@ import {
   type FastifyRequest,
 } from "fastify";
 import type { Logger } from "pino";
-import { MINUTE_MS } from "../../core/duration.ts";
 import type { Caller } from "../access/callers.ts";
 import type { Admitted } from "../calls/admit.ts";
 import type { Call } from "../calls/call.ts";
 import { messagesErrorOf } from "../dialects/messages-error.ts";
 import { asCallError } from "./as-call-error.ts";
-import type { Bodies } from "./bodies.ts";
+import { HEADERS_ARRIVAL_MS, maxArrivalMs, type Bodies } from "./bodies.ts";
 import { CallError, errorBody, statusOf } from "./errors.ts";
 import { asksForSocket } from "./upgrade.ts";
 
@@ -25,9 +24,6 @@ export interface ServerOptions {
   readonly arrivalMs?: number;
 }
 
-const ARRIVAL_MS = MINUTE_MS;
-/** At which the longest body that is accepted may arrive. */
-const MIN_BYTES_PER_MS = 100;
 const CHECK_EVERY_MS = 30_000;
 
 /** The HTTP server without its routes: bodies are JSON, whatever their content type; all errors have one shape. */
@@ -36,11 +32,10 @@ export function createServer({
   bodies,
   trustedProxies,
   log,
-  arrivalMs = ARRIVAL_MS,
+  arrivalMs = HEADERS_ARRIVAL_MS,
 }: ServerOptions): FastifyInstance {
   // A body that stayed incomplete would hold its memory for good: a few of them would leave none for other calls.
-  const requestTimeout =
-    arrivalMs + Math.ceil(bodyLimitBytes / MIN_BYTES_PER_MS);
+  const requestTimeout = maxArrivalMs(bodyLimitBytes, arrivalMs);
   const server = fastify({
     logger: false,
     requestTimeout,

@@ -52,6 +52,18 @@ export class SocketClient {
     this.#socket.send(message);
   }
 
+  /** Sends the first part of a message. */
+  sendPart(part: string): void {
+    this.#socket.send(part, { fin: false });
+  }
+
+  /** Sends a ping and awaits its answer. */
+  async ping(data: string): Promise<void> {
+    const answer = once(this.#socket, "pong");
+    this.#socket.ping(data);
+    await answer;
+  }
+
   /** Sends a call. */
   send(body: object): void {
     this.sendText(JSON.stringify({ type: "response.create", ...body }));

@@ -11,21 +11,30 @@ import { ResponseSocket, type CarryOut } from "./response-socket.ts";
 
 const LIMIT = 100_000;
 const MEGABYTE = 1024 * 1024;
+const ARRIVAL_MS = 60_000;
 
 let server: WebSocketServer;
 let url: string;
 /** How the turns of the next connection are answered. */
 let carryOut: CarryOut;
 let idleMs = 0;
+/** Of the newest connection. */
+let served: ResponseSocket;
 const bodies = new Bodies({ bodiesLimitBytes: LIMIT, workers: 1 });
 
 beforeAll(async () => {
   server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
   server.on("connection", (socket, { socket: connection }) => {
     const log = pino({ level: "silent" });
-    const ports = { bodies, log, idleMs: () => idleMs };
+    const ports = {
+      key: "",
+      bodies,
+      arrivalMs: ARRIVAL_MS,
+      log,
+      idleMs: () => idleMs,
+    };
     const memory = new SocketMemory(LIMIT).connection();
-    new ResponseSocket(socket, connection, ports, memory, carryOut);
+    served = new ResponseSocket(socket, connection, ports, memory, carryOut);
   });
   await once(server, "listening");
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -38,7 +47,8 @@ afterAll(() => {
 /** Everything that was counted is released. */
 function expectNothingReserved(): void {
   const holder = {};
-  expect(() => bodies.reserve(holder, LIMIT)).not.toThrow();
+  const all = Buffer.alloc(LIMIT - 1_000);
+  expect(() => bodies.reserveChunk("", holder, all)).not.toThrow();
   bodies.release(holder);
 }
 
@@ -68,6 +78,37 @@ test("a message is counted only until it is whole", async () => {
   await vi.waitFor(expectNothingReserved);
   client.close();
   await client.closed;
+});
+
+test("pings are not counted, and leave the parts of a message counted", async () => {
+  carryOut = answering(Readable.from([]));
+  const client = await SocketClient.connect(url, "sk-x");
+  for (let sent = 0; sent < LIMIT; sent += 100) {
+    await client.ping("x".repeat(100));
+  }
+  expectNothingReserved();
+  client.sendPart("x".repeat(LIMIT / 2));
+  await client.ping("x");
+  expect(expectNothingReserved).toThrow();
+  client.close();
+  await client.closed;
+  await vi.waitFor(expectNothingReserved);
+});
+
+test("a message that stays unfinished is closed with its connection", async () => {
+  carryOut = answering(Readable.from([]));
+  const client = await SocketClient.connect(url, "sk-x");
+  const probeLater = () => served.probe(Date.now() + ARRIVAL_MS, Infinity);
+  await client.ping("x");
+  await client.create({ model: "m", input: "whole" });
+  probeLater();
+  client.sendPart("x".repeat(LIMIT / 2));
+  await client.ping("x");
+  served.probe(Date.now(), Infinity);
+  expect(client.isOpen).toBe(true);
+  probeLater();
+  expect(await client.closed).toBe(1008);
+  await vi.waitFor(expectNothingReserved);
 });
 
 test("an answer that ends early is an error of its turn", async () => {

@@ -32,7 +32,11 @@ export type CarryOut = (
 ) => Promise<TurnAnswer>;
 
 export interface SocketPorts {
+  /** Names the key whose bodies its messages are. */
+  readonly key: string;
   readonly bodies: Bodies;
+  /** In which a message must arrive, from its first part to its last. */
+  readonly arrivalMs: number;
   readonly log: Logger;
   /** A client that reads nothing for so long is disconnected, as it holds limits; 0: never. */
   idleMs(): number;
@@ -42,9 +46,12 @@ export interface SocketPorts {
 const MAX_UNREAD_BYTES = 65_536;
 /** For a close that the client cannot confirm. */
 const UNREAD_CLOSE_MS = 1_000;
+/** Of a ping or pong from a client, before its data: RFC 6455, 5.2 and 5.5. */
+const CONTROL_HEAD_BYTES = 6;
 /** Close codes of RFC 6455. */
 const CLOSE = {
   unsupported: 1003,
+  stalled: 1008,
   restart: 1012,
   tryAgainLater: 1013,
 } as const;
@@ -58,6 +65,8 @@ export class ResponseSocket {
   readonly #streams = new SocketStreams();
   #isEnding = false;
   #usedAt = Date.now();
+  /** Received of a message that is not whole, and since when. */
+  #unfinished = { bytes: 0, since: 0 };
 
   constructor(
     socket: WebSocket,
@@ -75,6 +84,8 @@ export class ResponseSocket {
     socket.on("message", (data: Buffer, isBinary) => {
       this.#receive(data, isBinary);
     });
+    socket.on("ping", (data: Buffer) => this.#dropControl(data));
+    socket.on("pong", (data: Buffer) => this.#dropControl(data));
     // It is closed with the code that says why.
     socket.on("error", () => undefined);
     socket.on("close", () => this.#closed());
@@ -88,11 +99,17 @@ export class ResponseSocket {
   }
 
   /**
-   * Closes it if it was not used for `idleMs`; otherwise a ping keeps it open on its way. No answer to it is expected: some clients
-   * read only during a turn.
+   * Closes it if it was not used for `idleMs`, or a message stays unfinished: it would hold its memory for good. Otherwise a ping
+   * keeps it open on its way. No answer to it is expected: some clients read only during a turn.
    */
   probe(now: number, idleMs: number): void {
-    if (this.#streams.inProgress.length === 0 && now - this.#usedAt >= idleMs) {
+    const { bytes, since } = this.#unfinished;
+    if (bytes > 0 && now - since >= this.#ports.arrivalMs) {
+      this.#closeUnread(CLOSE.stalled, "The message took too long to arrive.");
+    } else if (
+      this.#streams.inProgress.length === 0 &&
+      now - this.#usedAt >= idleMs
+    ) {
       this.#socket.close(1000, "Idle: open another WebSocket to continue.");
     } else {
       this.#socket.ping();
@@ -103,20 +120,46 @@ export class ResponseSocket {
     if (this.#socket.readyState !== this.#socket.OPEN) {
       return;
     }
+    const { bytes, since } = this.#unfinished;
+    this.#unfinished = {
+      bytes: bytes + part.length,
+      since: bytes === 0 ? Date.now() : since,
+    };
     try {
-      this.#ports.bodies.reserve(this, part.length);
+      const { key, bodies } = this.#ports;
+      bodies.reserveChunk(key, this, part);
     } catch (error) {
       this.#reject(error, null);
-      this.#socket.close(CLOSE.tryAgainLater, "Overloaded: try again later.");
-      // The rest of the message is not read, and so no confirmation.
-      this.#socket.pause();
-      setTimeout(() => this.#socket.terminate(), UNREAD_CLOSE_MS).unref();
+      this.#closeUnread(CLOSE.tryAgainLater, "Overloaded: try again later.");
     }
   }
 
+  /** The rest of a message is not read, and so no confirmation. */
+  #closeUnread(code: number, reason: string): void {
+    this.#socket.close(code, reason);
+    this.#socket.pause();
+    setTimeout(() => this.#socket.terminate(), UNREAD_CLOSE_MS).unref();
+  }
+
+  /** Pings and pongs may arrive between the parts of a message, and without any. */
+  #dropControl(data: Buffer): void {
+    const { bytes, since } = this.#unfinished;
+    const length = CONTROL_HEAD_BYTES + data.length;
+    if (bytes > length) {
+      this.#unfinished = { bytes: bytes - length, since };
+      this.#ports.bodies.release(this, length);
+    } else {
+      this.#releaseParts();
+    }
+  }
+
+  #releaseParts(): void {
+    this.#unfinished = { bytes: 0, since: 0 };
+    this.#ports.bodies.release(this);
+  }
+
   #receive(data: Buffer, isBinary: boolean): void {
-    const { bodies } = this.#ports;
-    bodies.release(this);
+    this.#releaseParts();
     // Its last part may have been rejected.
     if (this.#socket.readyState !== this.#socket.OPEN) {
       return;
@@ -145,19 +188,19 @@ export class ResponseSocket {
   }
 
   #parsed(text: Buffer): ClientFrame {
-    const { bodies } = this.#ports;
+    const { key, bodies } = this.#ports;
     try {
-      bodies.reserve(text, text.length);
-      return readFrame(bodies.parseJson(text, text));
+      bodies.reserveChunk(key, text, text);
+      return readFrame(bodies.parseJson(key, text, text));
     } finally {
       bodies.release(text);
     }
   }
 
   #add(streamId: string | null, message: Waiting): void {
-    const { bodies } = this.#ports;
+    const { key, bodies } = this.#ports;
     try {
-      bodies.reserve(message, message.text.length);
+      bodies.reserveChunk(key, message, message.text);
       this.#streams.add(streamId, message);
     } catch (error) {
       bodies.release(message);

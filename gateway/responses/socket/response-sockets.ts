@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { WebSocket } from "ws";
 import { MINUTE_MS } from "../../../core/duration.ts";
 import type { GatewayConfig } from "../../config/types.ts";
-import { memoryLimit, type Bodies } from "../../http/bodies.ts";
+import { maxArrivalMs, memoryLimit, type Bodies } from "../../http/bodies.ts";
 import { CallError } from "../../http/errors.ts";
 import { SocketMemory } from "./memory.ts";
 import { ResponseSocket, type CarryOut } from "./response-socket.ts";
@@ -56,7 +56,9 @@ export class ResponseSockets {
     carryOut: CarryOut,
   ): void {
     const ports = {
+      key,
       bodies: this.#bodies,
+      arrivalMs: maxArrivalMs(this.#config().server.bodyLimitBytes),
       log: this.#log,
       idleMs: () => this.#config().timeouts.idleMs,
     };
