@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { Logger } from "pino";
+import { maxOpenFiles } from "../core/open-files.ts";
 import {
   formatProblem,
   type GatewayConfig,
@@ -76,7 +77,10 @@ export async function startGateway(
     bodies: parts.bodies,
     log,
   });
-  const clients = watchConnections(server.server);
+  const clients = watchConnections(server.server, {
+    maxFiles: maxOpenFiles(),
+    log,
+  });
   server.addHook("onRequest", async (_request, reply) => {
     if (parts.stopping()) {
       reply.raw.shouldKeepAlive = false;

@@ -2,9 +2,12 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
+import { pino } from "pino";
 import { expect, test } from "vitest";
 import { watchConnections } from "./connections.ts";
 import { listen } from "../../test/servers/ports.ts";
+
+const MAX = 2;
 
 /** A server that has accepted a connection on which nothing was sent yet. */
 async function acceptOne(): Promise<{
@@ -13,7 +16,8 @@ async function acceptOne(): Promise<{
   readonly connections: ReturnType<typeof watchConnections>;
 }> {
   const server = createServer((_request, response) => response.end("answered"));
-  const connections = watchConnections(server);
+  const log = pino({ level: "silent" });
+  const connections = watchConnections(server, { maxFiles: 2 * MAX, log });
   const port = await listen(server);
   const accepted = once(server, "connection");
   const client = connect(port, "127.0.0.1");
@@ -36,4 +40,28 @@ test("a connection that sends nothing does not delay the shutdown", async () => 
   connections.closeIdle();
   expect(await text(client)).toBe("");
   await closed;
+});
+
+test("clients have half of the files that may be open, and the log says what to do when they want more", async () => {
+  const server = createServer((_request, response) => response.end("answered"));
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => lines.push(line) });
+  watchConnections(server, { maxFiles: 2 * MAX, log });
+  const port = await listen(server);
+  const clients = Array.from({ length: MAX }, () => connect(port, "127.0.0.1"));
+  await Promise.all(clients.map((client) => once(client, "connect")));
+  const isAnswered = () =>
+    fetch(`http://127.0.0.1:${port}`, {
+      headers: { connection: "close" },
+    }).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  expect([await isAnswered(), await isAnswered()]).toEqual([false, false]);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain("ulimit -n");
+  clients[0]?.destroy();
+  await expect.poll(isAnswered).toBe(true);
+  clients[1]?.destroy();
+  await new Promise((resolve) => server.close(resolve));
 });
