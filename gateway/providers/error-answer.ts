@@ -72,15 +72,25 @@ export function isTimeout(
   return failure.status === 408 || signal.aborted;
 }
 
-/** A provider may repeat the key it was sent. */
+/** A shorter word of a header is no credential. */
+const MIN_SECRET_CHARACTERS = 8;
+
+/** A provider may repeat the key and the headers it was sent; of `Bearer KEY` only the second word. */
 export function withoutSecret(
   text: string,
-  { apiKey }: Pick<PricedDeployment, "apiKey">,
+  { apiKey, headers }: Pick<PricedDeployment, "apiKey" | "headers">,
 ): string {
-  const key = apiKey?.reveal();
-  return key === undefined || key.length < 4
-    ? text
-    : text.replaceAll(key, "[secret]");
+  const key = apiKey?.reveal() ?? "";
+  const words = Object.values(headers).flatMap((value) =>
+    value
+      .reveal()
+      .split(/\s+/)
+      .filter((word) => word.length >= MIN_SECRET_CHARACTERS),
+  );
+  return [...(key.length < 4 ? [] : [key]), ...words].reduce(
+    (rest, secret) => rest.replaceAll(secret, "[secret]"),
+    text,
+  );
 }
 
 /** In seconds, or until a date. */
