@@ -72,8 +72,9 @@ export interface TlsEndpointRoutes {
 
 /**
  * The edge's configuration. The local gateway comes first; both are probed every second, which is why a stopping gateway
- * reports it for longer than two probes before it closes. A failed connection is retried on the other one: nothing was sent
- * yet. Responses of unknown length (streams, change feeds) are passed on immediately. Headers have limits of size and time; a
+ * reports it for longer than two probes before it closes. A failed connection is retried until the probe has found the other one:
+ * nothing was sent yet. Failed calls say nothing about a gateway (`fail_duration`): Caddy would count bodies that a client breaks
+ * off or malforms. Responses of unknown length (streams, change feeds) are passed on immediately. Headers have limits of size and time; a
  * body has the largest allowed `max_request_size_mb` at the gateway, which enforces its own setting, and none at the notes
  * (attachments).
  */
@@ -87,7 +88,6 @@ export function buildCaddyfile({
 	}
 	reverse_proxy gateway:${ports.gateway} ${relay} {
 		lb_policy first
-		fail_duration 1s
 		health_uri /health/readiness
 		health_interval ${EDGE_PROBE_SECONDS}s
 		health_timeout 5s

@@ -44,7 +44,6 @@ http://:4000 {
 	}
 	reverse_proxy gateway:4001 127.0.0.1:4444 {
 		lb_policy first
-		fail_duration 1s
 		health_uri /health/readiness
 		health_interval 1s
 		health_timeout 5s

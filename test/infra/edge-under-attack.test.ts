@@ -1,0 +1,93 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { buildCaddyfile } from "../../infra/caddyfile.ts";
+import { ports } from "../../infra/hosts.ts";
+import { freePort, listen } from "../servers/ports.ts";
+import { USER_CACHE } from "../servers/user-cache.ts";
+
+/** As scripts/toolchain.sh builds it. */
+const CADDY = join(USER_CACHE, "toolchain", "bin", "caddy");
+
+describe.runIf(existsSync(CADDY))("the edge's real Caddy", () => {
+  let directory: string;
+  let gateways: readonly Server[];
+  let caddy: ChildProcess;
+  let edge: number;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "hearth-edge-"));
+    gateways = ["own", "other"].map((name) =>
+      createServer((request, response) => {
+        request.resume().on("end", () => response.end(name));
+      }),
+    );
+    const [own, other] = await Promise.all(
+      gateways.map((gateway) => listen(gateway)),
+    );
+    edge = await freePort();
+    const file = join(directory, "Caddyfile");
+    writeFileSync(
+      file,
+      buildCaddyfile({
+        peer: { address: "127.0.0.1", ports },
+        hasNotes: true,
+        https: { tls: "none" },
+      })
+        .replace(
+          `gateway:${ports.gateway} 127.0.0.1:${ports.gatewayTls}`,
+          `127.0.0.1:${own} 127.0.0.1:${other}`,
+        )
+        // Without the sites of the other host and the notes.
+        .replace(/# Caddy 2\.10[\s\S]*/, "")
+        .replace(`http://:${ports.edge} `, `http://127.0.0.1:${edge} `),
+    );
+    caddy = spawn(CADDY, ["run", "--config", file, "--adapter", "caddyfile"], {
+      stdio: "ignore",
+      env: {
+        ...process.env,
+        XDG_DATA_HOME: directory,
+        XDG_CONFIG_HOME: directory,
+      },
+    });
+    await vi.waitUntil(async () => (await ask()) === "own", 60_000);
+  });
+  afterAll(async () => {
+    if (caddy.exitCode === null) {
+      caddy.kill();
+      await once(caddy, "exit");
+    }
+    gateways.forEach((gateway) => gateway.close());
+    rmSync(directory, { recursive: true });
+  });
+
+  /** Which gateway answers. */
+  const ask = (): Promise<string | null> =>
+    fetch(`http://127.0.0.1:${edge}/v1/models`).then(
+      async (answer) => (answer.ok ? await answer.text() : null),
+      () => null,
+    );
+
+  test("a body that is malformed does not take the gateway from other clients", async () => {
+    const client = connect(edge, "127.0.0.1");
+    client.write(
+      "POST /v1/models HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n-1\r\n",
+    );
+    const [answer] = (await once(client, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 502 /);
+    client.destroy();
+    expect(await ask()).toBe("own");
+  });
+
+  test("a gateway that is away is replaced by the other one", async () => {
+    const [own] = gateways;
+    own?.close();
+    own?.closeAllConnections();
+    expect(await ask()).toBe("other");
+  });
+});
