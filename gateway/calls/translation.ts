@@ -124,7 +124,7 @@ function through(
 ): Translation {
   const wire =
     endpoint === "chat" && goesByResponses(spoken, chat.body, deployment)
-      ? chatByResponses(spoken)
+      ? chatByResponses(spoken, deployment)
       : spoken;
   rejectUnsupported(config, call, deployment, [
     ...chat.lacks,

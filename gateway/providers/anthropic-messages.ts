@@ -4,6 +4,7 @@ import {
   toolUseId,
   type Lack,
 } from "./anthropic-content.ts";
+import { isSigned } from "./anthropic-signed.ts";
 import {
   isRecord,
   listOf,
@@ -98,11 +99,7 @@ function assistantBlocks(
       lack(`${path}.${field}`);
     }
   }
-  const thinking = recordsOf(message["thinking_blocks"]).filter(
-    (block) =>
-      (block["type"] === "thinking" && textOf(block["signature"]) !== "") ||
-      block["type"] === "redacted_thinking",
-  );
+  const thinking = recordsOf(message["thinking_blocks"]).filter(isSigned);
   const calls = recordsOf(message["tool_calls"]).flatMap((call, index) => {
     const called = call["function"];
     if (!isRecord(called)) {

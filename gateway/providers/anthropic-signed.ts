@@ -1,8 +1,9 @@
 import { isRecord, textOf, type JsonRecord } from "../../core/json.ts";
+import { reasoningIn } from "./reasoning-origin.ts";
 
 /**
- * Messages of Anthropic's shape without thinking that has no signature: that of another provider's model, earlier in the conversation.
- * Anthropic rejects it. The same list if there is none.
+ * Messages of Anthropic's shape without thinking that Anthropic has not signed: that of another provider's model, earlier in the
+ * conversation. Anthropic rejects it. The same list if there is none.
  */
 export function signedMessages(messages: unknown): unknown {
   return Array.isArray(messages) && messages.some(hasUnsigned)
@@ -26,11 +27,19 @@ function hasUnsigned(
   );
 }
 
-/** Thinking that a chat's model answered with gets an empty signature (dialects/messages-answer.ts). */
 function isUnsigned(block: unknown): boolean {
+  return isRecord(block) && isThinking(block) && !isSigned(block);
+}
+
+function isThinking({ type }: JsonRecord): boolean {
+  return type === "thinking" || type === "redacted_thinking";
+}
+
+/** Whether a block is thinking that Anthropic signed. That of a chat's model gets an empty signature (dialects/messages-answer.ts). */
+export function isSigned(block: JsonRecord): boolean {
   return (
-    isRecord(block) &&
-    block["type"] === "thinking" &&
-    textOf(block["signature"]) === ""
+    isThinking(block) &&
+    (block["type"] !== "thinking" || textOf(block["signature"]) !== "") &&
+    reasoningIn(block) === null
   );
 }

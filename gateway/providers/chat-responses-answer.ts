@@ -6,18 +6,23 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { summaryText, thinkingBlocksOf } from "./reasoning-origin.ts";
 
-/** A whole Response as an answer of chat. */
-export function completionOf(response: JsonRecord): JsonRecord {
+/** A whole Response of a deployment as an answer of chat. */
+export function completionOf(
+  response: JsonRecord,
+  deploymentId: string,
+): JsonRecord {
   const items = recordsOf(response["output"]);
   const said = itemsOf(items, "message").flatMap(({ content }) =>
     recordsOf(content),
   );
   const calls = itemsOf(items, "function_call").map(callOf);
   const content = joined(said, "text");
-  const reasoning = joined(
-    itemsOf(items, "reasoning").flatMap(({ summary }) => recordsOf(summary)),
-    "text",
+  const thoughts = itemsOf(items, "reasoning");
+  const reasoning = thoughts.map(summaryText).join("");
+  const blocks = thoughts.flatMap((item) =>
+    thinkingBlocksOf(item, deploymentId),
   );
   return {
     id: response["id"],
@@ -33,6 +38,7 @@ export function completionOf(response: JsonRecord): JsonRecord {
           refusal: joined(said, "refusal") || null,
           ...present({
             reasoning_content: reasoning === "" ? null : reasoning,
+            thinking_blocks: blocks.length === 0 ? null : blocks,
             tool_calls: calls.length === 0 ? null : calls,
           }),
         },

@@ -5,16 +5,17 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { reasoningIn } from "./reasoning-origin.ts";
 
 /** A message of a chat as items of a Responses input. */
 export function chatInput(message: unknown): readonly JsonRecord[] {
   const { role, content, tool_call_id: callId, ...rest } = recordOf(message);
   switch (role) {
     case "assistant":
-      return [
+      return withReasoning(rest["thinking_blocks"], [
         ...saidItems(content, rest["refusal"]),
         ...recordsOf(rest["tool_calls"]).map(callItem),
-      ];
+      ]);
     case "tool":
       return [
         {
@@ -26,6 +27,21 @@ export function chatInput(message: unknown): readonly JsonRecord[] {
     default:
       return [{ type: "message", role, content: inputContent(content) }];
   }
+}
+
+/** Reasoning is rejected without the item that followed it. */
+function withReasoning(
+  blocks: unknown,
+  items: readonly JsonRecord[],
+): readonly JsonRecord[] {
+  return items.length === 0
+    ? []
+    : [
+        ...recordsOf(blocks)
+          .map(reasoningIn)
+          .filter((item) => item !== null),
+        ...items,
+      ];
 }
 
 function saidItems(content: unknown, refusal: unknown): readonly JsonRecord[] {

@@ -9,6 +9,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { openaiRequest } from "./openai.ts";
+import { responsesRequest } from "./responses-request.ts";
 
 /** Parameters with the same meaning in both shapes. */
 const SAME = [
@@ -51,7 +52,7 @@ export function lackingInResponses(body: CallBody): readonly string[] {
 /** The least that the Responses API accepts as a limit. */
 const MIN_OUTPUT_TOKENS = 16;
 
-/** A chat body as one of the Responses API, which stores nothing. */
+/** A chat body as one of the Responses API. */
 export function responsesBodyOf(
   body: CallBody,
   deployment: PricedDeployment,
@@ -59,23 +60,22 @@ export function responsesBodyOf(
   const chat = openaiRequest("chat", body, deployment, false);
   const limit = chat["max_completion_tokens"] ?? chat["max_tokens"];
   const tools = recordsOf(chat["tools"]).map(toolOf);
-  return {
-    ...present({
-      ...Object.fromEntries(SAME.map((name) => [name, chat[name]])),
-      model: deployment.model,
-      max_output_tokens:
-        typeof limit === "number" ? Math.max(limit, MIN_OUTPUT_TOKENS) : limit,
-      tools: tools.length === 0 ? null : tools,
-      tool_choice: choiceOf(chat["tool_choice"]),
-      reasoning: objectOf({ effort: chat["reasoning_effort"] }),
-      text: objectOf({
-        format: formatOf(recordOf(chat["response_format"])),
-        verbosity: chat["verbosity"],
-      }),
+  const sent = present({
+    ...Object.fromEntries(SAME.map((name) => [name, chat[name]])),
+    model: deployment.model,
+    max_output_tokens:
+      typeof limit === "number" ? Math.max(limit, MIN_OUTPUT_TOKENS) : limit,
+    tools: tools.length === 0 ? null : tools,
+    tool_choice: choiceOf(chat["tool_choice"]),
+    reasoning: objectOf({ effort: chat["reasoning_effort"] }),
+    text: objectOf({
+      format: formatOf(recordOf(chat["response_format"])),
+      verbosity: chat["verbosity"],
     }),
-    input: listOf(chat["messages"]).flatMap(chatInput),
-    store: false,
-  };
+    // Those of the caller: a body of chat has no thinking.
+    input: listOf(body["messages"]).flatMap(chatInput),
+  });
+  return responsesRequest(sent, deployment);
 }
 
 /** null without any fields. */

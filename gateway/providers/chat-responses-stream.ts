@@ -8,6 +8,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { thinkingBlocksOf } from "./reasoning-origin.ts";
 import {
   CUT_SHORT,
   type AnswerFacts,
@@ -25,13 +26,15 @@ interface ToolCall {
 export class ChatOfResponses implements StreamTranslator {
   /** Reads the facts of the same events. */
   readonly #reader: StreamTranslator;
+  readonly #deploymentId: string;
   /** By the index of their item in the output. */
   readonly #calls = new Map<unknown, ToolCall>();
   #head: JsonRecord = { id: "", created_at: 0, model: "" };
   #ended = false;
 
-  constructor(reader: StreamTranslator) {
+  constructor(reader: StreamTranslator, deploymentId: string) {
     this.#reader = reader;
+    this.#deploymentId = deploymentId;
   }
 
   push(event: SseEvent): readonly StreamPiece[] {
@@ -51,8 +54,14 @@ export class ChatOfResponses implements StreamTranslator {
       case "response.reasoning_summary_text.delta":
         return [this.#delta({ reasoning_content: read["delta"] })];
       case "response.output_item.added":
-      case "response.output_item.done":
-        return this.#item(read["output_index"], recordOf(read["item"]));
+        return this.#call(read["output_index"], recordOf(read["item"]));
+      case "response.output_item.done": {
+        const item = recordOf(read["item"]);
+        return [
+          ...this.#thinking(item),
+          ...this.#call(read["output_index"], item),
+        ];
+      }
       case "response.function_call_arguments.delta":
         return this.#arguments(read["output_index"], textOf(read["delta"]));
       case "response.completed":
@@ -79,8 +88,16 @@ export class ChatOfResponses implements StreamTranslator {
     return this.#reader.facts();
   }
 
+  /** Only at the end of an item is its encrypted content complete. */
+  #thinking(item: JsonRecord): readonly StreamPiece[] {
+    const blocks = thinkingBlocksOf(item, this.#deploymentId);
+    return blocks.length === 0
+      ? []
+      : [this.#delta({ thinking_blocks: blocks })];
+  }
+
   /** Opens a tool call, and at its end sends what no delta had of its arguments. */
-  #item(place: unknown, item: JsonRecord): readonly StreamPiece[] {
+  #call(place: unknown, item: JsonRecord): readonly StreamPiece[] {
     if (item["type"] !== "function_call") {
       return [];
     }

@@ -10,16 +10,26 @@ import {
   RECORDINGS,
 } from "../dialects/chat-stream-fixture.ts";
 import { responsesShape } from "../dialects/responses.ts";
+import { anthropicWire } from "./anthropic.ts";
+import { signedMessages } from "./anthropic-signed.ts";
+import {
+  parseRecord,
+  recordOf,
+  recordsOf,
+  type JsonRecord,
+} from "../../core/json.ts";
 import { chatByResponses, goesByResponses } from "./chat-responses.ts";
 import { openaiWire } from "./openai-wire.ts";
 import { messageOf, testDeployment, translated } from "./stream-fixture.ts";
 import type { StreamPiece } from "./wire.ts";
 
-const WIRE = chatByResponses(openaiWire);
 const BODY = { model: "alias", messages: [] };
 const TOOL = { name: "weather", parameters: { type: "object" } };
 const TOOLS = [{ type: "function", function: TOOL }];
 const OPENAI = { apiBase: PROVIDERS["openai"]?.apiBase ?? "" };
+const DEPLOYMENT = testDeployment({ ...OPENAI, model: "gpt-5.6" });
+const OTHER = testDeployment({ ...OPENAI, id: "d2", model: "gpt-5.6" });
+const WIRE = chatByResponses(openaiWire, DEPLOYMENT);
 
 test.each([
   ["gpt-5.4", { tools: TOOLS }, true],
@@ -203,4 +213,111 @@ test("a failed stream, and one that is cut, end with an error of chat", () => {
     events({ type: "response.created", response: { id: "resp_1" } }),
   );
   expect(cut.map(({ kind }) => kind)).toEqual(["pass", "error", "done"]);
+});
+
+const THOUGHT = {
+  type: "reasoning",
+  summary: [{ type: "summary_text", text: "hm" }],
+  encrypted_content: "c2VjcmV0",
+};
+const UNTOLD = { type: "reasoning", summary: [], encrypted_content: "bW9yZQ" };
+const CALL = { type: "function_call", call_id: "call_1", name: "weather" };
+const OUTPUT = [
+  { id: "rs_1", ...THOUGHT },
+  { id: "rs_2", ...UNTOLD },
+  { id: "fc_1", ...CALL, arguments: "{}", status: "completed" },
+];
+
+/** The message of an answer with this output, whole and as a stream. */
+function messagesOf(output: readonly JsonRecord[]) {
+  const response = { id: "resp_1", status: "completed", output };
+  const { body } = WIRE.answer("chat", Buffer.from(JSON.stringify(response)));
+  const [choice] = recordsOf(recordOf(parseRecord(body.toString()))["choices"]);
+  const events = [
+    { type: "response.created", response: { id: "resp_1" } },
+    ...output.flatMap((item, output_index) => [
+      // What is encrypted at the start of an item is not all of it.
+      { type: "response.output_item.added", output_index, item },
+      ...recordsOf(item["summary"]).map(({ text }) => ({
+        type: "response.reasoning_summary_text.delta",
+        output_index,
+        delta: text,
+      })),
+      { type: "response.output_item.done", output_index, item },
+    ]),
+    { type: "response.completed", response },
+  ];
+  const pieces = translated(
+    WIRE.stream("chat"),
+    events.map((event) => ({ event: null, data: JSON.stringify(event) })),
+  );
+  return { whole: recordOf(choice?.["message"]), stream: messageOf(pieces) };
+}
+
+test("encrypted reasoning comes back with the client's next call, to the deployment that it came from", () => {
+  const { whole, stream } = messagesOf(OUTPUT);
+  expect(whole["thinking_blocks"]).toMatchObject([
+    { type: "thinking", thinking: "hm" },
+    { type: "redacted_thinking" },
+  ]);
+  expect(stream.message).toMatchObject({
+    reasoning_content: "hm",
+    thinking_blocks: whole["thinking_blocks"],
+  });
+  const result = { role: "tool", tool_call_id: "call_1", content: "sunny" };
+  const sent = (message: JsonRecord, deployment = DEPLOYMENT) =>
+    chatByResponses(openaiWire, deployment).request(
+      "chat",
+      { ...BODY, messages: [message, result] },
+      deployment,
+      false,
+    );
+  const input = [
+    { ...CALL, arguments: "{}" },
+    { type: "function_call_output", call_id: "call_1", output: "sunny" },
+  ];
+  expect(sent(whole)).toMatchObject({
+    input: [THOUGHT, UNTOLD, ...input],
+    include: ["reasoning.encrypted_content"],
+    store: false,
+  });
+  expect(sent(whole, OTHER)["input"]).toEqual(input);
+  const signed = { type: "thinking", thinking: "hm", signature: "c2lnbmVk" };
+  expect(sent({ ...whole, thinking_blocks: [signed] })["input"]).toEqual(input);
+});
+
+test("reasoning without the answer that followed it is left out: the provider would reject it", () => {
+  const { whole } = messagesOf(OUTPUT.slice(0, 1));
+  const messages = [whole, { role: "user", content: "Go on" }];
+  const { input } = WIRE.request(
+    "chat",
+    { ...BODY, messages },
+    DEPLOYMENT,
+    false,
+  );
+  expect(input).toMatchObject([{ role: "user" }]);
+});
+
+test("a provider's answer without encrypted reasoning has no thinking blocks", () => {
+  const { encrypted_content: _encrypted, ...plain } = THOUGHT;
+  const { whole, stream } = messagesOf([plain, ...OUTPUT.slice(2)]);
+  expect(whole).not.toHaveProperty("thinking_blocks");
+  expect(stream.message).not.toHaveProperty("thinking_blocks");
+});
+
+test("Anthropic gets no reasoning of the Responses API", () => {
+  const { whole } = messagesOf(OUTPUT);
+  const { content } = recordOf(
+    recordsOf(
+      anthropicWire.request(
+        "chat",
+        { ...BODY, messages: [{ role: "user", content: "Hi" }, whole] },
+        testDeployment({ provider: "anthropic", model: "claude-sonnet-4-5" }),
+        false,
+      )["messages"],
+    )[1],
+  );
+  expect(content).toMatchObject([{ type: "tool_use" }]);
+  const messages = [{ role: "assistant", content: whole["thinking_blocks"] }];
+  expect(signedMessages(messages)).toEqual([]);
 });

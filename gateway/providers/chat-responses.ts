@@ -58,8 +58,11 @@ function callsFunctions(
   );
 }
 
-/** The wire of a provider whose chat is translated to its Responses API. */
-export function chatByResponses(wire: ProviderWire): ProviderWire {
+/** The wire of a deployment whose chat is translated to its provider's Responses API. */
+export function chatByResponses(
+  wire: ProviderWire,
+  { id }: PricedDeployment,
+): ProviderWire {
   return {
     ...wire,
     path: (_, deployment) => wire.path("responses", deployment),
@@ -72,9 +75,12 @@ export function chatByResponses(wire: ProviderWire): ProviderWire {
       const response = parseRecord(bytes.toString("utf8"));
       const { facts } = wire.answer("responses", bytes);
       return Array.isArray(response?.["output"])
-        ? { body: Buffer.from(JSON.stringify(completionOf(response))), facts }
+        ? {
+            body: Buffer.from(JSON.stringify(completionOf(response, id))),
+            facts,
+          }
         : { body: bytes, facts };
     },
-    stream: () => new ChatOfResponses(wire.stream("responses")),
+    stream: () => new ChatOfResponses(wire.stream("responses"), id),
   };
 }

@@ -1,4 +1,4 @@
-import { textOf, type JsonRecord } from "../../core/json.ts";
+import { recordsOf, textOf, type JsonRecord } from "../../core/json.ts";
 
 /** Marks encrypted reasoning with the deployment that can read it. */
 const MARK = "hearth-of:";
@@ -34,6 +34,42 @@ export function readableReasoning(
   return content.startsWith(mark)
     ? { ...item, encrypted_content: content.slice(mark.length) }
     : rest;
+}
+
+/** A reasoning item as the thinking block that carries it through a chat; none without encrypted content. */
+export function thinkingBlocksOf(
+  item: JsonRecord,
+  deploymentId: string,
+): readonly JsonRecord[] {
+  const content = encryptedIn(markedReasoning(item, deploymentId));
+  if (content === "") {
+    return [];
+  }
+  const thinking = summaryText(item);
+  // Clients do not send thinking back that has no text.
+  return thinking === ""
+    ? [{ type: "redacted_thinking", data: content }]
+    : [{ type: "thinking", thinking, signature: content }];
+}
+
+/** The reasoning item that a thinking block carries; null for a block of Anthropic's own. */
+export function reasoningIn(block: JsonRecord): JsonRecord | null {
+  const { thinking, signature, data } = block;
+  const content = textOf(signature) || textOf(data);
+  const text = textOf(thinking);
+  return isOurs(content)
+    ? {
+        type: "reasoning",
+        summary: text === "" ? [] : [{ type: "summary_text", text }],
+        encrypted_content: content,
+      }
+    : null;
+}
+
+export function summaryText({ summary }: JsonRecord): string {
+  return recordsOf(summary)
+    .map(({ text }) => textOf(text))
+    .join("");
 }
 
 function encryptedIn({ type, encrypted_content }: JsonRecord): string {
