@@ -7,7 +7,11 @@ import {
   type ChatUsage,
 } from "./chat-answer.ts";
 import { encryptedContent } from "./responses-input.ts";
-import { calledFunctions, type CalledFunctions } from "./responses-tools.ts";
+import {
+  textInArguments,
+  translatedTools,
+  type TranslatedTools,
+} from "./responses-tools.ts";
 
 /** A chat answer as a Response; other bytes pass. `answerId`: instead of its own id. */
 export function responseAnswer(
@@ -20,7 +24,7 @@ export function responseAnswer(
     return bytes;
   }
   const answer = { ...read, id: answerId ?? read.id };
-  const output = outputOf(answer, calledFunctions(body));
+  const output = outputOf(answer, translatedTools(body));
   return Buffer.from(
     JSON.stringify(
       endedResponse(body, answer, output, answer.finishReason, answer.usage),
@@ -95,7 +99,7 @@ function incompleteReason(finishReason: string | null): string | null {
 
 function outputOf(
   answer: ChatAnswer,
-  functions: CalledFunctions,
+  tools: TranslatedTools,
 ): readonly JsonRecord[] {
   const { id, reasoning, thinkingBlocks, text, refusal } = answer;
   return [
@@ -106,7 +110,7 @@ function outputOf(
       ? []
       : [messageItem(id, text, refusal, "completed")]),
     ...answer.toolCalls.map((call) =>
-      callItem(id, call.index, call, "completed", functions),
+      callItem(id, call.index, call, "completed", tools),
     ),
   ];
 }
@@ -157,16 +161,22 @@ export function callItem(
     readonly arguments: string;
   },
   status: "in_progress" | "completed",
-  functions: CalledFunctions,
+  tools: TranslatedTools,
 ): JsonRecord {
-  const own = `${idOf("fc", answerId)}_${index}`;
+  const { called, isCustom } = tools.get(call.name) ?? {
+    called: { name: call.name },
+    isCustom: false,
+  };
+  const own = `${idOf(isCustom ? "ctc" : "fc", answerId)}_${index}`;
   return {
     id: own,
-    type: "function_call",
+    type: isCustom ? "custom_tool_call" : "function_call",
     // A tool result must refer to the id of its call; not every server gives one.
     call_id: call.id === "" ? own : call.id,
-    ...(functions.get(call.name) ?? { name: call.name }),
-    arguments: call.arguments,
+    ...called,
+    ...(isCustom
+      ? { input: textInArguments(call.arguments) }
+      : { arguments: call.arguments }),
     status,
   };
 }

@@ -8,7 +8,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import type { Dialect } from "./dialect.ts";
-import { calledIn, chatName } from "./responses-tools.ts";
+import { argumentsOfText, calledIn, chatName } from "./responses-tools.ts";
 
 type Lack = (path: string) => void;
 
@@ -33,8 +33,10 @@ export function inputMessages(
           ? history.addText(textIn(item["content"]))
           : history.addMessage(messageOf(item, path, dialect, lack));
       case "function_call":
+      case "custom_tool_call":
         return history.addCall(callOf(item));
       case "function_call_output":
+      case "custom_tool_call_output":
         return history.addResult(item["call_id"], outputOf(item, path, lack));
       case "reasoning":
         return history.addReasoning(item);
@@ -227,7 +229,10 @@ function callOf(item: JsonRecord): JsonRecord {
     type: "function",
     function: {
       name: chatName(calledIn(item)),
-      arguments: textOf(item["arguments"]),
+      arguments:
+        item["type"] === "custom_tool_call"
+          ? argumentsOfText(item["input"])
+          : textOf(item["arguments"]),
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { JsonRecord } from "../../core/json.ts";
+import { textOf, type JsonRecord } from "../../core/json.ts";
 import type { ChatAnswer, ToolCallPart } from "./chat-answer.ts";
 import {
   callItem,
@@ -6,7 +6,7 @@ import {
   reasoningItem,
   textPart,
 } from "./responses-answer.ts";
-import type { CalledFunctions } from "./responses-tools.ts";
+import type { TranslatedTools } from "./responses-tools.ts";
 
 interface Reasoning {
   /** Its index in the output, as `place` below. */
@@ -39,16 +39,16 @@ interface ToolCall {
  */
 export class ResponseItems {
   readonly #answerId: string;
-  readonly #functions: CalledFunctions;
+  readonly #tools: TranslatedTools;
   readonly #output: JsonRecord[] = [];
   readonly #calls = new Map<number, ToolCall>();
   #reasoning: Reasoning | null = null;
   #thinkingBlocks: readonly JsonRecord[] = [];
   #message: Message | null = null;
 
-  constructor(answerId: string, functions: CalledFunctions) {
+  constructor(answerId: string, tools: TranslatedTools) {
     this.#answerId = answerId;
-    this.#functions = functions;
+    this.#tools = tools;
   }
 
   get output(): readonly JsonRecord[] {
@@ -233,6 +233,9 @@ export class ResponseItems {
           events,
         );
       }
+      if (this.#isCustom(call)) {
+        continue;
+      }
       const delta = call.arguments.slice(call.sent);
       call.sent = call.arguments.length;
       if (delta !== "") {
@@ -249,16 +252,25 @@ export class ResponseItems {
   #endCalls(): readonly JsonRecord[] {
     return [...this.#calls].flatMap(([index, call]) => {
       const place = call.place ?? 0;
+      const item = this.#callItem(index, call, "completed");
       return [
-        {
-          type: "response.function_call_arguments.done",
-          ...this.#at(place),
-          name: this.#functions.get(call.name)?.name ?? call.name,
-          arguments: call.arguments,
-        },
-        this.#done(place, this.#callItem(index, call, "completed")),
+        ...(this.#isCustom(call)
+          ? inputEvents(this.#at(place), textOf(item["input"]))
+          : [
+              {
+                type: "response.function_call_arguments.done",
+                ...this.#at(place),
+                name: item["name"],
+                arguments: call.arguments,
+              },
+            ]),
+        this.#done(place, item),
       ];
     });
+  }
+
+  #isCustom({ name }: ToolCall): boolean {
+    return this.#tools.get(name)?.isCustom === true;
   }
 
   #callItem(
@@ -266,7 +278,7 @@ export class ResponseItems {
     call: Pick<ToolCall, "id" | "name" | "arguments">,
     status: "in_progress" | "completed",
   ): JsonRecord {
-    return callItem(this.#answerId, index, call, status, this.#functions);
+    return callItem(this.#answerId, index, call, status, this.#tools);
   }
 
   /** Appends an item and its event; returns its index in the output. */
@@ -288,6 +300,17 @@ export class ResponseItems {
     this.#output[place] = item;
     return { type: "response.output_item.done", output_index: place, item };
   }
+}
+
+/** The text of a custom tool is sent whole: its JSON may be read only at its end. */
+function inputEvents(where: JsonRecord, input: string): readonly JsonRecord[] {
+  const type = "response.custom_tool_call_input";
+  return [
+    ...(input === ""
+      ? []
+      : [{ type: `${type}.delta`, ...where, delta: input }]),
+    { type: `${type}.done`, ...where, input },
+  ];
 }
 
 function refusalEvents(

@@ -20,7 +20,7 @@ import {
   type ResponseHead,
 } from "./responses-answer.ts";
 import { ResponseItems } from "./responses-items.ts";
-import { calledFunctions } from "./responses-tools.ts";
+import { translatedTools } from "./responses-tools.ts";
 
 /** Chat chunks as the numbered events of a Response. */
 export class ResponsesStream implements ClientStream {
@@ -74,7 +74,7 @@ export class ResponsesStream implements ClientStream {
   }
 
   #itemsOf(id: string): ResponseItems {
-    return new ResponseItems(id, calledFunctions(this.#body));
+    return new ResponseItems(id, translatedTools(this.#body));
   }
 
   #start(answer: ResponseHead): readonly JsonRecord[] {

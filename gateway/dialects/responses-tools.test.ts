@@ -23,7 +23,7 @@ const AGENTS = {
   tools: [
     tool("spawn", { description: "Start one.", strict: true }),
     tool("wait"),
-    { type: "custom", name: "patch" },
+    { type: "web_search", name: "search" },
   ],
 };
 const TOOLS = [tool("spawn"), AGENTS];
@@ -47,7 +47,7 @@ test("functions of a namespace are functions of their own in chat; what else it 
     },
     { type: "function", function: { name: "agents__wait", parameters } },
   ]);
-  expect(lacks).toEqual(["tools[1].tools[2] (custom)"]);
+  expect(lacks).toEqual(["tools[1].tools[2] (web_search)"]);
 });
 
 test("a choice names a function of a namespace, or all of them", () => {
@@ -108,12 +108,16 @@ test("as many functions as fit into a body are read, and a namespace that a choi
 });
 
 /** An answer that calls this function, whole and as a stream. */
-function answersOf(name: string, tools: readonly object[]) {
+function answersOf(
+  name: string,
+  tools: readonly object[],
+  written = '{"a":1}',
+) {
   const call = {
     index: 0,
     id: "call_1",
     type: "function",
-    function: { name, arguments: '{"a":1}' },
+    function: { name, arguments: written },
   };
   const head = { id: "chatcmpl-x", created: 1, model: "m" };
   const choice = { index: 0, finish_reason: "tool_calls" };
@@ -197,4 +201,103 @@ test("long names stay different", () => {
     chatName({ namespace: long, name: `${long}${end}` }),
   );
   expect(new Set(names).size).toBe(2);
+});
+
+const GRAMMAR = { type: "grammar", syntax: "lark", definition: "start: patch" };
+const PATCH = {
+  type: "custom",
+  name: "apply_patch",
+  description: "Edits files.",
+  format: GRAMMAR,
+};
+const CUSTOM = [PATCH, { ...AGENTS, tools: [{ type: "custom", name: "run" }] }];
+
+test("a custom tool is a function with one text in chat, which a choice names, too", () => {
+  const { body, lacks } = ask({
+    tools: CUSTOM,
+    tool_choice: { type: "custom", name: "apply_patch" },
+  });
+  expect(lacks).toEqual([]);
+  expect(body["tools"]).toMatchObject([
+    {
+      type: "function",
+      function: {
+        name: "apply_patch",
+        parameters: {
+          type: "object",
+          properties: { input: { type: "string" } },
+          required: ["input"],
+        },
+      },
+    },
+    { type: "function", function: { name: "agents__run" } },
+  ]);
+  const [{ function: patch }] = body["tools"] as [
+    { function: { description: string } },
+  ];
+  expect(patch.description).toMatch(/^Edits files\.\n\n.*lark[^]*start: patch/);
+  const named = (name: string) => ({ type: "function", function: { name } });
+  expect(body["tool_choice"]).toEqual(named("apply_patch"));
+  const allowed = [{ type: "custom", name: "apply_patch" }];
+  const permitted = ask({
+    tools: CUSTOM,
+    tool_choice: { type: "allowed_tools", mode: "auto", tools: allowed },
+  });
+  expect(permitted.body["tool_choice"]).toMatchObject({
+    allowed_tools: { tools: [named("apply_patch")] },
+  });
+});
+
+const DIFF = '*** Begin Patch\n+"a" \\\n*** End Patch';
+
+test.each([
+  ["as it was asked to", JSON.stringify({ input: DIFF }), DIFF],
+  ["without JSON", DIFF, DIFF],
+  ["under another name", '{"patch":"a"}', '{"patch":"a"}'],
+  ["not at all", "", ""],
+])(
+  "what a model writes %s is the input of a custom tool",
+  (_, given, input) => {
+    const item = {
+      type: "custom_tool_call",
+      call_id: "call_1",
+      name: "apply_patch",
+      input,
+      status: "completed",
+    };
+    const { events, streamed, answered } = answersOf(
+      "apply_patch",
+      CUSTOM,
+      given,
+    );
+    expect(answered).toMatchObject([item]);
+    expect(answered[0]).not.toHaveProperty("arguments");
+    expect(streamed).toEqual(answered);
+    const pieces = events.filter(({ item_id }) => item_id !== undefined);
+    const ofInput = "response.custom_tool_call_input";
+    expect(pieces).toMatchObject([
+      ...(input === "" ? [] : [{ type: `${ofInput}.delta`, delta: input }]),
+      { type: `${ofInput}.done`, input },
+    ]);
+    const added = events.find(({ item }) => item !== undefined);
+    expect(added).toMatchObject({ item: { input: "", status: "in_progress" } });
+    const output = { type: "custom_tool_call_output", call_id: "call_1" };
+    const { body, lacks } = ask({
+      tools: CUSTOM,
+      input: [...answered, { ...output, output: "Done." }],
+    });
+    expect(lacks).toEqual([]);
+    const call = { name: "apply_patch", arguments: JSON.stringify({ input }) };
+    expect(body["messages"]).toMatchObject([
+      { role: "assistant", tool_calls: [{ id: "call_1", function: call }] },
+      { role: "tool", tool_call_id: "call_1", content: "Done." },
+    ]);
+  },
+);
+
+test("a custom tool of a namespace comes back under its name there", () => {
+  const { answered } = answersOf("agents__run", CUSTOM, '{"input":"ls"}');
+  expect(answered).toMatchObject([
+    { type: "custom_tool_call", namespace: "agents", name: "run", input: "ls" },
+  ]);
 });

@@ -4,6 +4,7 @@ import { CallError } from "../http/errors.ts";
 import {
   isRecord,
   listOf,
+  parseRecord,
   present,
   recordOf,
   recordsOf,
@@ -13,14 +14,21 @@ import {
 
 type Lack = (path: string) => void;
 
-/** A function as a call of the Responses API names it. */
-export interface CalledFunction {
+/** A function or a custom tool as a call of the Responses API names it. */
+export interface CalledTool {
   readonly name: string;
   readonly namespace?: string;
 }
 
-/** The functions of namespaces by the names that chat has for them. */
-export type CalledFunctions = ReadonlyMap<string, CalledFunction>;
+/** A tool that is called otherwise in chat. */
+interface TranslatedTool {
+  readonly called: CalledTool;
+  /** It takes a text, and not JSON. */
+  readonly isCustom: boolean;
+}
+
+/** By the names that chat has for them. */
+export type TranslatedTools = ReadonlyMap<string, TranslatedTool>;
 
 /** What the names of functions in chat consist of. */
 const NOT_IN_NAMES = /[^a-zA-Z0-9_-]/g;
@@ -28,7 +36,7 @@ const MAX_NAME_CHARACTERS = 64;
 const HASH_CHARACTERS = 8;
 
 /** The name of a function in chat, which has no namespaces: the same in every call of a conversation. */
-export function chatName({ name, namespace }: CalledFunction): string {
+export function chatName({ name, namespace }: CalledTool): string {
   if (namespace === undefined) {
     return name;
   }
@@ -43,34 +51,46 @@ export function chatName({ name, namespace }: CalledFunction): string {
 }
 
 /** What a call, a choice or a permitted tool names. */
-export function calledIn({ name, namespace }: JsonRecord): CalledFunction {
+export function calledIn({ name, namespace }: JsonRecord): CalledTool {
   return typeof namespace === "string" && namespace !== ""
     ? { name: textOf(name), namespace }
     : { name: textOf(name) };
 }
 
-/** The functions in namespaces of a body. Bodies without any share one list. */
-export function calledFunctions({ tools }: CallBody): CalledFunctions {
-  const namespaces = recordsOf(tools).filter(isNamespace);
-  return namespaces.length === 0
+/** The custom tools of a body, and all in its namespaces. Bodies without any share one list. */
+export function translatedTools({ tools }: CallBody): TranslatedTools {
+  const translated = recordsOf(tools).flatMap((tool) =>
+    isNamespace(tool)
+      ? recordsOf(tool["tools"]).flatMap((inner) =>
+          translatedTool(inner, tool["name"]),
+        )
+      : isCustom(tool)
+        ? translatedTool(tool)
+        : [],
+  );
+  return translated.length === 0
     ? NONE
-    : new Map(
-        namespaces
-          .flatMap(functionsIn)
-          .map((called) => [chatName(called), called]),
-      );
+    : new Map(translated.map((tool) => [chatName(tool.called), tool]));
 }
 
-const NONE: CalledFunctions = new Map();
+const NONE: TranslatedTools = new Map();
 
 function isNamespace({ type }: JsonRecord): boolean {
   return type === "namespace";
 }
 
-function functionsIn(namespace: JsonRecord): readonly CalledFunction[] {
-  return recordsOf(namespace["tools"])
-    .filter(({ type, name }) => type === "function" && typeof name === "string")
-    .map(({ name }) => calledIn({ name, namespace: namespace["name"] }));
+function isCustom({ type }: JsonRecord): boolean {
+  return type === "custom";
+}
+
+function translatedTool(
+  tool: JsonRecord,
+  namespace?: unknown,
+): readonly TranslatedTool[] {
+  const { type, name } = tool;
+  return typeof name === "string" && (type === "function" || isCustom(tool))
+    ? [{ called: calledIn({ name, namespace }), isCustom: isCustom(tool) }]
+    : [];
 }
 
 /** The tools of a body as chat has them. Throws 400 where two of them get the same name. */
@@ -78,7 +98,7 @@ export function chatToolsOf(body: CallBody, lack: Lack): readonly JsonRecord[] {
   const tools = listOf(body["tools"]).flatMap((tool, index) =>
     toolsOf(recordOf(tool), `tools[${index}]`, lack),
   );
-  if (calledFunctions(body).size > 0) {
+  if (translatedTools(body).size > 0) {
     rejectSameNames(tools);
   }
   return tools;
@@ -109,15 +129,19 @@ function toolsOf(
 }
 
 function functionOf(
-  { type, name, description, parameters, strict }: JsonRecord,
+  tool: JsonRecord,
   path: string,
   lack: Lack,
-  called: CalledFunction,
+  called: CalledTool,
 ): readonly JsonRecord[] {
-  if (type === "function" && typeof name === "string") {
+  const { type, name } = tool;
+  if (typeof name === "string" && (type === "function" || isCustom(tool))) {
+    const { description, parameters, strict } = isCustom(tool)
+      ? functionOfText(tool)
+      : tool;
     return [
       {
-        type,
+        type: "function",
         function: present({
           name: chatName(called),
           description,
@@ -129,6 +153,38 @@ function functionOf(
   }
   lack(`${path}${typeof type === "string" ? ` (${type})` : ""}`);
   return [];
+}
+
+/** Chat has neither tools that take a text nor grammars: the model is asked to follow one. */
+function functionOfText({ description, format }: JsonRecord): JsonRecord {
+  const { syntax, definition } = recordOf(format);
+  const grammar =
+    typeof definition === "string"
+      ? `\`input\` follows this grammar (${textOf(syntax)}):\n${definition}`
+      : "";
+  return {
+    description:
+      [textOf(description), grammar].filter(Boolean).join("\n\n") || null,
+    parameters: {
+      type: "object",
+      properties: {
+        input: { type: "string", description: "The text for the tool." },
+      },
+      required: ["input"],
+      additionalProperties: false,
+    },
+  };
+}
+
+/** The arguments in chat of a call with this text. */
+export function argumentsOfText(input: unknown): string {
+  return JSON.stringify({ input: textOf(input) });
+}
+
+/** The text in the arguments of a call; all that a model wrote that left out the JSON around it. */
+export function textInArguments(written: string): string {
+  const input = parseRecord(written)?.["input"];
+  return typeof input === "string" ? input : written;
 }
 
 function rejectSameNames(tools: readonly JsonRecord[]): void {
@@ -151,7 +207,7 @@ export function chatChoiceOf(body: CallBody, lack: Lack): unknown {
     return choice;
   }
   if (isRecord(choice)) {
-    if (choice["type"] === "function") {
+    if (choice["type"] === "function" || isCustom(choice)) {
       return namedFunction(calledIn(choice));
     }
     if (choice["type"] === "allowed_tools") {
@@ -168,26 +224,26 @@ export function chatChoiceOf(body: CallBody, lack: Lack): unknown {
   return null;
 }
 
-/** A namespace permits all of its functions, and named again no more. */
+/** A namespace permits all of its tools, and named again no more. */
 function permittedBy(
   choice: JsonRecord,
   body: CallBody,
-): readonly CalledFunction[] {
-  const functions = Map.groupBy(
-    calledFunctions(body).values(),
-    ({ namespace = "" }) => namespace,
+): readonly CalledTool[] {
+  const inNamespaces = Map.groupBy(
+    [...translatedTools(body).values()].map(({ called }) => called),
+    ({ namespace }) => namespace,
   );
   return recordsOf(choice["tools"]).flatMap((tool) => {
     if (!isNamespace(tool)) {
       return [calledIn(tool)];
     }
     const name = textOf(tool["name"]);
-    const permitted = functions.get(name) ?? [];
-    functions.delete(name);
+    const permitted = inNamespaces.get(name) ?? [];
+    inNamespaces.delete(name);
     return permitted;
   });
 }
 
-function namedFunction(called: CalledFunction): JsonRecord {
+function namedFunction(called: CalledTool): JsonRecord {
   return { type: "function", function: { name: chatName(called) } };
 }

@@ -11,6 +11,8 @@ const PREFIXES: Readonly<Record<string, string>> = {
   message: "msg",
   function_call: "fc",
   function_call_output: "fco",
+  custom_tool_call: "ctc",
+  custom_tool_call_output: "ctco",
   reasoning: "rs",
   compaction: "cmp",
 };
