@@ -6,12 +6,9 @@ import {
   type ChatAnswer,
   type ChatUsage,
 } from "./chat-answer.ts";
+import { callItem } from "./responses-calls.ts";
 import { encryptedContent } from "./responses-input.ts";
-import {
-  textInArguments,
-  translatedTools,
-  type TranslatedTools,
-} from "./responses-tools.ts";
+import { translatedTools, type TranslatedTools } from "./responses-tools.ts";
 
 /** A chat answer as a Response; other bytes pass. `answerId`: instead of its own id. */
 export function responseAnswer(
@@ -109,9 +106,7 @@ function outputOf(
     ...(text === "" && refusal === ""
       ? []
       : [messageItem(id, text, refusal, "completed")]),
-    ...answer.toolCalls.map((call) =>
-      callItem(id, call.index, call, "completed", tools),
-    ),
+    ...answer.toolCalls.map((call) => callItem(id, call, "completed", tools)),
   ];
 }
 
@@ -150,35 +145,6 @@ export function messageItem(
 
 export function textPart(text: string): JsonRecord {
   return { type: "output_text", text, annotations: [], logprobs: [] };
-}
-
-export function callItem(
-  answerId: string,
-  index: number,
-  call: {
-    readonly id: string;
-    readonly name: string;
-    readonly arguments: string;
-  },
-  status: "in_progress" | "completed",
-  tools: TranslatedTools,
-): JsonRecord {
-  const { called, isCustom } = tools.get(call.name) ?? {
-    called: { name: call.name },
-    isCustom: false,
-  };
-  const own = `${idOf(isCustom ? "ctc" : "fc", answerId)}_${index}`;
-  return {
-    id: own,
-    type: isCustom ? "custom_tool_call" : "function_call",
-    // A tool result must refer to the id of its call; not every server gives one.
-    call_id: call.id === "" ? own : call.id,
-    ...called,
-    ...(isCustom
-      ? { input: textInArguments(call.arguments) }
-      : { arguments: call.arguments }),
-    status,
-  };
 }
 
 function responseUsage(usage: ChatUsage): JsonRecord {

@@ -8,7 +8,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import type { Dialect } from "./dialect.ts";
-import { argumentsOfText, calledIn, chatName } from "./responses-tools.ts";
+import { callOf, foundText } from "./responses-calls.ts";
 
 type Lack = (path: string) => void;
 
@@ -27,17 +27,19 @@ export function inputMessages(
     if (!isRecord(item)) {
       return lack(path);
     }
+    const call = callOf(item);
+    if (call !== null) {
+      return history.addCall(call);
+    }
+    const result = resultOf(item, path, lack);
+    if (result !== null) {
+      return history.addResult(item["call_id"], result);
+    }
     switch (item["type"] ?? "message") {
       case "message":
         return item["role"] === "assistant"
           ? history.addText(textIn(item["content"]))
           : history.addMessage(messageOf(item, path, dialect, lack));
-      case "function_call":
-      case "custom_tool_call":
-        return history.addCall(callOf(item));
-      case "function_call_output":
-      case "custom_tool_call_output":
-        return history.addResult(item["call_id"], outputOf(item, path, lack));
       case "reasoning":
         return history.addReasoning(item);
       default:
@@ -223,30 +225,28 @@ function knownPart(part: JsonRecord): JsonRecord | null {
   }
 }
 
-function callOf(item: JsonRecord): JsonRecord {
-  return {
-    id: textOf(item["call_id"] ?? item["id"]),
-    type: "function",
-    function: {
-      name: chatName(calledIn(item)),
-      arguments:
-        item["type"] === "custom_tool_call"
-          ? argumentsOfText(item["input"])
-          : textOf(item["arguments"]),
-    },
-  };
-}
-
-function outputOf(
-  { output }: JsonRecord,
+/** What a tool returned; null: the item is no such result. */
+function resultOf(
+  item: JsonRecord,
   path: string,
   lack: Lack,
-): readonly JsonRecord[] {
-  return typeof output === "string"
-    ? [{ type: "text", text: output }]
-    : listOf(output).flatMap((part, index) =>
-        partOf(part, `${path}.output[${index}]`, lack),
-      );
+): readonly JsonRecord[] | null {
+  const { type, output, execution } = item;
+  switch (type) {
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return typeof output === "string"
+        ? [{ type: "text", text: output }]
+        : listOf(output).flatMap((part, index) =>
+            partOf(part, `${path}.output[${index}]`, lack),
+          );
+    case "tool_search_output":
+      return execution === "client"
+        ? [{ type: "text", text: foundText(item) }]
+        : null;
+    default:
+      return null;
+  }
 }
 
 /** Marks encrypted content written by Hearth; that of others cannot be read. */

@@ -1,11 +1,7 @@
-import { textOf, type JsonRecord } from "../../core/json.ts";
+import type { JsonRecord } from "../../core/json.ts";
 import type { ChatAnswer, ToolCallPart } from "./chat-answer.ts";
-import {
-  callItem,
-  messageItem,
-  reasoningItem,
-  textPart,
-} from "./responses-answer.ts";
+import { messageItem, reasoningItem, textPart } from "./responses-answer.ts";
+import { callItem, endingEvents } from "./responses-calls.ts";
 import type { TranslatedTools } from "./responses-tools.ts";
 
 interface Reasoning {
@@ -233,7 +229,7 @@ export class ResponseItems {
           events,
         );
       }
-      if (this.#isCustom(call)) {
+      if (!this.#isFunction(call)) {
         continue;
       }
       const delta = call.arguments.slice(call.sent);
@@ -253,24 +249,13 @@ export class ResponseItems {
     return [...this.#calls].flatMap(([index, call]) => {
       const place = call.place ?? 0;
       const item = this.#callItem(index, call, "completed");
-      return [
-        ...(this.#isCustom(call)
-          ? inputEvents(this.#at(place), textOf(item["input"]))
-          : [
-              {
-                type: "response.function_call_arguments.done",
-                ...this.#at(place),
-                name: item["name"],
-                arguments: call.arguments,
-              },
-            ]),
-        this.#done(place, item),
-      ];
+      return [...endingEvents(item, this.#at(place)), this.#done(place, item)];
     });
   }
 
-  #isCustom({ name }: ToolCall): boolean {
-    return this.#tools.get(name)?.isCustom === true;
+  #isFunction({ name }: ToolCall): boolean {
+    const kind = this.#tools.get(name)?.kind;
+    return kind === undefined || kind === "function";
   }
 
   #callItem(
@@ -278,7 +263,9 @@ export class ResponseItems {
     call: Pick<ToolCall, "id" | "name" | "arguments">,
     status: "in_progress" | "completed",
   ): JsonRecord {
-    return callItem(this.#answerId, index, call, status, this.#tools);
+    const { id, name, arguments: written } = call;
+    const part = { index, id, name, arguments: written };
+    return callItem(this.#answerId, part, status, this.#tools);
   }
 
   /** Appends an item and its event; returns its index in the output. */
@@ -300,17 +287,6 @@ export class ResponseItems {
     this.#output[place] = item;
     return { type: "response.output_item.done", output_index: place, item };
   }
-}
-
-/** The text of a custom tool is sent whole: its JSON may be read only at its end. */
-function inputEvents(where: JsonRecord, input: string): readonly JsonRecord[] {
-  const type = "response.custom_tool_call_input";
-  return [
-    ...(input === ""
-      ? []
-      : [{ type: `${type}.delta`, ...where, delta: input }]),
-    { type: `${type}.done`, ...where, input },
-  ];
 }
 
 function refusalEvents(

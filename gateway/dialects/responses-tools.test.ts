@@ -112,6 +112,7 @@ function answersOf(
   name: string,
   tools: readonly object[],
   written = '{"a":1}',
+  input: unknown = "Hello",
 ) {
   const call = {
     index: 0,
@@ -138,7 +139,7 @@ function answersOf(
     },
     { kind: "done", event: null, data: "[DONE]" },
   ];
-  const body = { ...BODY, tools };
+  const body = { ...BODY, tools, input };
   const events = passed(responsesShape.stream(body), pieces).map(
     ({ data }) => JSON.parse(data) as Record<string, unknown>,
   );
@@ -300,4 +301,87 @@ test("a custom tool of a namespace comes back under its name there", () => {
   expect(answered).toMatchObject([
     { type: "custom_tool_call", namespace: "agents", name: "run", input: "ls" },
   ]);
+});
+
+const SEARCH = {
+  type: "tool_search",
+  execution: "client",
+  description: "Finds tools.",
+  parameters: { type: "object", properties: { query: { type: "string" } } },
+};
+
+test("a client's search for tools is a function in chat, whose call comes back as a search", () => {
+  const { body, lacks } = ask({ tools: [SEARCH] });
+  const { description, parameters } = SEARCH;
+  expect(lacks).toEqual([]);
+  expect(body["tools"]).toEqual([
+    {
+      type: "function",
+      function: { name: "tool_search", description, parameters },
+    },
+  ]);
+  const { events, streamed, answered } = answersOf(
+    "tool_search",
+    [SEARCH],
+    '{"query":"mail"}',
+  );
+  expect(answered).toMatchObject([
+    {
+      type: "tool_search_call",
+      call_id: "call_1",
+      execution: "client",
+      arguments: { query: "mail" },
+      status: "completed",
+    },
+  ]);
+  expect(answered[0]).not.toHaveProperty("name");
+  expect(streamed).toEqual(answered);
+  expect(events.map(({ type }) => type)).toEqual([
+    "response.created",
+    "response.in_progress",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.completed",
+  ]);
+  const onServer = { type: "tool_search", execution: "server" };
+  expect(ask({ tools: [onServer] }).lacks).toEqual(["tools[0] (tool_search)"]);
+});
+
+test("what a client has found can be called as if it had been sent from the start", () => {
+  const [call] = answersOf("tool_search", [SEARCH], '{"query":"a"}').answered;
+  const found = (...tools: object[]) => ({
+    type: "tool_search_output",
+    call_id: "call_1",
+    execution: "client",
+    status: "completed",
+    tools,
+  });
+  const fields = {
+    tools: [SEARCH, tool("plain")],
+    input: [call, found(AGENTS, PATCH), call, found(AGENTS), call, found()],
+  };
+  const { body, lacks } = ask(fields);
+  expect(lacks[0]).toBe("input[1].tools[0].tools[2] (web_search)");
+  const called = ["agents__spawn", "agents__wait", "apply_patch"];
+  expect(body["tools"]).toMatchObject(
+    ["tool_search", "plain", ...called].map((name) => ({ function: { name } })),
+  );
+  const asked = {
+    role: "assistant",
+    tool_calls: [
+      { function: { name: "tool_search", arguments: '{"query":"a"}' } },
+    ],
+  };
+  const names = `These tools can be called now: ${called.join(", ")}`;
+  expect(body["messages"]).toMatchObject([
+    asked,
+    { role: "tool", tool_call_id: "call_1", content: names },
+    asked,
+    { role: "tool" },
+    asked,
+    { role: "tool", content: "No tools were found." },
+  ]);
+  const { tools, input } = fields;
+  const { answered } = answersOf("agents__wait", tools, "{}", input);
+  expect(answered).toMatchObject([{ name: "wait", namespace: "agents" }]);
 });

@@ -4,7 +4,6 @@ import { CallError } from "../http/errors.ts";
 import {
   isRecord,
   listOf,
-  parseRecord,
   present,
   recordOf,
   recordsOf,
@@ -20,11 +19,13 @@ export interface CalledTool {
   readonly namespace?: string;
 }
 
+/** A custom tool takes a text, and not JSON; a search is the client's, for tools that it has not sent yet. */
+export type ToolKind = "function" | "custom" | "search";
+
 /** A tool that is called otherwise in chat. */
 interface TranslatedTool {
   readonly called: CalledTool;
-  /** It takes a text, and not JSON. */
-  readonly isCustom: boolean;
+  readonly kind: ToolKind;
 }
 
 /** By the names that chat has for them. */
@@ -57,16 +58,19 @@ export function calledIn({ name, namespace }: JsonRecord): CalledTool {
     : { name: textOf(name) };
 }
 
-/** The custom tools of a body, and all in its namespaces. Bodies without any share one list. */
-export function translatedTools({ tools }: CallBody): TranslatedTools {
-  const translated = recordsOf(tools).flatMap((tool) =>
+/** The name of a client's search in chat. */
+export const SEARCH = "tool_search";
+
+/** All tools of a body but its plain functions. Bodies without any share one list. */
+export function translatedTools(body: CallBody): TranslatedTools {
+  const translated = offeredTools(body).flatMap(({ tool }) =>
     isNamespace(tool)
       ? recordsOf(tool["tools"]).flatMap((inner) =>
           translatedTool(inner, tool["name"]),
         )
-      : isCustom(tool)
-        ? translatedTool(tool)
-        : [],
+      : kindOf(tool) === "function"
+        ? []
+        : translatedTool(tool),
   );
   return translated.length === 0
     ? NONE
@@ -75,33 +79,82 @@ export function translatedTools({ tools }: CallBody): TranslatedTools {
 
 const NONE: TranslatedTools = new Map();
 
+interface OfferedTool {
+  readonly tool: JsonRecord;
+  readonly path: string;
+}
+
+/** The tools of a body, then those that the client has found since (`tool_search_output`). */
+function offeredTools({ tools, input }: CallBody): readonly OfferedTool[] {
+  const found = listOf(input).flatMap((item, index) => {
+    const { type, tools: inItem } = recordOf(item);
+    return type === "tool_search_output"
+      ? atPath(inItem, `input[${index}].tools`)
+      : [];
+  });
+  return [...atPath(tools, "tools"), ...found];
+}
+
+function atPath(tools: unknown, path: string): readonly OfferedTool[] {
+  return listOf(tools).map((tool, index) => ({
+    tool: recordOf(tool),
+    path: `${path}[${index}]`,
+  }));
+}
+
 function isNamespace({ type }: JsonRecord): boolean {
   return type === "namespace";
 }
 
-function isCustom({ type }: JsonRecord): boolean {
-  return type === "custom";
+/** null: chat has no such tool. */
+function kindOf({ type, name, execution }: JsonRecord): ToolKind | null {
+  switch (type) {
+    case "function":
+    case "custom":
+      return typeof name === "string" ? type : null;
+    case "tool_search":
+      return execution === "client" ? "search" : null;
+    default:
+      return null;
+  }
 }
 
 function translatedTool(
   tool: JsonRecord,
   namespace?: unknown,
 ): readonly TranslatedTool[] {
-  const { type, name } = tool;
-  return typeof name === "string" && (type === "function" || isCustom(tool))
-    ? [{ called: calledIn({ name, namespace }), isCustom: isCustom(tool) }]
-    : [];
+  const kind = kindOf(tool);
+  const name = kind === "search" ? SEARCH : tool["name"];
+  return kind === null ? [] : [{ called: calledIn({ name, namespace }), kind }];
+}
+
+/** The names in chat of a tool, or of all in a namespace. */
+export function namesIn(tool: JsonRecord): readonly string[] {
+  return toolsOf(tool, "", () => undefined).map(nameOf);
 }
 
 /** The tools of a body as chat has them. Throws 400 where two of them get the same name. */
 export function chatToolsOf(body: CallBody, lack: Lack): readonly JsonRecord[] {
-  const tools = listOf(body["tools"]).flatMap((tool, index) =>
-    toolsOf(recordOf(tool), `tools[${index}]`, lack),
+  const tools = offeredTools(body).map(({ tool, path }) => ({
+    isFound: path.startsWith("input"),
+    functions: toolsOf(tool, path, lack),
+  }));
+  const given = tools.flatMap(({ isFound, functions }) =>
+    isFound ? [] : functions,
   );
   if (translatedTools(body).size > 0) {
-    rejectSameNames(tools);
+    rejectSameNames(given);
   }
-  return tools;
+  // Several searches may find the same one.
+  const names = new Set(given.map(nameOf));
+  const found = tools
+    .flatMap(({ isFound, functions }) => (isFound ? functions : []))
+    .filter((tool) => names.size < names.add(nameOf(tool)).size);
+  return [...given, ...found];
+}
+
+function nameOf({ function: one }: JsonRecord): string {
+  return textOf(recordOf(one)["name"]);
 }
 
 function toolsOf(
@@ -110,7 +163,7 @@ function toolsOf(
   lack: Lack,
 ): readonly JsonRecord[] {
   if (!isNamespace(tool) || typeof tool["name"] !== "string") {
-    return functionOf(tool, path, lack, calledIn({ name: tool["name"] }));
+    return functionOf(tool, path, lack);
   }
   // Chat has no place for what all functions of a namespace have in common.
   let common = textOf(tool["description"]);
@@ -121,7 +174,7 @@ function toolsOf(
       { ...rest, name, description: described.join("\n\n") || null },
       `${path}.tools[${index}]`,
       lack,
-      calledIn({ name, namespace: tool["name"] }),
+      tool["name"],
     );
     common = found.length === 0 ? common : "";
     return found;
@@ -132,27 +185,28 @@ function functionOf(
   tool: JsonRecord,
   path: string,
   lack: Lack,
-  called: CalledTool,
+  namespace?: unknown,
 ): readonly JsonRecord[] {
-  const { type, name } = tool;
-  if (typeof name === "string" && (type === "function" || isCustom(tool))) {
-    const { description, parameters, strict } = isCustom(tool)
-      ? functionOfText(tool)
-      : tool;
-    return [
-      {
-        type: "function",
-        function: present({
-          name: chatName(called),
-          description,
-          parameters,
-          strict,
-        }),
-      },
-    ];
+  const [translated] = translatedTool(tool, namespace);
+  if (translated === undefined) {
+    const { type } = tool;
+    lack(`${path}${typeof type === "string" ? ` (${type})` : ""}`);
+    return [];
   }
-  lack(`${path}${typeof type === "string" ? ` (${type})` : ""}`);
-  return [];
+  const { called, kind } = translated;
+  const { description, parameters, strict } =
+    kind === "custom" ? functionOfText(tool) : tool;
+  return [
+    {
+      type: "function",
+      function: present({
+        name: chatName(called),
+        description,
+        parameters,
+        strict,
+      }),
+    },
+  ];
 }
 
 /** Chat has neither tools that take a text nor grammars: the model is asked to follow one. */
@@ -176,21 +230,11 @@ function functionOfText({ description, format }: JsonRecord): JsonRecord {
   };
 }
 
-/** The arguments in chat of a call with this text. */
-export function argumentsOfText(input: unknown): string {
-  return JSON.stringify({ input: textOf(input) });
-}
-
-/** The text in the arguments of a call; all that a model wrote that left out the JSON around it. */
-export function textInArguments(written: string): string {
-  const input = parseRecord(written)?.["input"];
-  return typeof input === "string" ? input : written;
-}
-
 function rejectSameNames(tools: readonly JsonRecord[]): void {
-  const names = tools.map(({ function: one }) => textOf(recordOf(one)["name"]));
   const seen = new Set<string>();
-  const twice = names.find((name) => seen.size === seen.add(name).size);
+  const twice = tools
+    .map(nameOf)
+    .find((name) => seen.size === seen.add(name).size);
   if (twice !== undefined) {
     throw new CallError(
       "invalid_request",
@@ -207,7 +251,7 @@ export function chatChoiceOf(body: CallBody, lack: Lack): unknown {
     return choice;
   }
   if (isRecord(choice)) {
-    if (choice["type"] === "function" || isCustom(choice)) {
+    if (choice["type"] === "function" || choice["type"] === "custom") {
       return namedFunction(calledIn(choice));
     }
     if (choice["type"] === "allowed_tools") {

@@ -13,6 +13,8 @@ const PREFIXES: Readonly<Record<string, string>> = {
   function_call_output: "fco",
   custom_tool_call: "ctc",
   custom_tool_call_output: "ctco",
+  tool_search_call: "tsc",
+  tool_search_output: "tso",
   reasoning: "rs",
   compaction: "cmp",
 };

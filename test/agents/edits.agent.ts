@@ -12,6 +12,7 @@ import { createPlace } from "./program.ts";
 import type { Scripted } from "./scripted-provider.ts";
 import {
   CLOUD_ALIASES,
+  CODEX_ALIAS,
   LOCAL_ALIASES,
   RESPONSES_ALIAS,
   startAgentTestbed,
@@ -88,6 +89,45 @@ test.each(["gpt-mini", RESPONSES_ALIAS, "gpt-oss"])(
     }
   },
 );
+
+test("codex searches for a tool and patches a file through a local runner, under a name that it knows", async () => {
+  const place = createPlace();
+  const call = (name: string, args: object): Scripted => ({
+    thinking: null,
+    text: [],
+    calls: [
+      { id: `call_${name}`, name, argumentPieces: [JSON.stringify(args)] },
+    ],
+  });
+  const offered: (readonly string[])[] = [];
+  try {
+    testbed.provider.follow(({ toolNames, toolResults: [result] }) => {
+      offered.push(toolNames);
+      if (result === undefined) {
+        return call("tool_search", { query: "send input to an agent" });
+      }
+      const patch = `*** Begin Patch\n*** Add File: hello.txt\n+${GREETING}*** End Patch\n`;
+      return result.includes("can be called")
+        ? call("apply_patch", { input: patch })
+        : said("The greeting is written.");
+    });
+    const key = await testbed.createKey();
+    const alias = CODEX_ALIAS;
+    const run = await runAgent(testbed, place, "codex", { key, alias });
+    expect(run.output).toContain("The greeting is written.");
+    expect(run.exitCode).toBe(0);
+    expect(readFileSync(join(place.work, "hello.txt"), "utf8")).toBe(GREETING);
+    const found = "multi_agent_v1__send_input";
+    expect(offered.map((names) => names.includes(found))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    await testbed.expectExactLedger(key);
+  } finally {
+    place.remove();
+  }
+});
 
 test("codex gives work to a sub-agent, whose tools are in a namespace, and waits for it", async () => {
   const place = createPlace();

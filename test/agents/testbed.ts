@@ -23,6 +23,9 @@ export const LOCAL_ALIASES = ["qwen-coder", "gpt-oss"] as const;
 /** A model of OpenAI that takes functions by its Responses API only. */
 export const RESPONSES_ALIAS = "gpt-functions";
 
+/** The local runner under a name that Codex knows, which therefore gets `custom` tools and a search for tools. */
+export const CODEX_ALIAS = "gpt-5.5";
+
 /** Ten-millionths of a dollar per token, for every alias. */
 const PRICES = { input: 30, cached: 3, output: 150 };
 
@@ -221,12 +224,8 @@ function configurationFor(providers: readonly string[]): string {
         byResponses,
       ),
       deployment(url, "qwen-coder", "ollama/qwen2.5-coder:7b", "local/v1"),
-      deployment(
-        url,
-        "gpt-oss",
-        "openai/openai/gpt-oss-20b",
-        "local/v1",
-        local,
+      ...["gpt-oss", CODEX_ALIAS].map((alias) =>
+        deployment(url, alias, "openai/openai/gpt-oss-20b", "local/v1", local),
       ),
     ])
     .join("")}
