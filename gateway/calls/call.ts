@@ -74,8 +74,8 @@ export interface CallKind {
   readonly schema: z.ZodType<CallBody>;
   /** Images to generate; without it none. */
   countImages?(body: CallBody): number;
-  /** Measures the files of a body; their measures stay in the body. */
-  prepare?(body: CallBody): Promise<void>;
+  /** Measures the files of a body, whose measures stay in the body, or rejects what the schema cannot. */
+  prepare?(body: CallBody): Promise<void> | void;
   /** Reads what a call continues, and decides how its response is stored; without it, it continues and stores nothing. */
   open?(
     gateway: Gateway,

@@ -2,12 +2,21 @@ import { statusOf, type CallError } from "../http/errors.ts";
 import type { JsonRecord } from "../../core/json.ts";
 
 /** The error shape of Anthropic's API. https://platform.claude.com/docs/en/api/errors */
-export function messagesError(status: number, message: string): JsonRecord {
-  return { type: "error", error: { type: typeOf(status), message } };
+export function messagesError(
+  status: number,
+  message: string,
+  details: JsonRecord = {},
+): JsonRecord {
+  return {
+    type: "error",
+    error: { type: typeOf(status), message, ...details },
+  };
 }
 
 export function messagesErrorOf(error: CallError): JsonRecord {
-  return messagesError(statusOf(error), error.message);
+  const { code } = error.details;
+  const details = code === undefined ? {} : { details: { error_code: code } };
+  return messagesError(statusOf(error), error.message, details);
 }
 
 function typeOf(status: number): string {

@@ -47,7 +47,7 @@ export interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** Overrides the status of the kind: an upstream's status. */
   readonly status?: number;
-  /** Instead of the status: OpenAI's code where clients act on it. */
+  /** Instead of the status: the code of OpenAI or Anthropic where clients act on it. */
   readonly code?: string;
   /** For logs and the ledger instead of the message, which may repeat what a caller sent. */
   readonly logged?: string;

@@ -426,3 +426,31 @@ test("message batches are rejected in Anthropic's shape, which says what to do",
   await expect(batches.list()).rejects.toThrow("not supported");
   expect(received).toEqual([]);
 });
+
+test.each(["claude", "local"])(
+  "a thread at the provider of %s is rejected so that SDKs go on without one",
+  async (model) => {
+    const threaded = { model, thread: { type: "create" } };
+    const create = client().messages.create(ask(threaded));
+    await expect(create).rejects.toBeInstanceOf(Anthropic.BadRequestError);
+    await expect(create).rejects.toMatchObject({
+      error: {
+        type: "error",
+        error: {
+          type: "invalid_request_error",
+          message: expect.stringContaining("send all messages") as string,
+          // What Anthropic's SDKs and Claude Code act on.
+          details: { error_code: "thread_unsupported_request" },
+        },
+      },
+    });
+    const { messages } = ask();
+    const sent = { ...threaded, messages };
+    const counted = client().messages.countTokens(sent);
+    await expect(counted).rejects.toThrow("send all messages");
+    expect(received).toEqual([]);
+    const alone = { model, thread: null };
+    await client().messages.create(ask(alone));
+    expect(received).toHaveLength(1);
+  },
+);
