@@ -15,7 +15,7 @@ import {
 } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";
 import { audit, type AuditAction } from "./audit.ts";
-import { name, object } from "./kinds/values.ts";
+import { name, object, reference } from "./kinds/values.ts";
 import {
   requireModelReach,
   requireOwnKey,
@@ -27,7 +27,7 @@ import { modelAnswer, unknownModel } from "./model-views.ts";
 /** `model_info` of a request. */
 export const infoFields = z.looseObject({
   id: name.nullish(),
-  team_id: name.nullish(),
+  team_id: reference.nullish(),
   team_public_model_name: name.nullish(),
 });
 

@@ -137,6 +137,32 @@ test("fields that LiteLLM's Terraform provider leaves empty are accepted", async
   });
 });
 
+test("an empty id of an owner or a tier means none, as in LiteLLM; one that is required must not be empty", async () => {
+  const none = { user_id: null, team_id: null, organization_id: null };
+  const empty = { user_id: "", team_id: "", organization_id: "" };
+  const { key } = await fixture.post("/key/generate", {
+    ...empty,
+    budget_id: "",
+  });
+  const info = async () => await fixture.get(`/key/info?key=${String(key)}`);
+  expect(await info()).toMatchObject({ info: { ...none, budget_id: null } });
+  const { team_id: team } = await fixture.post("/team/new", {
+    organization_id: "",
+  });
+  await fixture.post("/key/update", { key, team_id: team });
+  expect(await info()).toMatchObject({ info: { team_id: team } });
+  await fixture.post("/key/update", { key, team_id: "" });
+  expect(await info()).toMatchObject({ info: none });
+  await fixture.post("/model/new", {
+    model_name: "of-no-team",
+    litellm_params: { model: "openai/gpt-4o", api_key: "x" },
+    model_info: { id: "of-no-team", team_id: "" },
+  });
+  expect(
+    await fixture.rejected("POST", "/team/update", { team_id: "" }),
+  ).toMatchObject({ error: { message: "`team_id` must not be empty." } });
+});
+
 test("the guide lists every field of LiteLLM and its replacement", () => {
   const guide = readFileSync(
     new URL("../../docs/litellm.md", import.meta.url),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { settable, SORTABLE } from "./field.ts";
 import { out } from "./out.ts";
-import { atOnce, dollars, duration, name, perMinute } from "./values.ts";
+import { atOnce, dollars, duration, perMinute, reference } from "./values.ts";
 
 /** The limits that a tier can have. */
 export const TIER_LIMITS = {
@@ -16,7 +16,7 @@ export const TIER_LIMITS = {
 /** The limits of any payer: its own, else those of its tier. */
 export const LIMITS = {
   ...TIER_LIMITS,
-  budget_id: settable("text", name),
+  budget_id: settable("text", reference),
 } as const;
 
 /** Budgets of models as answers show them. */

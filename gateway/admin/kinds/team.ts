@@ -9,7 +9,16 @@ import {
 import { IN_FORCE, rowOf, type Kind } from "./kind.ts";
 import { LIMITS } from "./limits.ts";
 import { out } from "./out.ts";
-import { dollars, flag, models, name, names, object, texts } from "./values.ts";
+import {
+  dollars,
+  flag,
+  models,
+  name,
+  names,
+  object,
+  reference,
+  texts,
+} from "./values.ts";
 
 /**
  * What `team_member_permissions` may name: all that LiteLLM's may (`KeyManagementRoutes` in its proxy/_types.py). Those whose
@@ -54,7 +63,7 @@ const TEAM_FIELDS = {
     ...SORTABLE_AND_SEARCHABLE,
     ...BY_TEAM_ADMIN,
   }),
-  organization_id: settable("text", name),
+  organization_id: settable("text", reference),
   models: settable("list", models, BY_TEAM_ADMIN),
   access_group_ids: settable("list", names, BY_TEAM_ADMIN),
   ...LIMITS,

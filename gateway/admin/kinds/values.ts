@@ -8,9 +8,8 @@ import {
 
 /** Values of requests; messages complete the sentence that starts with the name of the field. */
 
-export const name = z
+const nameOrEmpty = z
   .string()
-  .min(1, "must not be empty")
   .max(256, "must have at most 256 characters")
   .superRefine((text, context) => {
     const fault = faultOfName(text);
@@ -18,6 +17,11 @@ export const name = z
       context.addIssue({ code: "custom", message: fault });
     }
   });
+export const name = nameOrEmpty.min(1, "must not be empty");
+/** What an object may belong to; an empty text means none, as in LiteLLM. */
+export const reference = nameOrEmpty.transform((text) =>
+  text === "" ? null : text,
+);
 /** An id that is part of other names, where a slash is the separator. */
 export const plainName = name.regex(/^[^/]*$/, "must not contain a slash");
 export const names = z
