@@ -13,6 +13,7 @@ import { messagesErrorOf } from "../dialects/messages-error.ts";
 import { asCallError } from "./as-call-error.ts";
 import { HEADERS_ARRIVAL_MS, maxArrivalMs, type Bodies } from "./bodies.ts";
 import { CallError, errorBody, statusOf } from "./errors.ts";
+import { insteadOfRoute } from "./unsupported-routes.ts";
 import { asksForSocket } from "./upgrade.ts";
 
 export interface ServerOptions {
@@ -146,29 +147,24 @@ function sendError(
     .send(JSON.stringify(bodyOf(error)));
 }
 
-const BATCHES = /^(\/v1)?\/messages\/batches(\/|$)/;
+/** Paths of Anthropic's API, whose errors have a shape of their own. */
+const OF_MESSAGES = /^(\/v1)?\/messages\//;
 
 function sendNoRoute(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
   const path = pathOf(request);
-  return BATCHES.test(path)
-    ? sendError(
-        reply,
-        new CallError(
-          "not_found",
-          "Message batches are not supported: send each message to POST /v1/messages.",
-        ),
-        messagesErrorOf,
-      )
-    : sendError(
-        reply,
-        new CallError(
-          "not_found",
-          `Route ${request.method} ${path} not found. ${path.startsWith("/v1/v1/") ? "The client adds /v1 itself: remove it from the address that the client is given." : "/openapi.json lists the routes."}`,
-        ),
-      );
+  const error = new CallError(
+    "not_found",
+    insteadOfRoute(path) ??
+      `Route ${request.method} ${path} not found. ${path.startsWith("/v1/v1/") ? "The client adds /v1 itself: remove it from the address that the client is given." : "/openapi.json lists the routes."}`,
+  );
+  return sendError(
+    reply,
+    error,
+    OF_MESSAGES.test(path) ? messagesErrorOf : errorBody,
+  );
 }
 
 /** The path without its query, which may contain a key. */

@@ -607,6 +607,16 @@ const ERRORS: readonly (readonly [
     { type: "not_found" },
   ],
   [
+    "an API that does not exist here",
+    () => gateway.request("POST", "/v1/files", {}),
+    404,
+    {
+      type: "not_found",
+      message:
+        "Files are not supported: send their content in the message that refers to them.",
+    },
+  ],
+  [
     "an address with /v1 for a client that adds it",
     () => gateway.request("POST", "/v1/v1/messages", {}),
     404,

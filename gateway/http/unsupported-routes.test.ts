@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { insteadOfRoute } from "./unsupported-routes.ts";
+
+test.each([
+  ["/v1/batches", "Batches"],
+  ["/batches/b1/cancel", "Batches"],
+  ["/v1/messages/batches/b1", "Message batches"],
+  ["/v1/files", "Files"],
+  ["/v1/vector_stores/v1/search", "Vector stores"],
+  ["/vector_store/list", "Vector stores"],
+  ["/v1/assistants", "Assistants"],
+  ["/v1/threads/t1/runs", "Assistants"],
+  ["/v1/realtime/client_secrets", "Realtime"],
+  ["/v1/fine_tuning/jobs", "Only calls of models"],
+  ["/mcp", "MCP servers"],
+  ["/mail/mcp", "MCP servers"],
+  ["/v1/mcp/server", "MCP servers"],
+  ["/a2a/agent/message/send", "Agents"],
+  ["/v1beta/models/gpt-mini:streamGenerateContent", "Gemini's own API"],
+  ["/v1/models/gpt-mini:generateContent", "Gemini's own API"],
+  ["/anthropic/v1/messages", "Pass-through routes"],
+  ["/vertex_ai/v1/projects/p", "Pass-through routes"],
+])("%s: what to do instead of %s", (path, subject) => {
+  expect(insteadOfRoute(path)).toMatch(new RegExp(`^${subject}.*: .*\\.$`));
+});
+
+test.each(["/", "/nope", "/v1/filesystem", "/v1/models/a:b/c", "/mcpx"])(
+  "%s belongs to no known API",
+  (path) => {
+    expect(insteadOfRoute(path)).toBeNull();
+  },
+);

@@ -1,0 +1,50 @@
+/**
+ * APIs of OpenAI, Anthropic, Google and LiteLLM's proxy that clients call and Hearth does not have, and what to do instead. Paths
+ * without `/v1`.
+ */
+const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
+  [
+    /^\/messages\/batches(\/|$)/,
+    "Message batches are not supported: send each message to POST /v1/messages.",
+  ],
+  [/^\/batches(\/|$)/, "Batches are not supported: send each call by itself."],
+  [
+    /^\/(files|uploads)(\/|$)/,
+    "Files are not supported: send their content in the message that refers to them.",
+  ],
+  [
+    /^\/(vector_stores?|rag|indexes)(\/|$)/,
+    "Vector stores are not supported: use one of your own with POST /v1/embeddings.",
+  ],
+  [
+    /^\/(assistants|threads)(\/|$)/,
+    "Assistants and threads are not supported: use POST /v1/responses with `previous_response_id` or `conversation`.",
+  ],
+  [
+    /^\/(realtime|live)(\/|$)/,
+    "Realtime sessions are not supported: use POST /v1/audio/transcriptions and /v1/audio/speech, or call the provider itself.",
+  ],
+  [
+    /^\/(fine_tuning|evals|containers|videos|skills|ocr|search|interactions)(\/|$)/,
+    "Only calls of models go through the gateway: for this API call the provider itself.",
+  ],
+  [
+    /^\/(mcp|mcp-rest|[^/]+\/mcp|toolset)(\/|$)/,
+    "MCP servers are not supported: connect the client to each server itself, and send its tools with the call.",
+  ],
+  [/^\/(a2a|agents)(\/|$)/, "Agents are not supported: call the agent itself."],
+  [
+    /^(\/v1beta)?\/models\/[^:]+:[a-zA-Z]+$|^\/v1beta(\/|$)/,
+    "Gemini's own API is not supported: call the model by OpenAI's (POST /v1/chat/completions) or Anthropic's (POST /v1/messages).",
+  ],
+  [
+    /^\/(anthropic|azure|azure_ai|bedrock|cohere|gemini|mistral|openai|openrouter|vertex[-_]ai|vllm)\//,
+    "Pass-through routes are not supported: call the model by its alias with a route of /v1, such as POST /v1/chat/completions or POST /v1/messages.",
+  ],
+];
+
+/** What to do instead of calling a path; null: it belongs to no known API. */
+export function insteadOfRoute(path: string): string | null {
+  const rest = path.replace(/^\/v1(?=\/)/, "");
+  return UNSUPPORTED.find(([pattern]) => pattern.test(rest))?.[1] ?? null;
+}
