@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ENCRYPTED_REASONING } from "../clients/formats/openai-responses.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   CODING_AGENTS,
@@ -89,6 +90,30 @@ test.each(["gpt-mini", RESPONSES_ALIAS, "gpt-oss"])(
     }
   },
 );
+
+test("claude-code sends encrypted reasoning back with the result of a tool", async () => {
+  const place = createPlace();
+  const answer = writesFile(place);
+  const sentBack: boolean[] = [];
+  try {
+    testbed.provider.follow((request, body) => {
+      sentBack.push(body.includes(`"${ENCRYPTED_REASONING}"`));
+      const scripted = answer(request);
+      return "text" in scripted
+        ? { ...scripted, thinking: "A greeting is wanted." }
+        : scripted;
+    });
+    const key = await testbed.createKey();
+    const alias = RESPONSES_ALIAS;
+    const run = await runAgent(testbed, place, "claude-code", { key, alias });
+    expect(run.output).toContain("The greeting is written.");
+    expect(sentBack[0]).toBe(false);
+    expect(sentBack.at(-1)).toBe(true);
+    await testbed.expectExactLedger(key);
+  } finally {
+    place.remove();
+  }
+});
 
 test("codex searches for a tool and patches a file through a local runner, under a name that it knows", async () => {
   const place = createPlace();

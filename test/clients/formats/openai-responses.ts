@@ -20,7 +20,28 @@ export const openaiResponses: ProviderFormat = {
     yield event("response.in_progress", created);
     for (const [output_index, item] of itemsOf(reply).entries()) {
       const place = { output_index, item_id: item["id"] };
-      if (item["type"] === "message") {
+      if (item["type"] === "reasoning") {
+        const where = { ...place, summary_index: 0 };
+        const text = reply.thinking ?? "";
+        const part = (shown: string) => ({ type: "summary_text", text: shown });
+        yield event("response.output_item.added", {
+          output_index,
+          item: { ...item, summary: [], encrypted_content: "" },
+        });
+        yield event("response.reasoning_summary_part.added", {
+          ...where,
+          part: part(""),
+        });
+        yield event("response.reasoning_summary_text.delta", {
+          ...where,
+          delta: text,
+        });
+        yield event("response.reasoning_summary_text.done", { ...where, text });
+        yield event("response.reasoning_summary_part.done", {
+          ...where,
+          part: part(text),
+        });
+      } else if (item["type"] === "message") {
         const part = { type: "output_text", annotations: [], logprobs: [] };
         const whole = { ...part, text: reply.text.join("") };
         yield event("response.output_item.added", {
@@ -77,8 +98,21 @@ export const openaiResponses: ProviderFormat = {
   },
 };
 
+/** What only the provider can read of its reasoning. */
+export const ENCRYPTED_REASONING = "c2VjcmV0IHRob3VnaHRz";
+
 function itemsOf(reply: ModelReply): readonly Json[] {
   return [
+    ...(reply.thinking === null
+      ? []
+      : [
+          {
+            id: `rs_${reply.id ?? "played"}`,
+            type: "reasoning",
+            summary: [{ type: "summary_text", text: reply.thinking }],
+            encrypted_content: ENCRYPTED_REASONING,
+          },
+        ]),
     ...(reply.text.length === 0
       ? []
       : [
