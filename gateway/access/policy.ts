@@ -120,6 +120,7 @@ const POLICY = {
   "POST /v1/responses": CALL,
   "GET /v1/responses": CALL,
   "POST /v1/responses/compact": CALL,
+  "POST /v1/responses/input_tokens": CALL,
   "GET /v1/responses/:response_id": CALL,
   "DELETE /v1/responses/:response_id": CALL,
   "GET /v1/responses/:response_id/input_items": CALL,

@@ -30,6 +30,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "POST /v1/responses",
       "GET /v1/responses",
       "POST /v1/responses/compact",
+      "POST /v1/responses/input_tokens",
       "GET /v1/responses/:response_id",
       "DELETE /v1/responses/:response_id",
       "GET /v1/responses/:response_id/input_items",

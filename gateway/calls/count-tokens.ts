@@ -49,7 +49,7 @@ export async function countTokensOf(
       return answer;
     }
   }
-  return estimate(gateway, group, body);
+  return estimatedTokens(gateway, group, body);
 }
 
 function counts(
@@ -100,7 +100,8 @@ async function askProvider(
   }
 }
 
-function estimate(
+/** A count that says that it is an estimate. */
+export function estimatedTokens(
   { tokens }: Pick<Gateway, "tokens">,
   group: ModelGroup,
   body: CallBody,

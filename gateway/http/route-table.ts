@@ -21,6 +21,7 @@ import { listModels, showModel } from "./routes/models.ts";
 import { moderations } from "./routes/moderations.ts";
 import { rerank } from "./routes/rerank.ts";
 import { compactResponse } from "./routes/responses-compact.ts";
+import { inputTokens } from "./routes/responses-input-tokens.ts";
 import { responsesSocket } from "./routes/responses-socket.ts";
 import { responses } from "./routes/responses.ts";
 import {
@@ -51,6 +52,7 @@ export const ROUTES: readonly Route[] = [
   embeddings,
   responses,
   responsesSocket,
+  inputTokens,
   compactResponse,
   getResponse,
   deleteResponse,

@@ -486,3 +486,30 @@ test("the ledger has each call once, at its price, whatever it continues", async
     expect(row.spend).toBeCloseTo(PRICE, 12);
   }
 });
+
+test("the tokens of an input are counted with what it continues, without a call", async () => {
+  const fresh = await testbed.clientOf({ user_id: "counting" });
+  const first = await fresh.responses.create({ model: "chat", input: "One." });
+  const calls = provider.chats.length;
+  const count = async (fields: object = {}) =>
+    (
+      await fresh.responses.inputTokens.count({
+        model: "chat",
+        input: "Two words.",
+        ...fields,
+      })
+    ).input_tokens;
+  const alone = await count();
+  expect(alone).toBeGreaterThan(0);
+  const continued = await count({ previous_response_id: first.id });
+  expect(continued).toBeGreaterThan(alone);
+  expect(await count({ instructions: "Be kind." })).toBeGreaterThan(alone);
+  const ofOther = ben.responses.inputTokens.count({
+    model: "chat",
+    input: "Hi",
+    previous_response_id: first.id,
+  });
+  expect(await errorOf(ofOther)).toMatchObject({ status: 404 });
+  expect(provider.chats).toHaveLength(calls);
+  expect(await testbed.rowsOf("counting", 1)).toHaveLength(1);
+});

@@ -298,6 +298,7 @@ test("stored responses and conversations answer as documented", async () => {
   );
   const next = { model: "stored-chat", previous_response_id: id };
   await post("/v1/responses/compact", next, key);
+  await post("/v1/responses/input_tokens", { ...next, input: "Hi" }, key);
   await testbed.ask("DELETE", path, undefined, key);
   expect(await testbed.refused("GET", path, undefined, key)).toBe(404);
   const queued = await post(

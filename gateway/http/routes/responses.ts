@@ -13,7 +13,7 @@ import { callRoute, carryOut, numberOf } from "./chat.ts";
 import { answerInBackground, isInBackground } from "./responses-background.ts";
 import { answerWarmUp } from "./responses-socket.ts";
 
-const responsesBody = z.looseObject({
+export const responsesBody = z.looseObject({
   model: z.string(),
   input: z.union([z.string(), z.array(z.looseObject({}))], {
     error: "must be a text or a list of items",
