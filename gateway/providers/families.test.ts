@@ -64,6 +64,20 @@ test("Gemini's thinking is billed as output, and tool calls have an index and a 
   });
 });
 
+test("Gemini is not asked for one call at a time; with one tool, as structured answers have it, that is no reason to reject", () => {
+  const tool = (name: string) => ({ type: "function", function: { name } });
+  const lacksWith = (tools: readonly object[], parallel = false) =>
+    gemini.unsupported(
+      "chat",
+      { model: "alias", tools, parallel_tool_calls: parallel },
+      testDeployment({ provider: "gemini" }),
+    );
+  const several = [tool("a"), tool("b")];
+  expect(lacksWith(several)).toEqual(["parallel_tool_calls"]);
+  expect(lacksWith(several, true)).toEqual([]);
+  expect(lacksWith([tool("a")])).toEqual([]);
+});
+
 test("Gemini gets a placeholder for lost signatures, and no fields that it rejects", () => {
   const call = (more: object) => ({
     role: "assistant",

@@ -6,6 +6,7 @@ import {
   listOf,
   present,
   recordOf,
+  recordsOf,
   type JsonRecord,
 } from "../../core/json.ts";
 import { openaiRequest } from "./openai.ts";
@@ -23,7 +24,7 @@ export const geminiWire: ProviderWire = {
   unsupported: (endpoint, body) =>
     endpoint === "chat"
       ? Object.entries(present(body))
-          .filter(([name, value]) => isRefused(name, value))
+          .filter(([name, value]) => isRefused(name, value, body))
           .map(([name]) => name)
       : [],
   request: (endpoint, body, deployment, stream) =>
@@ -59,9 +60,10 @@ const HINTS = new Set([
   "metadata",
 ]);
 
-function isRefused(name: string, value: unknown): boolean {
+function isRefused(name: string, value: unknown, body: CallBody): boolean {
+  // SDKs send it for structured answers, with one tool that has to be called; LiteLLM omits it there, too.
   if (name === "parallel_tool_calls") {
-    return value === false;
+    return value === false && recordsOf(body["tools"]).length !== 1;
   }
   if (!REFUSED.has(name) || value === false || value === 0) {
     return false;

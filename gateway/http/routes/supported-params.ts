@@ -36,12 +36,10 @@ const PARAMS: Readonly<Record<string, unknown>> = {
   stream_options: { include_usage: true },
   temperature: 0.5,
   tool_choice: "auto",
-  tools: [
-    {
-      type: "function",
-      function: { name: "f", parameters: { type: "object", properties: {} } },
-    },
-  ],
+  tools: ["f", "g"].map((name) => ({
+    type: "function",
+    function: { name, parameters: { type: "object", properties: {} } },
+  })),
   top_logprobs: 2,
   top_p: 0.5,
   user: "person",
