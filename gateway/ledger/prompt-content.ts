@@ -104,7 +104,7 @@ function addMessage(found: Found, message: unknown): void {
   addJson(found, message["tool_calls"]);
   addJson(found, message["function_call"]);
   // Items of a Responses input that are not messages.
-  for (const key of ["arguments", "output", "summary"]) {
+  for (const key of ["arguments", "input", "output", "summary", "tools"]) {
     addContent(found, message[key]);
   }
   for (const key of ["refusal", "reasoning_content"]) {

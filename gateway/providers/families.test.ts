@@ -301,6 +301,18 @@ test("a whole answer of OpenAI's shape passes as the same bytes", () => {
   expect(gemini.answer("chat", bytes).body).toBe(bytes);
 });
 
+test("what a response wrote for its tools is text, to be counted where no usage is reported", () => {
+  const output = [
+    { type: "message", content: [{ type: "output_text", text: "I patch." }] },
+    { type: "function_call", arguments: "{}" },
+    { type: "custom_tool_call", input: "*** Begin Patch" },
+  ];
+  const answer = Buffer.from(JSON.stringify({ output }));
+  expect(openai.answer("responses", answer).facts.text).toBe(
+    "I patch.{}*** Begin Patch",
+  );
+});
+
 test("responses pass event by event, and their usage is read", () => {
   const events = [
     { type: "response.created", response: { id: "resp_1" } },

@@ -223,7 +223,7 @@ function outputText(output: unknown): string {
     .map((item) =>
       Array.isArray(item["content"])
         ? item["content"].map((part) => textOf(recordOf(part)["text"])).join("")
-        : textOf(item["arguments"]),
+        : textOf(item["arguments"] ?? item["input"]),
     )
     .join("");
 }

@@ -233,6 +233,14 @@ describe("a body's input", () => {
         ],
       }),
     ).toBe(6);
+    for (const item of [
+      { type: "custom_tool_call", input: "hello there" },
+      { type: "custom_tool_call_output", output: "hello there" },
+      { type: "tool_search_call", arguments: { query: "hello" } },
+      { type: "tool_search_output", tools: [{ type: "namespace" }] },
+    ]) {
+      expect(more({ input: [item] })).toBeGreaterThan(more({ input: [{}] }));
+    }
     expect(more({ prompt: ["hello there"] })).toBe(2);
   });
 

@@ -59,6 +59,27 @@ test("prompts of every API become messages with parts", () => {
   ]);
 });
 
+test.each([
+  ["function_call", { arguments: "a" }, "function_call_output"],
+  ["custom_tool_call", { input: "a" }, "custom_tool_call_output"],
+])(
+  "a %s of the Responses API and its output are parts",
+  (type, given, output) => {
+    const input = [
+      { type, call_id: "t1", name: "look", ...given },
+      { type: output, call_id: "t1", output: "a cat" },
+    ];
+    expect(
+      (JSON.parse(inputMessages({ input })) as { parts: unknown[] }[]).flatMap(
+        ({ parts }) => parts,
+      ),
+    ).toEqual([
+      { type: "tool_call", id: "t1", name: "look", arguments: "a" },
+      { type: "tool_call_response", id: "t1", response: "a cat" },
+    ]);
+  },
+);
+
 test("answers of every API become messages with parts", () => {
   const text = (content: string) => [
     { role: "assistant", parts: [{ type: "text", content }] },

@@ -109,11 +109,12 @@ function partOf(part: unknown): Part {
         arguments: part["input"],
       };
     case "function_call":
+    case "custom_tool_call":
       return {
         type: "tool_call",
         id: part["call_id"],
         name: part["name"],
-        arguments: part["arguments"],
+        arguments: part["arguments"] ?? part["input"],
       };
     case "tool_result":
       return {
@@ -122,6 +123,7 @@ function partOf(part: unknown): Part {
         response: part["content"],
       };
     case "function_call_output":
+    case "custom_tool_call_output":
       return {
         type: "tool_call_response",
         id: part["call_id"],
