@@ -1,8 +1,9 @@
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isFullDisk } from "./refusal.ts";
 import { writeDurably } from "../core/durable-file.ts";
 import { lockFile, type FileLock } from "../core/file-lock.ts";
+import { makeDirectory } from "../core/make-directory.ts";
 
 /** The paths within the data directory. */
 export interface DataDirectory {
@@ -18,7 +19,7 @@ export function claimDataDirectory(directory: string): DataDirectory {
   const spool = join(directory, "spool");
   try {
     for (const each of [directory, databases, spool]) {
-      mkdirSync(each, { recursive: true, mode: 0o700 });
+      makeDirectory(each, 0o700);
     }
     checkWritable(directory);
   } catch (failure) {

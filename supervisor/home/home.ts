@@ -4,7 +4,6 @@ import {
   chmodSync,
   constants,
   existsSync,
-  mkdirSync,
   readFileSync,
   realpathSync,
   statSync,
@@ -13,6 +12,7 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
+import { makeDirectory } from "../../core/make-directory.ts";
 import { dataIn } from "./data-in-use.ts";
 import { earlierHomeRoot, findHomeRoot } from "./home-root.js";
 import { mebibytes } from "../../core/size.ts";
@@ -102,9 +102,14 @@ export function operatorFile(home: Home, name: string): string {
 /** Creates the directories (0700) and checks for disk space. */
 export function createHome(home: Home): void {
   try {
-    mkdirSync(home.root, { recursive: true, mode: 0o700 });
-    for (const path of [home.notes, home.journal, home.logs, home.handed]) {
-      mkdirSync(path, { recursive: true, mode: 0o700 });
+    for (const path of [
+      home.root,
+      home.notes,
+      home.journal,
+      home.logs,
+      home.handed,
+    ]) {
+      makeDirectory(path, 0o700);
     }
     // Never readable by others; searchable if Postgres runs as its own user (see postgres-place.ts).
     chmodSync(home.root, (statSync(home.root).mode & 0o711) | 0o700);

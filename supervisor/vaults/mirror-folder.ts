@@ -15,6 +15,7 @@ import { dirname, join, parse } from "node:path";
 import { z } from "zod";
 import { writeDurably } from "../../core/durable-file.ts";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
+import { makeDirectory } from "../../core/make-directory.ts";
 import { makeFolderOf, whyNotHeld, whyOutside } from "./vault-paths.ts";
 
 /** Directory of the mirror's own data, in the mirrored folder. */
@@ -181,7 +182,7 @@ function claim(
   vault: string,
 ): Map<string, HeldFile> {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory, 0o700);
     if (existsSync(manifestFile)) {
       const known = manifest.parse(
         JSON.parse(readFileSync(manifestFile, "utf8")),

@@ -110,6 +110,15 @@ test("a note of which a part is missing is reported, and all others are written"
   expect(readdirSync(directory).toSorted()).toEqual(["a.md", "z.md"]);
 });
 
+test.runIf(process.platform === "linux")(
+  "a folder that the system does not create is an error",
+  async () => {
+    await expect(
+      exportVault(sourceOf([]), cipher, "/proc/hearth/copy", 1),
+    ).rejects.toThrow("cannot create or read /proc/hearth/copy");
+  },
+);
+
 test("a folder that is not empty is rejected and left unchanged", async () => {
   const source = sourceOf([note("a.md")]);
   await exportVault(source, cipher, directory, 7);

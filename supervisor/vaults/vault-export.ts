@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, sentencesOf } from "../../core/failure.ts";
+import { makeDirectory } from "../../core/make-directory.ts";
 import type { HistorySource } from "./history-source.ts";
 import type { NoteCipher, NoteDocument } from "./note-cipher.ts";
 import { contentOf, MissingChunk, readVaultAt } from "./vault-past.ts";
@@ -60,7 +61,7 @@ export async function exportVault(
 
 function claim(directory: string): void {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory, 0o700);
     if (readdirSync(directory).length === 0) {
       return;
     }
