@@ -31,7 +31,8 @@ export function count(query: Query, name: string): number | undefined {
       `Invalid value for positive integer: "${text}"`,
     );
   }
-  return value;
+  // SQLite has no larger ones.
+  return Math.min(value, Number.MAX_SAFE_INTEGER);
 }
 
 /** A JSON parameter; undefined without the parameter. */

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { temporaryStore, textOf } from "../../test/contract/temporary-store.ts";
+import { allDocs, localDocs } from "./all-docs.ts";
+import { readDocument } from "./incoming.ts";
+import { writeLocal } from "./local-documents.ts";
+import type { OperationName, StoreRequest } from "./protocol.ts";
+import { inTransaction } from "./store.ts";
+
+const vault = temporaryStore();
+
+const request = (
+  operation: OperationName,
+  query: StoreRequest["query"],
+): StoreRequest => ({
+  operation,
+  query,
+  admin: false,
+  maxDocumentSize: 1000,
+});
+
+test("numbers of rows have no upper limit", async () => {
+  await vault.write({ _id: "a", _rev: "1-a" });
+  await inTransaction(vault.store, () =>
+    writeLocal(vault.store, "_local/a", readDocument(Buffer.from("{}"))),
+  );
+  const rows = (answer: ReturnType<typeof allDocs>): unknown[] =>
+    (JSON.parse(textOf(answer)) as { rows: unknown[] }).rows;
+  const most = "9".repeat(30);
+  for (const [query, found] of [
+    [{ limit: most }, 1],
+    [{ skip: most }, 0],
+    [{ limit: most, skip: most }, 0],
+  ] as const) {
+    const { store } = vault;
+    expect(rows(allDocs(store, request("allDocs", query)))).toHaveLength(found);
+    expect(rows(localDocs(store, request("localDocs", query)))).toHaveLength(
+      found,
+    );
+  }
+});
