@@ -7,6 +7,7 @@ import {
 import { piecesText } from "./assemble.ts";
 import { changes } from "./changes.ts";
 import type { ChangesEnd } from "./protocol.ts";
+import { sequenceToken } from "./sequence.ts";
 
 const vault = temporaryStore();
 
@@ -120,4 +121,13 @@ test("a descending feed ends at what it began with", async () => {
   );
   expect(text).not.toContain('"id":"later"');
   expect(end).toMatchObject({ rows: 300, pending: 0, seen: 300 });
+});
+
+test("a feed continues after a sequence in JSON quotes, as CouchDB's replicator sends it", async () => {
+  await vault.write({ _id: "a", _rev: "1-a" });
+  const last = sequenceToken(vault.store, vault.store.committedSeq);
+  await vault.write({ _id: "b", _rev: "1-b" });
+  for (const since of [last, JSON.stringify(last)]) {
+    expect(Object.keys(selected({}, { since }))).toEqual(["b"]);
+  }
 });

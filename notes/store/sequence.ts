@@ -23,7 +23,8 @@ export function readSince(
   if (since === "now") {
     return committed;
   }
-  const match = /^(\d{1,15})-h1([0-9a-f]{32})$/.exec(since);
+  // CouchDB's replicator sends the sequence as JSON text.
+  const match = /^"?(\d{1,15})-h1([0-9a-f]{32})"?$/.exec(since);
   if (match === null) {
     throw new Refusal(
       "bad_request",
