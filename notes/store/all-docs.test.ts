@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { temporaryStore, textOf } from "../../test/contract/temporary-store.ts";
 import { allDocs, localDocs } from "./all-docs.ts";
+import type { Answer } from "./answer.ts";
 import { readDocument } from "./incoming.ts";
 import { writeLocal } from "./local-documents.ts";
 import type { OperationName, StoreRequest } from "./protocol.ts";
@@ -18,13 +19,14 @@ const request = (
   maxDocumentSize: 1000,
 });
 
+const rowsOf = (answer: Answer): readonly unknown[] =>
+  (JSON.parse(textOf(answer)) as { rows: unknown[] }).rows;
+
 test("numbers of rows have no upper limit", async () => {
   await vault.write({ _id: "a", _rev: "1-a" });
   await inTransaction(vault.store, () =>
     writeLocal(vault.store, "_local/a", readDocument(Buffer.from("{}"))),
   );
-  const rows = (answer: ReturnType<typeof allDocs>): unknown[] =>
-    (JSON.parse(textOf(answer)) as { rows: unknown[] }).rows;
   const most = "9".repeat(30);
   for (const [query, found] of [
     [{ limit: most }, 1],
@@ -32,9 +34,24 @@ test("numbers of rows have no upper limit", async () => {
     [{ limit: most, skip: most }, 0],
   ] as const) {
     const { store } = vault;
-    expect(rows(allDocs(store, request("allDocs", query)))).toHaveLength(found);
-    expect(rows(localDocs(store, request("localDocs", query)))).toHaveLength(
+    expect(rowsOf(allDocs(store, request("allDocs", query)))).toHaveLength(
       found,
     );
+    expect(rowsOf(localDocs(store, request("localDocs", query)))).toHaveLength(
+      found,
+    );
+  }
+});
+
+test("no document has a key that is not a string", async () => {
+  await vault.write({ _id: "a", _rev: "1-a" });
+  for (const [key, found] of [
+    ['"a"', 1],
+    ["null", 0],
+    ["1", 0],
+    ["{}", 0],
+  ] as const) {
+    const answer = allDocs(vault.store, request("allDocs", { key }));
+    expect(rowsOf(answer)).toHaveLength(found);
   }
 });

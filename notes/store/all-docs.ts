@@ -156,9 +156,13 @@ interface Range {
 
 function readRange(query: Query): Range {
   const descending = flag(query, "descending");
-  const key = jsonParameter(query, "key");
-  const start = key ?? jsonParameter(query, "startkey", "start_key");
-  const end = key ?? jsonParameter(query, "endkey", "end_key");
+  // `null` is a key, too, which no document has.
+  const ends =
+    query.key === undefined
+      ? { start: ["startkey", "start_key"], end: ["endkey", "end_key"] }
+      : { start: ["key"], end: ["key"] };
+  const start = jsonParameter(query, ...ends.start);
+  const end = jsonParameter(query, ...ends.end);
   const inclusive = query.inclusive_end !== "false";
   const [low, high] = descending ? [end, start] : [start, end];
   return {
