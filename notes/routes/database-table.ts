@@ -179,6 +179,10 @@ export function findRoute(
   if (known !== undefined) {
     return { route: methodOf(known, method, entryOf(allowed, address)) };
   }
+  const escaped = /^_local\/(.+)$/s.exec(first);
+  if (escaped !== null && more.length === 0) {
+    return findRoute(["_local", escaped[1]!], exchange);
+  }
   if (first === "_local") {
     return { route: localRoute(more, method), id: `_local/${more[0]!}` };
   }

@@ -335,3 +335,14 @@ test("a request above the server's limit is rejected before it is read", async (
     await set("4294967296");
   }
 });
+
+test("a local document is the same whether its slash is escaped or not", async () => {
+  await ask(`${notes.url}/local`, { method: "PUT" });
+  const escaped = `${notes.url}/local/_local%2Fa`;
+  await ask(escaped, { method: "PUT", json: { n: 1 } });
+  const document = { _id: "_local/a", _rev: "0-1", n: 1 };
+  expect(await (await ask(escaped)).json()).toEqual(document);
+  expect(await get("/local/_local/a")).toEqual(document);
+  expect((await ask(escaped, { method: "DELETE" })).status).toBe(200);
+  expect((await ask(`${notes.url}/local/_local/a`)).status).toBe(404);
+});
