@@ -10,7 +10,7 @@ import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { backupNotes, describeBackup } from "./backup.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 import { drillRestore, type DrilledVault } from "./restore-drill.ts";
-import { restoreNotes } from "./restore.ts";
+import { restoreNotes, type RestoredVault } from "./restore.ts";
 
 /** Creates a backup and removes those beyond the configured retention. */
 export async function backup(
@@ -145,7 +145,19 @@ export async function restore(
   });
   return {
     status: "done",
-    summary: `restored from ${name}: ${restored.map(({ vault, documents }) => `vault ${vault} with ${documents} documents`).join("; ") || "no vault"}.`,
+    summary: `restored from ${name}: ${restored.map(describeRestored).join("; ") || "no vault"}.`,
     details: { backup: name, vaults: restored },
   };
+}
+
+function describeRestored({
+  vault,
+  documents,
+  leftOut,
+}: RestoredVault): string {
+  const without =
+    leftOut === 0
+      ? ""
+      : ` (without ${counted(leftOut, "design document")}, which this store does not support)`;
+  return `vault ${vault} with ${documents} documents${without}`;
 }

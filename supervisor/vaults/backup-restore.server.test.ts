@@ -17,7 +17,12 @@ import {
 import type { Context } from "../context.ts";
 import { backupNotes } from "./backup.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase, vaultNames, type Database } from "./database.ts";
+import {
+  isEmbedded,
+  openDatabase,
+  vaultNames,
+  type Database,
+} from "./database.ts";
 import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { drillRestore } from "./restore-drill.ts";
@@ -215,6 +220,44 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const restored = openDatabase(testbed.couch, "vault-damaged");
     expect(await allLeaves(restored)).toHaveLength(603);
     await testbed.provisioning.remove("vault-damaged");
+  });
+
+  test("design documents of a CouchDB are left out by the embedded store, and are no reason to fail", async () => {
+    const renamed = (value: unknown, from: string, to: string): unknown =>
+      JSON.parse(
+        JSON.stringify(value).replaceAll(
+          JSON.stringify(from),
+          JSON.stringify(to),
+        ),
+      );
+    const names = ["note 3.md", "_design/index"] as const;
+    const couch: Couch = {
+      ...testbed.couch,
+      ask: async (method, path, { body, ...options } = {}) =>
+        renamed(
+          await testbed.couch.ask(method, path, {
+            ...options,
+            ...(body === undefined
+              ? {}
+              : { body: renamed(body, names[1], names[0]) }),
+          }),
+          ...names,
+        ),
+    };
+    const backups = join(testbed.backups, "..", "design");
+    const { path } = await backup({ ...testbed, couch, backups });
+    const [restored] = await restore(testbed, path, { as: "vault-design" });
+    const copy = openDatabase(testbed.couch, "vault-design");
+    const leftOut = (await isEmbedded(testbed.couch)) ? 1 : 0;
+    expect(restored).toMatchObject({ documents: 604 - leftOut, leftOut });
+    expect(await allLeaves(copy)).toHaveLength(605 - leftOut);
+    await drillRestore({
+      ...testbed,
+      backup: path,
+      scratch: "design_drill_",
+      ...quiet,
+    });
+    await testbed.provisioning.remove("vault-design");
   });
 
   test("a restore never overwrites but can create another vault", async () => {

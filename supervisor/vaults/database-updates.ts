@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
+import { isEmbedded } from "./database.ts";
 import type { QuietVaults } from "./quiet-vaults.ts";
 
 const updates = z.looseObject({
@@ -13,10 +14,6 @@ const LONGPOLL_MS = 55_000;
 const LONGPOLL_TIMEOUT_MS = 75_000;
 /** CouchDB provides the feed only if its database `_global_changes` exists. */
 const RETRY_AFTER_MS = 30_000;
-
-/** The vendor name that the embedded store reports. */
-const EMBEDDED_VENDOR = "Hearth notes";
-const welcome = z.looseObject({ vendor: z.looseObject({ name: z.string() }) });
 
 export interface DatabaseEvents {
   readonly created: (database: string) => Promise<void>;
@@ -66,9 +63,4 @@ export async function followDatabases(
       await wait(RETRY_AFTER_MS, undefined, { signal: stop }).catch(() => {});
     }
   }
-}
-
-async function isEmbedded(couch: Couch): Promise<boolean> {
-  const answer = welcome.safeParse(await couch.ask("GET", "/"));
-  return answer.success && answer.data.vendor.name === EMBEDDED_VENDOR;
 }

@@ -273,6 +273,16 @@ export function openDatabase(couch: Couch, name: string): Database {
   return new Database(couch, name);
 }
 
+/** The vendor name that the embedded store reports. */
+const EMBEDDED_VENDOR = "Hearth notes";
+const welcome = z.looseObject({ vendor: z.looseObject({ name: z.string() }) });
+
+/** Whether the server is Hearth's own store. */
+export async function isEmbedded(couch: Couch): Promise<boolean> {
+  const answer = welcome.safeParse(await couch.ask("GET", "/"));
+  return answer.success && answer.data.vendor.name === EMBEDDED_VENDOR;
+}
+
 /** All databases with notes: without the store's own and scratch databases. */
 export async function vaultNames(couch: Couch): Promise<readonly string[]> {
   const names = asExpected(

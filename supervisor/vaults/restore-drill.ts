@@ -14,7 +14,7 @@ import {
   type CouchDocument,
   type Database,
 } from "./database.ts";
-import { countAll, restoreVault } from "./restore.ts";
+import { countAll, restoreVault, supportedBy } from "./restore.ts";
 
 export interface DrillOptions {
   readonly couch: Couch;
@@ -71,7 +71,13 @@ export async function drillRestore(
             (index + done) / manifest.vaults.length,
           ),
       });
-      const compared = await compareSample(scratch, backup, entry, signal);
+      const compared = await compareSample(
+        scratch,
+        backup,
+        entry,
+        await supportedBy(couch),
+        signal,
+      );
       drilled.push({
         vault: entry.name,
         ...(await countAll(scratch, signal)),
@@ -90,6 +96,7 @@ async function compareSample(
   scratch: Database,
   backup: string,
   entry: VaultEntry,
+  isSupported: (document: CouchDocument) => boolean,
   signal: AbortSignal,
 ): Promise<number> {
   const every = Math.max(1, Math.floor(entry.leaves / SAMPLE_SIZE));
@@ -101,6 +108,9 @@ async function compareSample(
       continue;
     }
     const kept = parseDocument(text);
+    if (!isSupported(kept)) {
+      continue;
+    }
     const [given] = await scratch.revisions(
       [{ id: kept._id, rev: kept._rev }],
       { signal },

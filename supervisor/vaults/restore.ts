@@ -16,6 +16,7 @@ import {
 import type { Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
 import {
+  isEmbedded,
   isScratch,
   openDatabase,
   vaultNames,
@@ -53,6 +54,8 @@ export interface RestoredVault {
   readonly from: string;
   readonly documents: number;
   readonly leaves: number;
+  /** Design documents of a CouchDB, which the embedded store does not support. */
+  readonly leftOut: number;
 }
 
 const BATCH_BYTES = 4_000_000;
@@ -77,20 +80,25 @@ export async function restoreNotes(
   for (const { entry, target } of plan) {
     options.busy.add(target);
     try {
-      const head = await restoreVault({ ...options, entry, target });
+      const { head, leftOut } = await restoreVault({
+        ...options,
+        entry,
+        target,
+      });
       await register(options, target, head);
       if (target === entry.name) {
         await restoreUsers(options, memberOf(head.security) ?? undefined);
       }
+      restored.push({
+        vault: target,
+        from: entry.name,
+        documents: entry.documents - leftOut,
+        leaves: entry.leaves - leftOut,
+        leftOut,
+      });
     } finally {
       options.busy.delete(target);
     }
-    restored.push({
-      vault: target,
-      from: entry.name,
-      documents: entry.documents,
-      leaves: entry.leaves,
-    });
   }
   return restored;
 }
@@ -156,16 +164,20 @@ export async function restoreVault(
     readonly entry: VaultEntry;
     readonly target: string;
   },
-): Promise<VaultHead> {
+): Promise<{ readonly head: VaultHead; readonly leftOut: number }> {
   const { couch, backup, entry, target, signal, progress } = options;
   const database = openDatabase(couch, target);
+  const isSupported = await supportedBy(couch);
   await closeEmpty(couch, database);
   try {
     await database.secure(closedRules, { restoring: true });
     const head = await readHead(backup, entry);
     let done = 0;
+    let leftOut = 0;
     for await (const batch of batches(readLeaves(backup, entry))) {
-      await database.write(batch, { keepRevisions: true, signal });
+      const kept = batch.filter(isSupported);
+      await database.write(kept, { keepRevisions: true, signal });
+      leftOut += batch.length - kept.length;
       done += batch.length;
       progress(
         `vault ${target}`,
@@ -175,13 +187,21 @@ export async function restoreVault(
     for (const { _id, ...content } of head.locals) {
       await database.put(_id, content);
     }
-    await requireSameCounts(database, entry, signal);
+    await requireSameCounts(database, entry, leftOut, signal);
     await database.secure(isScratch(target) ? closedRules : head.security);
-    return head;
+    return { head, leftOut };
   } catch (error) {
     await database.drop();
     throw error;
   }
+}
+
+/** Whether a server can store a document: the embedded store has no design documents, not even deleted ones. */
+export async function supportedBy(
+  couch: Couch,
+): Promise<(document: CouchDocument) => boolean> {
+  const embedded = await isEmbedded(couch);
+  return ({ _id }) => !embedded || !_id.startsWith("_design/");
 }
 
 /**
@@ -227,10 +247,11 @@ async function* batches(
 async function requireSameCounts(
   database: Database,
   entry: VaultEntry,
+  leftOut: number,
   signal: AbortSignal,
 ): Promise<void> {
   const { documents, leaves } = await countAll(database, signal);
-  const short = entry.missing.length;
+  const short = entry.missing.length + leftOut;
   if (documents < entry.documents - short || leaves < entry.leaves - short) {
     throw new Failure(
       `vault ${database.name} has ${documents} documents with ${leaves} revisions after the restore, the backup has ${entry.documents} with ${entry.leaves}: the restored vault was dropped; try another backup.`,
