@@ -71,6 +71,9 @@ function maxBodyBytes(settings: Settings, { does }: Route): number {
   if (does === "bulkDocs") {
     return limit;
   }
+  if (does === "collect") {
+    return Math.min(limit, MAX_CHUNK_LIST_BYTES);
+  }
   return Math.min(
     limit,
     DOCUMENT_WRITES.has(does)
@@ -87,6 +90,8 @@ const DOCUMENT_WRITES: ReadonlySet<Route["does"]> = new Set([
 
 /** Lists of ids, revisions or keys, and selectors: some 100,000 ids. */
 const MAX_QUERY_BYTES = 8_000_000;
+/** All unused chunks of a vault, some millions of ids: only an admin sends it. */
+const MAX_CHUNK_LIST_BYTES = 64_000_000;
 /** White space and special members, which are not part of a document's size. */
 const BODY_SLACK_BYTES = 1_048_576;
 

@@ -346,3 +346,22 @@ test("a local document is the same whether its slash is escaped or not", async (
   expect((await ask(escaped, { method: "DELETE" })).status).toBe(200);
   expect((await ask(`${notes.url}/local/_local/a`)).status).toBe(404);
 });
+
+test("a list of chunks to collect may be longer than a query", async () => {
+  await ask(`${notes.url}/collected`, { method: "PUT" });
+  const list = { notesSeq: 0, unused: [], before: 0, readUpTo: 0, free: false };
+  const send = async (path: string): Promise<number> =>
+    (
+      await fetch(notes.url + path, {
+        method: "POST",
+        headers: {
+          authorization: `Basic ${Buffer.from(`${admin.name}:${admin.password}`).toString("base64")}`,
+          "content-type": "application/json",
+        },
+        // White space, instead of half a million ids.
+        body: JSON.stringify(list).padEnd(10_000_000),
+      })
+    ).status;
+  expect(await send("/collected/_collect")).toBe(200);
+  expect(await send("/collected/_all_docs")).toBe(413);
+});
