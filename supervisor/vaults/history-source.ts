@@ -114,6 +114,7 @@ const NOTE_FIELDS = [
   "data",
 ];
 const CHUNKS_PER_REQUEST = 8;
+const IDS_PER_REQUEST = 1000;
 const LONG_ANSWER_MS = 300_000;
 
 /** The history of the embedded store. CouchDB has none: with it, calls throw `NoHistory`. */
@@ -184,15 +185,14 @@ async function restoreChunks(
   ids: readonly string[],
   read: HistorySource["chunks"],
 ): Promise<void> {
-  for (let at = 0; at < ids.length; at += CHUNKS_PER_REQUEST) {
-    const some = ids.slice(at, at + CHUNKS_PER_REQUEST);
+  for (let at = 0; at < ids.length; at += IDS_PER_REQUEST) {
+    const some = ids.slice(at, at + IDS_PER_REQUEST);
     const live = new Set(await database.live(some));
     const gone = some.filter((id) => !live.has(id));
-    if (gone.length === 0) {
-      continue;
+    for (let from = 0; from < gone.length; from += CHUNKS_PER_REQUEST) {
+      const found = await read(gone.slice(from, from + CHUNKS_PER_REQUEST));
+      await database.write(found.map(({ _rev: _gone, ...chunk }) => chunk));
     }
-    const found = await read(gone);
-    await database.write(found.map(({ _rev: _gone, ...chunk }) => chunk));
   }
 }
 
