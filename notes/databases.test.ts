@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -86,4 +86,15 @@ test("a closed database can be deleted and created again", async () => {
   expect(
     Number((await databases.open("vault")).state().instanceStartTime),
   ).toBeGreaterThan(Number(start));
+});
+
+test("a database whose file is damaged can be deleted and created again", async () => {
+  await databases.create("vault");
+  await expect.poll(() => databases.opened()).toEqual([]);
+  writeFileSync(join(directory, "vault.sqlite"), "damaged");
+  await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
+  await databases.remove("vault");
+  expect(databases.names()).toEqual(["_users"]);
+  await databases.create("vault");
+  expect(await count("vault")).toBe(0);
 });

@@ -154,15 +154,16 @@ class DataDirectory implements Databases {
     if (!this.#names.has(name)) {
       throw missing();
     }
-    const database = await this.open(name);
+    // A damaged file cannot be opened, and is removed all the same.
+    const database = await this.open(name).catch(() => undefined);
     this.#names.delete(name);
     this.#busy.add(name);
     try {
       this.#newestStart = Math.max(
         this.#newestStart,
-        Number(database.state().instanceStartTime),
+        Number(database?.state().instanceStartTime ?? 0),
       );
-      await database.close();
+      await database?.close();
       this.#opened.delete(name);
       this.#running.delete(name);
       await removeFiles(this.#options.directory, fileOfName(name));
