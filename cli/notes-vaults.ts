@@ -239,9 +239,7 @@ export const list = defineVerb({
         ]),
       );
     }
-    return vaults.some(({ state }) => state === "gone" || state === "closed")
-      ? 1
-      : 0;
+    return vaults.some(({ state }) => TONES[state] === "bad") ? 1 : 0;
   },
 });
 
@@ -249,6 +247,7 @@ const TONES: Readonly<Record<VaultView["state"], Tone>> = {
   open: "ok",
   foreign: "soft",
   closed: "bad",
+  damaged: "bad",
   gone: "bad",
 };
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { Failure } from "../../core/failure.ts";
 import { sizeWords } from "../../core/size.ts";
 import { beginBackup, writeCompressed } from "../backup/backup-files.ts";
 import {
@@ -19,7 +20,12 @@ import { versionWords } from "../release/version.ts";
 import { backUpVault } from "./backup-vault.ts";
 import type { Couch } from "./couch.ts";
 import type { DatabaseInfo } from "./couch-answers.ts";
-import { openDatabase, vaultNames, type Database } from "./database.ts";
+import {
+  asDamaged,
+  openDatabase,
+  vaultNames,
+  type Database,
+} from "./database.ts";
 import { openUsers } from "./users.ts";
 import { counted } from "../../core/words.ts";
 
@@ -158,7 +164,12 @@ async function readVaults(couch: Couch): Promise<readonly OpenVault[]> {
   const found = [];
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);
-    const info = await database.info();
+    const info = await database.info().catch(asDamaged);
+    if (info === "damaged") {
+      throw new Failure(
+        `vault "${name}" is damaged, and a backup without it would in time replace those with it: run \`hearth notes remove ${name}\`, then \`hearth notes restore --vault ${name}\`.`,
+      );
+    }
     if (info !== undefined) {
       found.push({ database, info });
     }

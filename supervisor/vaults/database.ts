@@ -107,7 +107,9 @@ export class Database {
 
   /** Whether it has the mark of an incomplete restore. False if it does not exist. */
   async isRestoring(): Promise<boolean> {
-    const rules = await this.#couch.find(`${this.#base}/_security`);
+    const rules = await this.#couch
+      .find(`${this.#base}/_security`)
+      .catch(asDamaged);
     return (
       (rules as { [RESTORING]?: unknown } | undefined)?.[RESTORING] === true
     );
@@ -271,6 +273,14 @@ export class Database {
 
 export function openDatabase(couch: Couch, name: string): Database {
   return new Database(couch, name);
+}
+
+/** For the error of a database that exists and cannot be read, as after a disk error; throws any other. */
+export function asDamaged(error: unknown): "damaged" {
+  if (error instanceof CouchRefusal && error.status === 500) {
+    return "damaged";
+  }
+  throw error;
 }
 
 /** The vendor name that the embedded store reports. */

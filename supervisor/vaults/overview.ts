@@ -1,7 +1,12 @@
 import { mapLimited } from "../../core/map-limited.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { countConflicts } from "./conflicts.ts";
-import { openDatabase, vaultNames, type Database } from "./database.ts";
+import {
+  asDamaged,
+  openDatabase,
+  vaultNames,
+  type Database,
+} from "./database.ts";
 import type { NotesState, VaultState } from "./notes-state.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
 import type { VaultFiles } from "./vault-file.ts";
@@ -9,8 +14,8 @@ import type { VaultFiles } from "./vault-file.ts";
 /** One vault as `hearth notes list` shows it; sizes in bytes, times in milliseconds since 1970. */
 export interface VaultView {
   readonly vault: string;
-  /** gone: its database is missing; closed: access is blocked, see the seed; foreign: not created by `hearth notes add`. */
-  readonly state: "open" | "closed" | "gone" | "foreign";
+  /** gone: its database is missing; damaged: it cannot be read; closed: access is blocked, see the seed; foreign: not created by `hearth notes add`. */
+  readonly state: "open" | "closed" | "gone" | "damaged" | "foreign";
   /** Where devices reach it; null if its credentials are not stored here. */
   readonly url: string | null;
   readonly user: string | null;
@@ -56,9 +61,10 @@ export async function viewVault(
   vault: string,
 ): Promise<VaultView | undefined> {
   const database = openDatabase(couch, vault);
-  const info = await database.info();
+  const found = await database.info().catch(asDamaged);
+  const info = found === "damaged" ? undefined : found;
   const { member, compactedAt } = state.vault(vault);
-  if (info === undefined && member === null) {
+  if (found === undefined && member === null) {
     return undefined;
   }
   const file = files.read(vault);
@@ -66,7 +72,10 @@ export async function viewVault(
   const bytes = info?.sizes ?? { file: 0, active: 0 };
   return {
     vault,
-    state: stateOf(info !== undefined, kept.closed !== null, member),
+    state:
+      found === "damaged"
+        ? found
+        : stateOf(info !== undefined, kept.closed !== null, member),
     url: file?.url ?? null,
     user: file?.user ?? member,
     documents: info?.doc_count ?? 0,

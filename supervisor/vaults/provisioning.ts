@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Failure } from "../../core/failure.ts";
 import { memberRules } from "./access-rules.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase } from "./database.ts";
+import { asDamaged, openDatabase } from "./database.ts";
 import { ENCRYPTED_CHUNKS } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { makePassphrase, makePassword } from "./passwords.ts";
@@ -209,7 +209,7 @@ export class Provisioning {
   async remove(vault: string): Promise<Removed> {
     const { couch, files, state, escrow, backups } = this.#parts;
     const database = openDatabase(couch, checkVaultName(vault));
-    const info = await database.info();
+    const info = await database.info().catch(asDamaged);
     const file = files.read(vault);
     const { member } = state.vault(vault);
     if (info === undefined && file === undefined && member === null) {
@@ -224,7 +224,7 @@ export class Provisioning {
     state.forget(vault);
     return {
       vault,
-      documents: info?.doc_count ?? 0,
+      documents: info === "damaged" ? 0 : (info?.doc_count ?? 0),
       stays: [
         `The notes remain on the devices, and in the backups in ${backups}. Run \`hearth notes restore\` to restore them.`,
         ...(escrow.read(vault).versions.length === 0

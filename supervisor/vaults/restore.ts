@@ -16,6 +16,7 @@ import {
 import type { Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
 import {
+  asDamaged,
   isEmbedded,
   isScratch,
   openDatabase,
@@ -127,7 +128,12 @@ function planOf(
 }
 
 async function requireEmpty(couch: Couch, target: string): Promise<void> {
-  const info = await openDatabase(couch, target).info();
+  const info = await openDatabase(couch, target).info().catch(asDamaged);
+  if (info === "damaged") {
+    throw new Failure(
+      `vault "${target}" is damaged: remove it first with \`hearth notes remove ${target}\`.`,
+    );
+  }
   if (info === undefined || info.doc_count + info.doc_del_count === 0) {
     return;
   }

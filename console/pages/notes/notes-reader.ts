@@ -71,7 +71,7 @@ export class NotesReader {
     const view = await acts.view(vault);
     return {
       ...(await this.#factsOf(view)),
-      ...(view.state === "gone"
+      ...(isUnreadable(view)
         ? { conflicts: [], open: 0, growth: null }
         : {
             ...(await readConflicts(acts, vault, from)),
@@ -111,7 +111,7 @@ export class NotesReader {
     const { vault } = view;
     return {
       view,
-      roster: view.state === "gone" ? null : await acts.devices(vault),
+      roster: isUnreadable(view) ? null : await acts.devices(vault),
       closedSince: escrow.read(vault).closed?.since ?? null,
       encrypted: this.#fileOf(vault)?.choices.e2ee ?? null,
     };
@@ -164,4 +164,8 @@ async function readConflicts(
     })),
   );
   return { conflicts, open: report.conflicts.length };
+}
+
+function isUnreadable({ state }: VaultView): boolean {
+  return state === "gone" || state === "damaged";
 }

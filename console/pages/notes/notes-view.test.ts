@@ -133,6 +133,11 @@ describe("the heading above all vaults", () => {
       { vaults: [vault({ state: "gone" }, { roster: null })] },
     ],
     [
+      "The database of vault work is damaged.",
+      "bad",
+      { vaults: [vault({ state: "damaged" }, { roster: null })] },
+    ],
+    [
       "notes-backup failed: no room is left.",
       "warn",
       { backupJob: job("notes-backup", "failed") },

@@ -55,28 +55,12 @@ export function problemsOf(
   const { vault, conflicts } = view;
   const since = closedSince === null ? "" : ago(closedSince, now);
   return [
-    ...(view.state === "gone"
-      ? [
-          {
-            look: "bad" as const,
-            vault,
-            since: "",
-            text: `The database of vault ${vault} is missing.`,
-            command: `hearth notes restore --vault ${vault}`,
-          },
-        ]
-      : []),
-    ...(view.state === "closed"
-      ? [
-          {
-            look: "bad" as const,
-            vault,
-            since,
-            text: `Vault ${vault} is closed: its security seed changed.`,
-            command: `hearth notes restore-seed ${vault}`,
-          },
-        ]
-      : []),
+    ...troubleOf(view).map((trouble) => ({
+      look: "bad" as const,
+      vault,
+      since: view.state === "closed" ? since : "",
+      ...trouble,
+    })),
     ...(roster?.locked === true
       ? [
           {
@@ -100,6 +84,39 @@ export function problemsOf(
         ]
       : []),
   ];
+}
+
+/** Why devices cannot sync, if they cannot. */
+function troubleOf({
+  vault,
+  state,
+}: VaultView): readonly Pick<Problem, "text" | "command">[] {
+  switch (state) {
+    case "gone":
+      return [
+        {
+          text: `The database of vault ${vault} is missing.`,
+          command: `hearth notes restore --vault ${vault}`,
+        },
+      ];
+    case "damaged":
+      return [
+        {
+          text: `The database of vault ${vault} is damaged.`,
+          command: `hearth notes remove ${vault}`,
+        },
+      ];
+    case "closed":
+      return [
+        {
+          text: `Vault ${vault} is closed: its security seed changed.`,
+          command: `hearth notes restore-seed ${vault}`,
+        },
+      ];
+    case "open":
+    case "foreign":
+      return [];
+  }
 }
 
 function conflictWords(count: number): string {
@@ -271,6 +288,8 @@ export function stateWords({ state, conflicts }: VaultView): {
       return { look: "bad", state: "closed" };
     case "gone":
       return { look: "bad", state: "missing" };
+    case "damaged":
+      return { look: "bad", state: "damaged" };
     case "foreign":
       return { look: "none", state: "not managed by Hearth" };
   }
