@@ -1,4 +1,5 @@
 import { recordOf } from "../../core/json.ts";
+import type { ChangesPage } from "./couch-answers.ts";
 import type { Database } from "./database.ts";
 import { NOTE_TYPES } from "./livesync.ts";
 import type { VaultState } from "./notes-state.ts";
@@ -36,8 +37,8 @@ const living = {
 
 /**
  * Counts deletions in the changes feed since the last count. The plugin deletes by writing `deleted: true` into a
- * document (readable with encryption, too), so `doc_del_count` does not count them; a rename is a deletion and a new note, so
- * new notes are subtracted.
+ * document (readable with encryption, too), so `doc_del_count` does not count them; a rename is a deletion and a note that is new,
+ * or deleted no longer, so these are subtracted.
  */
 export async function countDeletions(
   database: Database,
@@ -94,18 +95,49 @@ async function countSince(
       selector: notes,
       fields: ["_id", "deleted"],
     });
-    for (const { doc, changes } of results) {
-      if (recordOf(doc)["deleted"] === true) {
-        deleted += 1;
-      } else if (changes.some(({ rev }) => rev.startsWith("1-"))) {
-        made += 1;
-      }
+    const present = results.filter(({ doc }) => !isMarkedDeleted(doc));
+    const edited = present.filter((row) => !isFirstVersion(row));
+    const gone = results.length - present.length;
+    deleted += gone;
+    made += present.length - edited.length;
+    // Without a deletion there is nothing to subtract from.
+    if (gone > 0) {
+      made += await countReturned(database, edited);
     }
     since = last_seq;
     if (results.length < PAGE_ROWS) {
       return { deleted, made, since };
     }
   }
+}
+
+/** How many of the changed notes were deleted before, as those of a folder that is moved back. Versions that were compacted are unknown. */
+async function countReturned(
+  database: Database,
+  changed: ChangesPage["results"],
+): Promise<number> {
+  const current = await database.revisions(
+    changed.flatMap(({ id, changes }) =>
+      changes.map(({ rev }) => ({ id, rev })),
+    ),
+  );
+  const before = await database.revisions(
+    current.flatMap(({ _id: id, _revisions: revisions }) => {
+      const parent = revisions?.ids[1];
+      return revisions === undefined || parent === undefined
+        ? []
+        : [{ id, rev: `${revisions.start - 1}-${parent}` }];
+    }),
+  );
+  return before.filter(isMarkedDeleted).length;
+}
+
+function isFirstVersion({ changes }: ChangesPage["results"][number]): boolean {
+  return changes.some(({ rev }) => rev.startsWith("1-"));
+}
+
+function isMarkedDeleted(document: unknown): boolean {
+  return recordOf(document)["deleted"] === true;
 }
 
 async function countNotes(database: Database): Promise<number> {

@@ -315,15 +315,24 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
     /** As the plugin deletes: the document stays, with `deleted: true`. */
     async function remove(from: number, to: number): Promise<void> {
-      const ids = Array.from(
-        { length: to - from },
-        (_each, index) => `note ${from + index}.md`,
+      await mark(
+        Array.from(
+          { length: to - from },
+          (_each, index) => `note ${from + index}.md`,
+        ),
+        true,
       );
+    }
+
+    async function mark(
+      ids: readonly string[],
+      deleted: boolean,
+    ): Promise<void> {
       const documents = await Promise.all(
         ids.map((id) => database.document(id)),
       );
       await database.write(
-        documents.map((document) => ({ ...document, deleted: true })),
+        documents.map((document) => ({ ...document, deleted })),
       );
     }
 
@@ -351,6 +360,20 @@ describe.each(serversUnderTest())("on $name", (under) => {
       expect(alarm()).toBeUndefined();
     });
 
+    test("moving it back raises no alarm", async () => {
+      const ten = Array.from({ length: 10 }, (_each, index) => index);
+      await mark(
+        ten.map((index) => `moved/${index}.md`),
+        true,
+      );
+      await mark(
+        ten.map((index) => `note ${4 + index}.md`),
+        false,
+      );
+      await testbed.keeper.inspectAll();
+      expect(alarm()).toBeUndefined();
+    });
+
     test("many at once raise an alarm with the number of remaining notes, also after a restart", async () => {
       await remove(14, 24);
       await testbed.keeper.inspectAll();
@@ -359,7 +382,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       expect(alarm()).toMatchObject({
         level: "warning",
         text: expect.stringMatching(
-          /^24 notes .*\(and 10 created\); 26 are left/,
+          /^34 notes .*\(and 20 created\); 26 are left/,
         ) as string,
       });
       const later = testbed.again();
