@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { DAY_MS } from "../../core/duration.ts";
 import { listDirectory } from "../../core/list-directory.ts";
 import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf } from "../../core/failure.ts";
+import { recordOf } from "../../core/json.ts";
 
 /**
  * A complete backup: a directory `backups/<kind>/<name>/` whose `manifest.json` names every other file in it. The name is the
@@ -57,7 +58,14 @@ export function momentOf(name: string): number | undefined {
 /** Names of the complete backups in `backups/<kind>/`, latest date first; none if the directory does not exist. */
 export function listBackups(directory: string): readonly string[] {
   return listDirectory(directory)
-    .filter((name) => momentOf(name) !== undefined)
+    .filter(
+      (name) =>
+        momentOf(name) !== undefined &&
+        // A file of such a name is none of ours.
+        statSync(join(directory, name), {
+          throwIfNoEntry: false,
+        })?.isDirectory() === true,
+    )
     .toSorted()
     .toReversed();
 }
@@ -112,7 +120,7 @@ export function writeManifest(directory: string, manifest: Manifest): void {
   );
 }
 
-/** The manifest of a backup. Throws a Failure if it is missing, invalid or altered. */
+/** The manifest of a backup. Throws a Failure if it is missing, altered, or of a newer format. */
 export function readManifest(backup: string): Manifest {
   const path = join(backup, MANIFEST_NAME);
   let content: unknown;
@@ -123,11 +131,16 @@ export function readManifest(backup: string): Manifest {
       `cannot read ${path} (${codeOf(error) ?? "invalid JSON"}): this backup is unusable; take another one.`,
     );
   }
-  const parsed = manifestSchema.safeParse(content);
-  const { checksum, ...rest } = content as Record<string, unknown>;
-  if (!parsed.success || checksum !== checksumOf(rest)) {
+  const { checksum, ...rest } = recordOf(content);
+  if (checksum !== checksumOf(rest)) {
     throw new Failure(
       `${path} has changed since it was written: this backup is unusable; take another one.`,
+    );
+  }
+  const parsed = manifestSchema.safeParse(content);
+  if (!parsed.success) {
+    throw new Failure(
+      `${path} was written by another version of Hearth: upgrade Hearth, or use another backup.`,
     );
   }
   return parsed.data;
