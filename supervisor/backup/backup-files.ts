@@ -56,6 +56,20 @@ export function beginBackup(parent: string, name: string): Making {
   };
 }
 
+/**
+ * Removes a backup from `parent` in one step: what a killed process leaves of it has a temporary name that starts with `prefix`.
+ */
+export function removeBackup(
+  parent: string,
+  name: string,
+  prefix = MAKING,
+): void {
+  const leaving = join(parent, `${prefix}removed-${name}`);
+  rmSync(leaving, { recursive: true, force: true });
+  renameSync(join(parent, name), leaving);
+  rmSync(leaving, { recursive: true, force: true });
+}
+
 /** As much as the last one, plus a reserve. */
 function needRoom(parent: string): void {
   const newest = newestBackup(parent, Date.now());

@@ -20,7 +20,7 @@ import { z } from "zod";
 import { syncDirectory, writeDurably } from "../../core/durable-file.ts";
 import { Failure } from "../../core/failure.ts";
 import type { KeepRule } from "../jobs/config.ts";
-import { sizeOf } from "./backup-files.ts";
+import { removeBackup, sizeOf } from "./backup-files.ts";
 import { copiesToKeep } from "./backup-retention.ts";
 import { isAhead, listBackups, momentOf } from "./manifest.ts";
 
@@ -270,7 +270,7 @@ function removeOldCopies(
   const kept = copiesToKeep(copies, rule, timeZone, now);
   for (const { name } of copies) {
     if (!kept.has(name)) {
-      rmSync(join(kindDirectory, name), { recursive: true, force: true });
+      removeBackup(kindDirectory, name, ARRIVING);
     }
   }
 }

@@ -1,6 +1,5 @@
-import { rmSync } from "node:fs";
-import { join } from "node:path";
 import type { KeepRule } from "../jobs/config.ts";
+import { removeBackup } from "./backup-files.ts";
 import { backupsToKeep } from "./backup-retention.ts";
 import { listBackups } from "./manifest.ts";
 
@@ -15,7 +14,7 @@ export function pruneBackups(
   const kept = backupsToKeep(names, keep, timeZone, now);
   const gone = names.filter((name) => !kept.has(name));
   for (const name of gone) {
-    rmSync(join(directory, name), { recursive: true, force: true });
+    removeBackup(directory, name);
   }
   return gone.length;
 }

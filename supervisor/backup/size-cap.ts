@@ -1,7 +1,8 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Alarms } from "../alerts/alarm.ts";
 import { Failure } from "../../core/failure.ts";
+import { removeBackup } from "./backup-files.ts";
 import { backupsToKeep } from "./backup-retention.ts";
 import { listBackups, newestBackup } from "./manifest.ts";
 import { sizeWords } from "../../core/size.ts";
@@ -117,7 +118,7 @@ export function makeRoom(
     );
   }
   for (const { kind, name } of gone) {
-    rmSync(join(root, kind, name), { recursive: true, force: true });
+    removeBackup(join(root, kind), name);
   }
   return gone.length;
 }
