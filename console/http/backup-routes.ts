@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
-import { sizeOf } from "../../supervisor/backup/backup-files.ts";
+import { requireFiles, sizeOf } from "../../supervisor/backup/backup-files.ts";
 import {
   listBackups,
   momentOf,
@@ -17,7 +17,7 @@ export interface BackupView {
   readonly name: string;
   readonly takenAt: number;
   readonly bytes: number;
-  /** Null when the manifest is valid; `hearth backup verify` reads the files. */
+  /** Null when the manifest is valid and all files are there; `hearth backup verify` reads them. */
   readonly problem: string | null;
 }
 
@@ -57,7 +57,7 @@ function viewsOf(directory: string, kind: string): readonly BackupView[] {
     const backup = join(directory, name);
     let problem: string | null = null;
     try {
-      readManifest(backup);
+      requireFiles(backup, readManifest(backup).files);
     } catch (error) {
       problem = textOf(error);
     }

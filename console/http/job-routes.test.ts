@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import Fastify, { type FastifyInstance } from "fastify";
@@ -193,7 +193,7 @@ test("a report is created for the requested days in the requested format", async
 });
 
 test("backups are listed newest first, with their problems", async () => {
-  const names = [20, 21].map((day) => {
+  const names = [19, 20, 21].map((day) => {
     const takenAt = Date.UTC(2026, 10, day, 3);
     const backup = join(
       place.directory,
@@ -206,11 +206,13 @@ test("backups are listed newest first, with their problems", async () => {
       format: 1,
       kind: "postgres",
       takenAt,
-      files: [],
+      files: [{ name: "rows.gz", bytes: 2, sha256: "0".repeat(64) }],
     });
+    writeFileSync(join(backup, "rows.gz"), "12");
     return backup;
   });
-  writeFileSync(join(names[0] ?? "", "manifest.json"), "{}");
+  rmSync(join(names[0] ?? "", "rows.gz"));
+  writeFileSync(join(names[1] ?? "", "manifest.json"), "{}");
   const { text } = await ask("GET", "/api/backups");
   expect(JSON.parse(text)).toMatchObject({
     backups: [
@@ -218,6 +220,10 @@ test("backups are listed newest first, with their problems", async () => {
       {
         name: "2026-11-20T030000Z",
         problem: expect.stringContaining("has changed since it was written"),
+      },
+      {
+        name: "2026-11-19T030000Z",
+        problem: expect.stringContaining("rows.gz is missing"),
       },
     ],
   });

@@ -149,13 +149,30 @@ export async function verifyFiles(
   let bytesRead = 0;
   for (const file of files) {
     onProgress(`reading ${file.name}`, all === 0 ? 1 : bytesRead / all);
-    const problem = await problemOf(backup, file, signal);
-    if (problem !== undefined) {
-      throw new Failure(
-        `${join(backup, file.name)} ${problem}: this backup is unusable; take another one (\`hearth backup run\`) and check the disk.`,
-      );
-    }
+    requireSound(backup, file, await problemOf(backup, file, signal));
     bytesRead += file.bytes;
+  }
+}
+
+/** Quick, as it reads no contents. Throws a Failure if a file of a backup is missing or has another size than in its manifest. */
+export function requireFiles(
+  backup: string,
+  files: readonly BackupFile[],
+): void {
+  for (const file of files) {
+    requireSound(backup, file, sizeProblemOf(backup, file));
+  }
+}
+
+function requireSound(
+  backup: string,
+  { name }: BackupFile,
+  problem: string | undefined,
+): void {
+  if (problem !== undefined) {
+    throw new Failure(
+      `${join(backup, name)} ${problem}: this backup is unusable; take another one (\`hearth backup run\`) and check the disk.`,
+    );
   }
 }
 
@@ -168,22 +185,29 @@ export async function isIntact(
   return (await problemOf(backup, file, signal)) === undefined;
 }
 
-async function problemOf(
+function sizeProblemOf(
   backup: string,
-  { name, bytes, sha256 }: BackupFile,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const path = join(backup, name);
-  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  { name, bytes }: BackupFile,
+): string | undefined {
+  const size = statSync(join(backup, name), { throwIfNoEntry: false })?.size;
   if (size === undefined) {
     return "is missing";
   }
-  if (size !== bytes) {
-    return `has ${size} bytes instead of ${bytes}`;
+  return size === bytes ? undefined : `has ${size} bytes instead of ${bytes}`;
+}
+
+async function problemOf(
+  backup: string,
+  file: BackupFile,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const problem = sizeProblemOf(backup, file);
+  if (problem !== undefined) {
+    return problem;
   }
   const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash, { signal });
-  return hash.digest("hex") === sha256
+  await pipeline(createReadStream(join(backup, file.name)), hash, { signal });
+  return hash.digest("hex") === file.sha256
     ? undefined
     : "has changed since it was written (its checksum differs)";
 }

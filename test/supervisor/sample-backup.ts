@@ -48,12 +48,13 @@ export function writeSampleBackup(
 ): void {
   const directory = join(backups, kind, name);
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, "data"), "x".repeat(2048));
+  const bytes = 2048;
+  writeFileSync(join(directory, "data"), "x".repeat(bytes));
   writeManifest(directory, {
     format: 1,
     kind,
     takenAt: momentOf(name) ?? 0,
-    files: [],
+    files: [{ name: "data", bytes, sha256: "0".repeat(64) }],
     ...PARTS[kind],
   });
 }

@@ -1,7 +1,10 @@
 import { join } from "node:path";
 import { sentencesOf } from "../../../core/failure.ts";
 import { counted } from "../../../core/words.ts";
-import { sizeOf } from "../../../supervisor/backup/backup-files.ts";
+import {
+  requireFiles,
+  sizeOf,
+} from "../../../supervisor/backup/backup-files.ts";
 import { listBackups, momentOf } from "../../../supervisor/backup/manifest.ts";
 import { readPostgresManifest } from "../../../supervisor/backup/postgres-manifest.ts";
 import type { JobRunner, RunView } from "../../../supervisor/jobs/runner.ts";
@@ -27,7 +30,7 @@ export interface FoundBackup {
   /** Milliseconds since 1970. */
   readonly takenAt: number;
   readonly bytes: number;
-  /** What is in it, in words; null if its manifest is invalid. */
+  /** What is in it, in words; null if its manifest is invalid or a file is missing. */
   readonly contents: string | null;
   readonly problem: string | null;
   /** The last drill of this backup; null if there was none. */
@@ -68,7 +71,8 @@ function contentsOf(
 }
 
 function ledgerIn(path: string): string {
-  const { tables, sums, serverVersion } = readPostgresManifest(path);
+  const { files, tables, sums, serverVersion } = readPostgresManifest(path);
+  requireFiles(path, files);
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   return [
     counted(Number(sums.keys), "key"),
@@ -79,7 +83,8 @@ function ledgerIn(path: string): string {
 }
 
 function vaultsIn(path: string): string {
-  const { vaults } = readNotesManifest(path);
+  const { files, vaults } = readNotesManifest(path);
+  requireFiles(path, files);
   const words = vaults.map(
     ({ name, documents }) =>
       `vault ${name} with ${counted(documents, "document")}`,

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HOUR_MS } from "../../../core/duration.ts";
@@ -119,6 +119,18 @@ describe("the backups of this host", () => {
       { look: "bad", href: "/jobs/restore-drill/8" },
     ]);
   });
+
+  test.each(["postgres", "notes"] as const)(
+    "are unusable when a file was truncated: %s",
+    (kind) => {
+      const { backups } = place.home;
+      writeSampleBackup(backups, kind, NEWEST);
+      truncateSync(join(backups, kind, NEWEST, "data"), 100);
+      const [found] = readBackups(backups, jobsWith());
+      expect(found?.contents).toBeNull();
+      expect(found?.problem).toContain("has 100 bytes instead of 2048");
+    },
+  );
 
   test("are unusable when their manifest was changed", () => {
     const { backups } = place.home;
