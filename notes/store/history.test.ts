@@ -227,6 +227,43 @@ test("above its limit the oldest versions are dropped, and the remaining states 
   }
 });
 
+test("a clock that is a year ahead for one run drops no version", async () => {
+  let rev: string | undefined;
+  for (let minute = 0; minute < 60; minute += 10) {
+    vi.setSystemTime(START + minute * MINUTE_MS);
+    rev = await put("note.md", note(`${minute}`), rev);
+  }
+  // Wrong from the start of the machine on: the store does not see the jump.
+  close();
+  vi.setSystemTime(START + 400 * DAY_MS);
+  store = open();
+  await thinHistory(store);
+  await put("other.md", note("meanwhile"));
+  await compactNow();
+  vi.setSystemTime(START + 2 * HOUR_MS);
+  await thinHistory(store);
+  for (let minute = 0; minute < 60; minute += 10) {
+    expect(childrenAt(START + minute * MINUTE_MS)).toEqual({
+      "note.md": [`h:${minute}`],
+    });
+  }
+});
+
+test("after a month without runs the second run thins what is a month old", async () => {
+  let rev: string | undefined;
+  for (let minute = 0; minute < 60; minute += 10) {
+    vi.setSystemTime(START + minute * MINUTE_MS);
+    rev = await put("note.md", note(`${minute}`), rev);
+  }
+  vi.setSystemTime(START + 30 * DAY_MS);
+  await thinHistory(store);
+  expect(read({}).versions).toBe(5);
+  vi.setSystemTime(Date.now() + HOUR_MS);
+  await thinHistory(store);
+  // No midnight is among the times at which they were current.
+  expect(read({}).versions).toBe(0);
+});
+
 test("writes of an earlier release are not part of the history", async () => {
   const rev = await put("note.md", note("one"));
   vi.setSystemTime(START + HOUR_MS);

@@ -2,13 +2,15 @@ import { setTimeout } from "node:timers/promises";
 import { HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import { historyFrom } from "./history.ts";
 import { isKept } from "./kept-instants.ts";
-import { inReserve, type Store } from "./store.ts";
+import { exclusively, inReserve, type Store } from "./store.ts";
 
 /** Versions checked, and dropped, per step; writes and feeds run between the steps. */
 const VERSIONS_PER_STEP = 500;
 const PAUSE_MS = 2;
 const FIRST_RUN_MS = MINUTE_MS;
 const INTERVAL_MS = HOUR_MS;
+/** Two runs that confirm each other's clock are at least this far apart. */
+const MIN_APART_MS = INTERVAL_MS / 2;
 
 interface PastVersion {
   readonly row: number;
@@ -30,8 +32,38 @@ export function thinRegularly(store: Store): void {
   setInterval(run, INTERVAL_MS).unref();
 }
 
-/** Drops the versions that no kept state needs, then the oldest until the history fits into its limit. */
+/**
+ * Drops the versions that no kept state needs, as of the run before: those that two runs found old. A clock that is a year ahead
+ * for one run must not drop the history. Then the oldest until the history fits into its limit.
+ */
 export async function thinHistory(store: Store): Promise<void> {
+  const now = Date.now();
+  const before = lastRun(store);
+  if (Math.abs(now - before) >= MIN_APART_MS) {
+    await dropUnneeded(store, Math.min(before, now));
+    await recordRun(store, now);
+  }
+  await fitLimit(store);
+}
+
+/** When the last run thinned, in milliseconds since 1970; the start of the history before the first one. */
+function lastRun(store: Store): number {
+  const row = store.read.property.get("thinned_at");
+  return Number(row?.value ?? historyFrom(store));
+}
+
+/** Not a change of the vault, for which others would read it. */
+async function recordRun(store: Store, now: number): Promise<void> {
+  await exclusively(store, async () => {
+    if (!store.readOnly && !store.closing) {
+      store.write
+        .other("INSERT OR REPLACE INTO properties VALUES ('thinned_at', ?)")
+        .run(String(now));
+    }
+  });
+}
+
+async function dropUnneeded(store: Store, now: number): Promise<void> {
   let last = 0;
   for (;;) {
     if (store.closing) {
@@ -42,7 +74,6 @@ export async function thinHistory(store: Store): Promise<void> {
         `SELECT rowid AS row, size, since, until FROM history WHERE rowid > ? AND until IS NOT NULL ORDER BY rowid LIMIT ${VERSIONS_PER_STEP}`,
       )
       .all(last) as unknown as PastVersion[];
-    const now = Date.now();
     const from = historyFrom(store);
     const stale = page.filter(
       ({ since, until }) => !isKept(Math.max(since, from), until, now),
@@ -56,7 +87,6 @@ export async function thinHistory(store: Store): Promise<void> {
     last = page.at(-1)!.row;
     await setTimeout(PAUSE_MS);
   }
-  await fitLimit(store);
 }
 
 async function fitLimit(store: Store): Promise<void> {

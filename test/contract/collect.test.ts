@@ -67,8 +67,11 @@ async function leaveUnused(devices: readonly VaultDevice[]): Promise<void> {
     }
     notes.advance(MINUTE);
   }
-  notes.advance(2 * DAY);
-  await compactVault(notes, VAULT);
+  // The history is thinned once two runs agree on the time.
+  for (const span of [2 * DAY, HOUR_MS]) {
+    notes.advance(span);
+    await compactVault(notes, VAULT);
+  }
 }
 
 test.each(VAULTS)(
