@@ -54,6 +54,36 @@ export async function contentOf(
   });
 }
 
+/** Records in a database which backup it was restored from. */
+export async function recordOrigin(
+  databaseUrl: string,
+  backup: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await withDatabase(databaseUrl, signal, (client) =>
+    client.query(
+      `COMMENT ON DATABASE ${quoted(databaseOf(databaseUrl))} IS ${client.escapeLiteral(originOf(backup))}`,
+    ),
+  );
+}
+
+/** Whether a database was restored from this backup; what was written since does not matter. */
+export async function isRestoredFrom(
+  databaseUrl: string,
+  backup: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const [row] = await withDatabase(databaseUrl, signal, (client) =>
+    rowsOf<{ comment: string | null }>(
+      client,
+      "SELECT shobj_description(oid, 'pg_database') AS comment FROM pg_database WHERE datname = current_database()",
+    ),
+  );
+  return row?.comment === originOf(backup);
+}
+
+const originOf = (backup: string) => `restored from ${backup}`;
+
 /** Quick however many rows there are. */
 async function tablesWithRows(client: Client): Promise<readonly string[]> {
   const found: string[] = [];

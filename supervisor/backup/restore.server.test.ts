@@ -175,9 +175,8 @@ test("the API does not accept an address, and the command restores to the addres
       await asSuperuser(testbed.stack().databaseUrl, sumLedger),
     );
     expect(await hearth(address, "--yes")).toMatchObject({
-      code: 1,
-      out: expect.not.stringContaining("restored") as string,
-      error: expect.stringContaining("the database is not empty") as string,
+      code: 0,
+      out: expect.stringContaining("was already restored from") as string,
     });
   } finally {
     place.remove();
@@ -416,6 +415,29 @@ test("kill -9 during a restore leaves the database unchanged, and the next resto
       `Dropped ${left}, left by an interrupted restore.`,
     );
     expect(await asSuperuser(empty.url, sumLedger)).toEqual(manifest.sums);
+  } finally {
+    await empty.drop();
+  }
+});
+
+test("a restore that was interrupted before the gateways were restarted is completed by the next one", async () => {
+  const { name } = await testbed.take();
+  const later = await testbed.take();
+  const empty = await throwAwayDatabase();
+  try {
+    await testbed.restoreTo(empty.url, { backup: name });
+    await asSuperuser(empty.url, (client) =>
+      client.query("INSERT INTO users (user_id) VALUES ('since')"),
+    );
+    const again = await testbed.restoreTo(empty.url, { backup: name });
+    expect(again.status).toBe("skipped");
+    expect(again.summary).toMatch(/already restored .* Restart the gateways:/);
+    const { rows } = await asSuperuser(empty.url, (client) =>
+      client.query("SELECT 1 FROM users WHERE user_id = 'since'"),
+    );
+    expect(rows).toHaveLength(1);
+    const other = testbed.restoreTo(empty.url, { backup: later.name });
+    expect(await failureOf(other)).toMatch(/^the database is not empty/);
   } finally {
     await empty.drop();
   }

@@ -11,7 +11,12 @@ import { loadBackup } from "./load-backup.ts";
 import { backupName } from "./manifest.ts";
 import type { Peer } from "./peer.ts";
 import { readPostgresManifest } from "./postgres-manifest.ts";
-import { contentOf, replaceDatabase } from "./replace-database.ts";
+import {
+  contentOf,
+  isRestoredFrom,
+  recordOrigin,
+  replaceDatabase,
+} from "./replace-database.ts";
 import { chooseBackup } from "./which-backup.ts";
 
 export interface RestorePlaces {
@@ -36,8 +41,8 @@ const restoreOptions = z.strictObject({
 export const RESTART_WITHIN_MS = 240_000;
 
 /**
- * Restores a backup into an empty database and restarts the gateways. Throws a Failure without changes if the database is not
- * empty or the backup is incomplete.
+ * Restores a backup into an empty database and restarts the gateways. Throws a Failure without changes if the backup is
+ * incomplete, or if the database is not empty, unless it was restored from this backup: an interrupted restore is completed.
  */
 export async function restore(
   places: RestorePlaces,
@@ -55,6 +60,9 @@ export async function restore(
   await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.1));
   const held = await contentOf(databaseUrl, signal);
   if (held !== undefined && !setAside) {
+    if (await isRestoredFrom(databaseUrl, name, signal)) {
+      return completeRestored(places, name, progress);
+    }
     throw new Failure(
       `the database is not empty (${held}); a restore never overwrites data. With --set-aside it is kept under another name.`,
     );
@@ -72,6 +80,7 @@ export async function restore(
         owner: "hearth_owner",
         progress: (text, done) => progress(text, 0.1 + (done ?? 0) * 0.8),
       });
+      await recordOrigin(newUrl, name, signal);
     },
   );
   progress("restarting the gateways", 0.92);
@@ -91,6 +100,24 @@ export async function restore(
       ...left,
     ].join(" "),
     details: { backup: name, keptAs: keptAs ?? null },
+  };
+}
+
+/** A supervisor that was killed may not have restarted the gateways. */
+async function completeRestored(
+  places: RestorePlaces,
+  name: string,
+  progress: JobContext["progress"],
+): Promise<JobOutcome> {
+  progress("restarting the gateways", 0.92);
+  const left = await restartGateways(places);
+  return {
+    status: "skipped",
+    summary: [
+      `The database was already restored from ${name}; with --set-aside it is restored again.`,
+      ...left,
+    ].join(" "),
+    details: { backup: name, keptAs: null },
   };
 }
 
