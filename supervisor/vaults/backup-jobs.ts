@@ -143,8 +143,10 @@ export async function restore(
     signal: context.signal,
     progress: context.progress,
   });
+  const isOver =
+    restored.length > 0 && restored.every(({ already }) => already);
   return {
-    status: "done",
+    status: isOver ? "skipped" : "done",
     summary: `restored from ${name}: ${restored.map(describeRestored).join("; ") || "no vault"}.`,
     details: { backup: name, vaults: restored },
   };
@@ -154,7 +156,11 @@ function describeRestored({
   vault,
   documents,
   leftOut,
+  already,
 }: RestoredVault): string {
+  if (already) {
+    return `vault ${vault} already before, and left as it is (\`--vault ${vault} --as NAME\` restores it again)`;
+  }
   const without =
     leftOut === 0
       ? ""

@@ -26,7 +26,12 @@ import {
 import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { drillRestore } from "./restore-drill.ts";
-import { dropUnfinished, restoreNotes, restoreVault } from "./restore.ts";
+import {
+  countAll,
+  dropUnfinished,
+  restoreNotes,
+  restoreVault,
+} from "./restore.ts";
 import { createMutex } from "../../core/mutex.ts";
 import { VaultMaintenance } from "./vault-maintenance.ts";
 
@@ -280,6 +285,42 @@ describe.each(serversUnderTest())("on $name", (under) => {
       user: { name: made.user, password: made.password },
     });
     expect(answer.status).toBe(200);
+  });
+
+  test("an interrupted restore of several vaults is continued by the next one", async () => {
+    const other = "vault-first";
+    const choices = vaultChoices.parse({});
+    await testbed.provisioning.add({ vault: other, choices });
+    const first = openDatabase(testbed.couch, other);
+    await first.write([{ _id: "a.md", type: "plain", data: "a" }]);
+    const { path } = await backup(testbed);
+    for (const vault of [other, VAULT]) {
+      await testbed.provisioning.remove(vault);
+    }
+    const stopped = restore(testbed, path, {
+      progress: (text) => {
+        if (text === `vault ${VAULT}`) {
+          throw new Error("stopped");
+        }
+      },
+    });
+    await expect(stopped).rejects.toThrow("stopped");
+    await first.write([{ _id: "since.md", type: "plain", data: "since" }]);
+
+    expect(await restore(testbed, path)).toMatchObject([
+      { vault: other, already: true },
+      { vault: VAULT, already: false },
+    ]);
+    expect(await allLeaves(first)).toHaveLength(2);
+    expect(
+      await countAll(openDatabase(testbed.couch, VAULT), quiet.signal),
+    ).toEqual({
+      documents: 604,
+      leaves: 605,
+    });
+    const { path: later } = await backup(testbed);
+    await expect(restore(testbed, later)).rejects.toThrow("already exists");
+    await testbed.provisioning.remove(other);
   });
 
   test("changes by devices since the start of the restore are kept, and devices keep access", async () => {

@@ -8,6 +8,8 @@ import { vaultSpace } from "./space.ts";
 const vaultState = z.looseObject({
   /** `instance_start_time` as last seen: another one is another database of the same name. */
   instance: z.string().nullable().default(null),
+  /** The backup that this database was restored from. */
+  restoredFrom: z.string().nullable().default(null),
   /** The user with access; null for a database that was not created by `hearth notes add`. */
   member: z.string().nullable().default(null),
   /** The change up to which deletions are counted, and the recent counts. */

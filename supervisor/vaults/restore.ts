@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { z } from "zod";
 import { verifyFiles } from "../backup/backup-files.ts";
 import { Failure } from "../../core/failure.ts";
@@ -57,6 +58,8 @@ export interface RestoredVault {
   readonly leaves: number;
   /** Design documents of a CouchDB, which the embedded store does not support. */
   readonly leftOut: number;
+  /** Restored from the same backup before, and left as it is. */
+  readonly already: boolean;
 }
 
 const BATCH_BYTES = 4_000_000;
@@ -64,31 +67,41 @@ const BATCH_DOCUMENTS = 200;
 
 /**
  * Restores vaults of a backup into databases that are missing or empty. Devices get access when a vault is complete; an
- * interrupted one is dropped, by the next restore at the latest. Throws a Failure before any change if a vault exists.
+ * interrupted one is dropped, by the next restore at the latest. Throws a Failure before any change if a vault exists, unless it
+ * was restored from this backup: an interrupted restore is continued.
  */
 export async function restoreNotes(
   options: RestoreOptions,
 ): Promise<readonly RestoredVault[]> {
+  const { couch, state, busy } = options;
   const manifest = readNotesManifest(options.backup);
   const plan = planOf(options, manifest);
+  const complete = new Set<string>();
   for (const { target } of plan) {
-    await dropIfUnfinished(options.couch, target, options.busy);
-    await requireEmpty(options.couch, target);
+    await dropIfUnfinished(couch, target, busy);
+    if (await isComplete(options, target)) {
+      complete.add(target);
+    } else {
+      await requireEmpty(couch, target);
+    }
   }
   await verifyFiles(options.backup, options.signal, options.progress);
   await restoreUsers(options, undefined);
   const restored: RestoredVault[] = [];
   for (const { entry, target } of plan) {
-    options.busy.add(target);
+    busy.add(target);
     try {
-      const { head, leftOut } = await restoreVault({
-        ...options,
-        entry,
-        target,
-      });
-      await register(options, target, head);
+      const already = complete.has(target);
+      const leftOut = already
+        ? 0
+        : await restoreVault({
+            ...options,
+            entry,
+            target,
+            filled: (head) => register(options, target, head),
+          });
       if (target === entry.name) {
-        await restoreUsers(options, memberOf(head.security) ?? undefined);
+        await restoreUsers(options, state.vault(target).member ?? undefined);
       }
       restored.push({
         vault: target,
@@ -96,12 +109,25 @@ export async function restoreNotes(
         documents: entry.documents - leftOut,
         leaves: entry.leaves - leftOut,
         leftOut,
+        already,
       });
     } finally {
-      options.busy.delete(target);
+      busy.delete(target);
     }
   }
   return restored;
+}
+
+/** Whether an earlier restore of the same backup has completed the vault. */
+async function isComplete(
+  { couch, state, backup }: RestoreOptions,
+  target: string,
+): Promise<boolean> {
+  const { restoredFrom, instance } = state.vault(target);
+  const info = await openDatabase(couch, target).info();
+  return (
+    restoredFrom === basename(backup) && info?.instance_start_time === instance
+  );
 }
 
 function planOf(
@@ -164,13 +190,14 @@ async function restoreUsers(
   }
 }
 
-/** Fills one database from a backup, marked as incomplete and closed to devices until it is complete. */
+/** Fills one database from a backup, marked as incomplete and closed to devices until it is complete. Calls `filled` just before. Returns the number of documents that the server does not support. */
 export async function restoreVault(
   options: Pick<RestoreOptions, "couch" | "backup" | "signal" | "progress"> & {
     readonly entry: VaultEntry;
     readonly target: string;
+    readonly filled?: (head: VaultHead) => Promise<void>;
   },
-): Promise<{ readonly head: VaultHead; readonly leftOut: number }> {
+): Promise<number> {
   const { couch, backup, entry, target, signal, progress } = options;
   const database = openDatabase(couch, target);
   const isSupported = await supportedBy(couch);
@@ -194,8 +221,9 @@ export async function restoreVault(
       await database.put(_id, content);
     }
     await requireSameCounts(database, entry, leftOut, signal);
+    await options.filled?.(head);
     await database.secure(isScratch(target) ? closedRules : head.security);
-    return { head, leftOut };
+    return leftOut;
   } catch (error) {
     await database.drop();
     throw error;
@@ -293,9 +321,9 @@ export async function countAll(
   }
 }
 
-/** Registers the restored vault: accepts its seed, and records its user as the member. */
+/** Registers the restored vault: accepts its seed, and records its user as the member, and that it is complete. */
 async function register(
-  { couch, state, escrow, now }: RestoreOptions,
+  { couch, state, escrow, backup, now }: RestoreOptions,
   vault: string,
   head: VaultHead,
 ): Promise<void> {
@@ -303,6 +331,7 @@ async function register(
   const instance = info?.instance_start_time ?? null;
   state.change(vault, {
     instance,
+    restoredFrom: basename(backup),
     member: memberOf(head.security),
     deletionsSince: null,
     deletions: [],
