@@ -119,6 +119,36 @@ test.runIf(process.platform === "linux")(
   },
 );
 
+test("an interrupted export leaves no files in the folder, and the next one replaces what it left", async () => {
+  const source = sourceOf([note("a.md"), note("daily/z.md")]);
+  let reads = 0;
+  const chunks: HistorySource["chunks"] = async (ids) => {
+    reads += 1;
+    if (reads > 1) {
+      throw new Error("killed");
+    }
+    return source.chunks(ids);
+  };
+  await expect(
+    exportVault({ ...source, chunks }, cipher, directory, 7),
+  ).rejects.toThrow("killed");
+  expect(readdirSync(directory)).toEqual([".hearth-unfinished-export"]);
+  expect(
+    await exportVault(sourceOf([note("b.md")]), cipher, directory, 8),
+  ).toMatchObject({ at: 8, files: 1 });
+  expect(readdirSync(directory)).toEqual(["b.md"]);
+});
+
+test("a note with the name of the export's own folder is reported", async () => {
+  const path = ".Hearth-unfinished-export/a.md";
+  const source = sourceOf([note(path), note("b.md")]);
+  const exported = await exportVault(source, cipher, directory, 7);
+  expect(exported.left).toEqual([
+    { path, why: "an export uses the name itself" },
+  ]);
+  expect(readdirSync(directory)).toEqual(["b.md"]);
+});
+
 test("a folder that is not empty is rejected and left unchanged", async () => {
   const source = sourceOf([note("a.md")]);
   await exportVault(source, cipher, directory, 7);

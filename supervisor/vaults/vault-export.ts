@@ -1,5 +1,14 @@
-import { readdirSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { syncDirectory, syncTree } from "../../core/durable-file.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import { makeDirectory } from "../../core/make-directory.ts";
 import type { HistorySource } from "./history-source.ts";
@@ -13,6 +22,9 @@ import {
   type LeftOut,
 } from "./vault-paths.ts";
 
+/** Holds the files until all are written: a folder without it is complete. */
+const UNFINISHED = ".hearth-unfinished-export";
+
 export interface Exported {
   readonly at: number;
   readonly files: number;
@@ -20,7 +32,7 @@ export interface Exported {
   readonly left: readonly LeftOut[];
 }
 
-/** Writes a vault as of `at` into a new or empty folder, byte for byte as on a device. */
+/** Writes a vault as of `at` into a new or empty folder, byte for byte as on a device. What an interrupted export left is replaced. */
 export async function exportVault(
   source: HistorySource,
   cipher: NoteCipher,
@@ -28,7 +40,7 @@ export async function exportVault(
   at: number,
 ): Promise<Exported> {
   const past = await readVaultAt(source, cipher, at);
-  claim(directory);
+  const making = claim(directory);
   const left: LeftOut[] = [];
   let files = 0;
   const write = async (
@@ -49,21 +61,37 @@ export async function exportVault(
     if (note.deleted || path === undefined) {
       continue;
     }
-    const why = whyOutside(path) ?? (await write(note, join(directory, path)));
+    const why =
+      whyOutside(path) ??
+      whyReserved(path) ??
+      (await write(note, join(making, path)));
     if (why === undefined) {
       files += 1;
     } else {
       left.push({ path, why });
     }
   }
+  await finish(making, directory);
   return { at: past.at, files, left };
 }
 
-function claim(directory: string): void {
+/** Not every file system distinguishes upper and lower case. */
+function whyReserved(path: string): string | undefined {
+  const [folder = ""] = path.split("/");
+  return folder.toLowerCase() === UNFINISHED
+    ? "an export uses the name itself"
+    : undefined;
+}
+
+/** Returns the folder to fill. */
+function claim(directory: string): string {
+  const making = join(directory, UNFINISHED);
   try {
     makeDirectory(directory, 0o700);
-    if (readdirSync(directory).length === 0) {
-      return;
+    if (readdirSync(directory).every((name) => name === UNFINISHED)) {
+      rmSync(making, { recursive: true, force: true });
+      mkdirSync(making, { mode: 0o700 });
+      return making;
     }
   } catch (error) {
     throw new Failure(sentencesOf(error, directory));
@@ -71,6 +99,19 @@ function claim(directory: string): void {
   throw new Failure(
     `${directory} is not empty: choose a new folder, so that no file is overwritten.`,
   );
+}
+
+async function finish(making: string, directory: string): Promise<void> {
+  try {
+    await syncTree(making);
+    for (const name of readdirSync(making)) {
+      renameSync(join(making, name), join(directory, name));
+    }
+    rmdirSync(making);
+    syncDirectory(directory);
+  } catch (error) {
+    throw new Failure(sentencesOf(error, directory));
+  }
 }
 
 /** Why the file could not be written; undefined if it was. Throws a Failure for disk errors. */
