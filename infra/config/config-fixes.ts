@@ -9,7 +9,7 @@ import { twoHosts, type StackSettings } from "./stack-settings.ts";
 
 /**
  * The exact command that sets a setting to a valid value. A secret is piped in, or prompted for if only the operator has it:
- * arguments are visible to every user of the machine.
+ * arguments are visible to every user of the machine. What only a command can store is removed.
  */
 export function fixCommand(
   path: readonly string[],
@@ -33,7 +33,10 @@ function secretCommand(
   setting: Setting,
   [top = "", name]: readonly string[],
 ): string {
-  const { source, asks = "value", entry } = metaOf(setting);
+  const { source, asks = "value", entry, setBy } = metaOf(setting);
+  if (source === undefined && setBy !== undefined) {
+    return removeCommand([top]);
+  }
   const command = `npx pulumi config set --secret ${
     entry === undefined
       ? `hearth:${top}`

@@ -1,6 +1,7 @@
 import { createPrivateKey } from "node:crypto";
 import { z } from "zod";
 import { password } from "./config-fields.ts";
+import { parseRotation } from "./rotation.ts";
 
 /** Secrets by the names of their variables; `what` each of them is. */
 function namedSecrets(entry: string, what: string) {
@@ -99,11 +100,18 @@ export const secretSettings = {
       "The key of the stack's certificate authority, which issues the certificates between the hosts.",
     source: "openssl genrsa 3072",
   }),
-  rotation: z.string().optional().meta({
-    description:
-      "The rotation in progress, which the same command continues after an interruption.",
-    setBy: "npm run deploy -- rotate",
-  }),
+  rotation: z
+    .string()
+    .refine(
+      (text) => parseRotation(text) !== null,
+      "is not what `npm run deploy -- rotate` stores: restore it from a backup of the stack's file, or remove it and rotate again",
+    )
+    .optional()
+    .meta({
+      description:
+        "The rotation in progress, which the same command continues after an interruption.",
+      setBy: "npm run deploy -- rotate",
+    }),
   providerKeys: namedSecrets("OPENAI_API_KEY", "key").meta({
     description:
       "API keys of providers, by their names in the gateway's configuration.",

@@ -2,6 +2,7 @@ import { password } from "@clack/prompts";
 import { text } from "node:stream/consumers";
 import { parseDuration } from "../../core/duration.ts";
 import { faultOfGrace, INVALID_GRACE } from "../../core/grace-options.ts";
+import { ROTATION_KINDS, type RotationKind } from "../config/rotation.ts";
 import { given } from "./answer.ts";
 import { checkAndBackUp } from "./backup-first.ts";
 import { refreshFirst } from "./bring-up.ts";
@@ -12,7 +13,6 @@ import {
   rejectUnfinishedRotation,
   rotate,
 } from "./rotate.ts";
-import { ROTATION_KINDS, type RotationKind } from "./rotations.ts";
 import { readSettings, type Session } from "./session.ts";
 import { rejectLostState } from "./unknown-stack.ts";
 

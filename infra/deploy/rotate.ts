@@ -2,11 +2,14 @@ import type { UpOptions } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../config/config-schema.ts";
 import type { HearthConfig } from "../config/config.ts";
 import {
+  parseRotation,
+  type Rotation,
+  type RotationKind,
+} from "../config/rotation.ts";
+import {
   extendGrace,
   kinds,
   timeAfter,
-  type Rotation,
-  type RotationKind,
   type RotationOptions,
 } from "./rotations.ts";
 import { bringUp } from "./bring-up.ts";
@@ -65,7 +68,7 @@ export async function endGrace(
 export function rotationIn({
   rotation,
 }: Pick<HearthConfig, "rotation">): Rotation | null {
-  return rotation === undefined ? null : (JSON.parse(rotation) as Rotation);
+  return rotation === undefined ? null : parseRotation(rotation);
 }
 
 /**

@@ -1,34 +1,17 @@
 import { randomBytes } from "node:crypto";
 import type { HearthConfig } from "../config/config.ts";
+import type { Rotation, RotationKind } from "../config/rotation.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import { acceptRedisPasswords, redisSpeaksTls } from "../redis-login.ts";
 import { scramVerifier } from "../../core/scram.ts";
 import { setNotesAdminPassword } from "./notes-admin.ts";
 import type { Session } from "./session.ts";
 
-export const ROTATION_KINDS = [
-  "postgres",
-  "redis",
-  "master",
-  "notes",
-  "provider",
-] as const;
-export type RotationKind = (typeof ROTATION_KINDS)[number];
-
 export interface RotationOptions {
   /** Validity of the old master key. */
   readonly graceSeconds: number;
   /** Variable and new key; for a provider only. */
   readonly provider?: { readonly name: string; readonly key: string };
-}
-
-/** Decided at the start of a rotation. Stored, encrypted, in the stack's configuration until it is complete. */
-export interface Rotation {
-  readonly of: RotationKind;
-  /** New values of settings; a provider's key by its path. */
-  readonly settings: Readonly<Record<string, string>>;
-  /** The secret that the server accepts before the rotation. */
-  readonly old: string;
 }
 
 /** One kind of secret: changes of the configuration, and of the running server before and after `up`. */

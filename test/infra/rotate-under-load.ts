@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { rotate } from "../../infra/deploy/rotate.ts";
-import type { RotationKind } from "../../infra/deploy/rotations.ts";
+import type { RotationKind } from "../../infra/config/rotation.ts";
 import type { Session } from "../../infra/deploy/session.ts";
 import { callSteadily, expectNoFailedCall, MAX_WAIT_MS } from "./callers.ts";
 import { say, sessionOf, timed } from "./day-two.ts";
