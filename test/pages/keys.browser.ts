@@ -6,6 +6,7 @@ import { hashKey } from "../../gateway/access/keys.ts";
 import { query } from "../../gateway/database/pool.ts";
 import type { AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
+import { startRelay } from "../servers/relay.ts";
 import {
   clippedTables,
   DESK,
@@ -417,6 +418,60 @@ describe("ten thousand keys", () => {
     });
     expect((await answer.text()).length).toBeLessThan(150_000);
   });
+});
+
+test("a form that is sent while the gateway is away is shown again as typed, and can be sent once it is back", async () => {
+  await fixture.createKey({ key_alias: "away-old" });
+  const relay = await startRelay(Number(new URL(fixture.url).port), () => ({
+    nextRequest: ({ length }) =>
+      length === 0 ? null : { length, point: null, answers: 0 },
+    nextAnswer: ({ length }) => (length === 0 ? null : { length, ends: false }),
+  }));
+  const console = await startConsoleTestbed({
+    services: [],
+    env: {
+      GATEWAY_URL: `http://127.0.0.1:${relay.port}`,
+      PROXY_MASTER_KEY: MASTER_KEY,
+    },
+  });
+  const { page } = await openPage(browser, DESK);
+  const submitAway = async (button: string) => {
+    relay.stall();
+    const [answer] = await Promise.all([
+      page.waitForResponse((each) => each.request().method() === "POST"),
+      page.click(`text=${button}`),
+    ]);
+    expect(answer.status()).toBe(502);
+    expect(await page.getByRole("alert").innerText()).toMatch(
+      /^The gateway at .* does not answer \(no answer in time\)/,
+    );
+    relay.restore();
+  };
+  try {
+    await page.goto(`${console.address}/keys/new`);
+    await page.fill("[name=key_alias]", "away-new");
+    await page.fill("[name=max_budget]", "7");
+    await page.check("[value=some]");
+    await page.check("[name=models][value=waiting]");
+    await submitAway("Create key");
+    expect(await page.inputValue("[name=max_budget]")).toBe("7");
+    expect(await page.isChecked("[name=models][value=waiting]")).toBe(true);
+    await page.click("text=Create key");
+    await page.waitForSelector("#the-key");
+    await page.goto(`${console.address}/keys?search=away-old`);
+    await page.click("text=away-old");
+    await page.click("text=Edit");
+    await page.fill("[name=key_alias]", "away-renamed");
+    await submitAway("Save changes");
+    await page.click("text=Save changes");
+    expect(await page.getByRole("status").innerText()).toContain(
+      'Key "away-renamed" updated.',
+    );
+  } finally {
+    await page.context().close();
+    await console.stop();
+    await relay.close();
+  }
 });
 
 test("without a master key or a gateway, one sentence says what to do", async () => {

@@ -261,6 +261,17 @@ test("the models of a runner are discovered and added, one by one", async () => 
   await page.context().close();
 });
 
+test("an invalid address of a runner is shown again with its mistake", async () => {
+  const { page } = await open("/models/new");
+  await page.fill("[name=address]", "my-runner:11434");
+  await page.click("text=Discover models");
+  expect(await page.inputValue("[name=address]")).toBe("my-runner:11434");
+  expect(await page.textContent("#f-address-mistake")).toContain(
+    "Address must be one such as",
+  );
+  await page.context().close();
+});
+
 test("a model of any provider is added by a form, whose mistakes and key stay apart", async () => {
   const { page } = await open("/models/new");
   await page.getByLabel("Alias").fill("added");

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { listTeamNames } from "../../../supervisor/gateway/owners.ts";
 import type { Invitation } from "../../../supervisor/history/invitations.ts";
-import { readForm, type Fields } from "../../http/forms.ts";
+import { readForm } from "../../http/forms.ts";
 import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import { originOf } from "../../http/sign-in-routes.ts";
 import { withTyped, type Field } from "../field.ts";
 import { KEYS_PATH, showingFailures } from "../nouns/noun-context.ts";
-import { mistakeOf } from "../nouns/noun-fields.ts";
+import { failedForm, fieldAmong, type Filled } from "../nouns/noun-fields.ts";
 import { viewInvitations } from "./invitations-view.ts";
 import {
   invitationRequest,
@@ -111,11 +111,15 @@ async function create(
       created: { url: `${originOf(request)}${path}`, invitation },
     });
   } catch (error) {
-    return show(request, reply, context, timeZone, {
-      typed: (request.body ?? {}) as Fields,
-      // The gateway names the id of a team.
-      mistakes: mistakeOf(error, [{ name: "team_id", label: "Team" }]),
-    });
+    // The gateway names the id of a team.
+    const fieldOf = fieldAmong([{ name: "team_id" }]);
+    return show(
+      request,
+      reply,
+      context,
+      timeZone,
+      failedForm(error, request.body, fieldOf),
+    );
   }
 }
 
@@ -127,10 +131,9 @@ async function show(
   {
     typed = {},
     mistakes = {},
+    status,
     created,
-  }: {
-    readonly typed?: Fields;
-    readonly mistakes?: Readonly<Record<string, string>>;
+  }: Partial<Filled> & {
     readonly created?: {
       readonly url: string;
       readonly invitation: Invitation;
@@ -151,7 +154,7 @@ async function show(
       title: created === undefined ? title : "Invitation created.",
       look: wrong ? "warn" : created === undefined ? "none" : "ok",
       current: KEYS_PATH,
-      status: wrong ? 400 : 200,
+      status: status ?? (wrong ? 400 : 200),
     },
     "invitations",
     {

@@ -75,10 +75,10 @@ export function newModelBody({
   };
 }
 
-/** The field of the form that a parameter of the gateway is from; null: none. */
-export function fieldNamed(param: string | null): string | null {
-  const name = param?.split(".").at(-1) ?? "";
-  return Object.hasOwn(newModel.shape, name) ? name : null;
+/** The field of the form that a parameter of the gateway is from. */
+export function fieldNamed(param: string): string | undefined {
+  const name = param.split(".").at(-1) ?? "";
+  return Object.hasOwn(newModel.shape, name) ? name : undefined;
 }
 
 export function newModelFields(

@@ -1,17 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { readVariable, type Environment } from "../../../core/environment.ts";
-import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import { listDeployments } from "../../../supervisor/gateway/deployments.ts";
 import {
   findRunners,
   RUNNER_VARIABLES,
   type FoundRunner,
 } from "../../../supervisor/gateway/find-runners.ts";
-import { readForm, type Fields } from "../../http/forms.ts";
+import { readForm } from "../../http/forms.ts";
 import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
-import { withoutField } from "../nouns/noun-fields.ts";
+import { failedForm, type Filled } from "../nouns/noun-fields.ts";
 import { viewFound } from "./discovery-view.ts";
 import { MODEL_ADDRESS, MODELS_AWAY, MODELS_PATH } from "./model-address.ts";
 import {
@@ -25,15 +24,15 @@ import {
 
 const DISCOVER_PATH = `${MODELS_PATH}/discover`;
 
-type Mistakes = Readonly<Record<string, string>>;
-
 /** GET and POST /models/new: a deployment for any provider or address; POST /models/discover: the models of local runners. */
 export function registerNewModel(
   server: FastifyInstance,
   context: NounContext,
   env: Environment,
 ): void {
-  server.get(NEW_PATH, (request, reply) => showForm(request, reply, {}, {}));
+  server.get(NEW_PATH, (request, reply) =>
+    showForm(request, reply, { typed: {}, mistakes: {} }),
+  );
   server.post(NEW_PATH, (request, reply) =>
     showingFailures(
       request,
@@ -57,8 +56,7 @@ export function registerNewModel(
 function showForm(
   request: FastifyRequest,
   reply: FastifyReply,
-  typed: Fields,
-  mistakes: Mistakes,
+  { typed, mistakes, status }: Filled,
 ): Promise<FastifyReply> {
   const isWrong = Object.keys(mistakes).length > 0;
   return showPage(
@@ -68,7 +66,7 @@ function showForm(
       title: "Add a model.",
       look: isWrong ? "warn" : "none",
       current: MODELS_PATH,
-      status: isWrong ? 400 : 200,
+      status: status ?? (isWrong ? 400 : 200),
     },
     "model-form",
     {
@@ -77,7 +75,7 @@ function showForm(
       fields: newModelFields(typed, mistakes),
       mistake: mistakes["form"] ?? null,
       discover: DISCOVER_PATH,
-      address: mistakes["address"] ?? null,
+      address: { value: typed["address"] ?? "", mistake: mistakes["address"] },
     },
   );
 }
@@ -89,23 +87,14 @@ async function addModel(
 ): Promise<FastifyReply> {
   const form = readForm(request, newModel);
   if (form.kind === "mistakes") {
-    return showForm(request, reply, form.fields, form.mistakes);
+    const { fields: typed, mistakes } = form;
+    return showForm(request, reply, { typed, mistakes });
   }
   try {
     await api.ask("POST", "/model/new", newModelBody(form.value));
   } catch (error) {
-    if (!(error instanceof Refusal) || error.status >= 500) {
-      throw error;
-    }
-    const field = fieldNamed(error.param);
-    return showForm(
-      request,
-      reply,
-      (request.body ?? {}) as Fields,
-      field === null
-        ? { form: error.message }
-        : { [field]: withoutField(error.message) },
-    );
+    const filled = failedForm(error, request.body, fieldNamed);
+    return showForm(request, reply, filled);
   }
   const { model_name: alias, model } = form.value;
   return redirectWithMessage(
@@ -125,7 +114,8 @@ async function discover(
 ): Promise<FastifyReply> {
   const form = readForm(request, discoverForm);
   if (form.kind === "mistakes") {
-    return showForm(request, reply, {}, form.mistakes);
+    const { fields: typed, mistakes } = form;
+    return showForm(request, reply, { typed, mistakes });
   }
   const { address = null } = form.value;
   const [runners, deployments] = await Promise.all([

@@ -4,7 +4,11 @@ import { redirectWithMessage } from "../../http/show-page.ts";
 import { viewBudget } from "./budget.ts";
 import { MEMBER_FIELDS, memberHref } from "./member-noun.ts";
 import { textIn } from "./noun-address.ts";
-import { showingFailures, type NounContext } from "./noun-context.ts";
+import {
+  freshOrKnown,
+  showingFailures,
+  type NounContext,
+} from "./noun-context.ts";
 import { bodyOf, fieldsFor, typedOf, withIds } from "./noun-fields.ts";
 import { showForm, submitForm, type FormPage } from "./noun-form.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
@@ -45,7 +49,9 @@ async function updateMember(
   reply: FastifyReply,
   context: NounContext,
 ): Promise<FastifyReply> {
-  const { id, user, page } = await readMember(request, context);
+  const { id, user, page } = await freshOrKnown(() =>
+    readMember(request, context),
+  );
   return submitForm(request, reply, context, page, async (values) => {
     await context.api.ask("POST", "/team/member_update", {
       ...bodyOf(page.fields, values),
@@ -80,7 +86,9 @@ async function addMember(
   reply: FastifyReply,
   context: NounContext,
 ): Promise<FastifyReply> {
-  const team = await findTeam(context, TEAM_ADDRESS.idIn(request));
+  const team = await freshOrKnown(() =>
+    findTeam(context, TEAM_ADDRESS.idIn(request)),
+  );
   const page = {
     title: `Add a member to ${team.title}`,
     intro: "",

@@ -150,6 +150,22 @@ export async function showingFailures(
   }
 }
 
+/** The result of `act`; while the gateway does not answer, of its latest answers. */
+export async function freshOrKnown<Result>(
+  act: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof Unanswered)) {
+      throw error;
+    }
+    return recall(act).catch(() => {
+      throw error;
+    });
+  }
+}
+
 /** The same page with the gateway's latest answers; null if it was not opened before. */
 async function showKnown(
   request: FastifyRequest,

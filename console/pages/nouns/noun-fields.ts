@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { capital } from "../../../core/words.ts";
 import type { Fields } from "../../http/forms.ts";
+import { Failure } from "../../../core/failure.ts";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import type { Field } from "../field.ts";
 import type { NounContext } from "./noun-context.ts";
@@ -56,6 +57,8 @@ type Mistakes = Readonly<Record<string, string>>;
 export interface Filled {
   readonly typed: Fields;
   readonly mistakes: Mistakes;
+  /** Of the answer that shows it; 400 for mistakes and otherwise 200 when left out. */
+  readonly status?: number;
 }
 
 const amount = z
@@ -185,19 +188,39 @@ function modelsIn({ every_model: every, models }: FieldValues): unknown {
   throw new Refusal("Select at least one model, or all models.", 400, "models");
 }
 
-/** The gateway's rejection, at the field that it names or else above the form. Rethrows any other error. */
-export function mistakeOf(
+/**
+ * The submitted form with the reason why nothing changed: a rejection at the field that the gateway names, anything else above the
+ * form. `fieldOf` returns the field of a parameter. Rethrows bugs.
+ */
+export function failedForm(
   error: unknown,
-  fields: readonly NounField[],
-): Mistakes {
-  if (!(error instanceof Refusal) || error.status >= 500) {
+  typed: unknown,
+  fieldOf: (param: string) => string | undefined,
+): Filled {
+  if (!(error instanceof Failure)) {
     throw error;
   }
-  const param = error.param?.split(/[.[]/)[0] ?? "";
-  const known = fields.some(({ name }) => name === param);
-  return known
-    ? { [param]: withoutField(error.message) }
-    : { form: error.message };
+  const sent = (typed ?? {}) as Fields;
+  const isRejected = error instanceof Refusal && error.status < 500;
+  const field = isRejected ? fieldOf(error.param ?? "") : undefined;
+  return {
+    typed: sent,
+    mistakes:
+      field === undefined
+        ? { form: capital(error.sentences.join(" ")) }
+        : { [field]: withoutField(error.message) },
+    status: isRejected ? 400 : 502,
+  };
+}
+
+/** The field among these that a parameter of the gateway is from. */
+export function fieldAmong(
+  fields: readonly Pick<NounField, "name">[],
+): (param: string) => string | undefined {
+  return (param) => {
+    const [first] = param.split(/[.[]/);
+    return fields.find(({ name }) => name === first)?.name;
+  };
 }
 
 /** "`max_budget` must be …" as it is shown at the field: "Must be …". */

@@ -6,7 +6,8 @@ import { LIMIT_FIELDS, viewModels, WINDOW_FIELD } from "./limit-fields.ts";
 import type { NounContext } from "./noun-context.ts";
 import {
   bodyOf,
-  mistakeOf,
+  failedForm,
+  fieldAmong,
   schemaOf,
   typedOf,
   withIds,
@@ -57,22 +58,40 @@ test("an invalid number is a mistake of its field", () => {
   ]);
 });
 
-test("a rejection is shown at its field or above the form; other errors are rethrown", () => {
+test("a failed form keeps what was typed, with a rejection at its field and any other reason above it; bugs are rethrown", () => {
+  const typed = { max_budget: "-1" };
+  const failed = (error: unknown, fields = LIMIT_FIELDS) =>
+    failedForm(error, typed, fieldAmong(fields));
   const rejected = (param: string | null, status = 400) =>
-    mistakeOf(new Refusal("No.", status, param), LIMIT_FIELDS);
-  expect(rejected("max_budget")).toEqual({ max_budget: "No." });
-  expect(rejected("models[0]")).toEqual({ models: "No." });
-  expect(rejected("metadata")).toEqual({ form: "No." });
-  expect(rejected(null)).toEqual({ form: "No." });
-  expect(() => rejected("max_budget", 503)).toThrow("No.");
-  const low = "`max_budget` must be at least 0 dollars.";
-  expect(mistakeOf(new Refusal(low, 400, "max_budget"), LIMIT_FIELDS)).toEqual({
+    failed(new Refusal("No.", status, param));
+  expect(rejected("max_budget")).toEqual({
+    typed,
+    mistakes: { max_budget: "No." },
+    status: 400,
+  });
+  expect(rejected("models[0]").mistakes).toEqual({ models: "No." });
+  expect(rejected("metadata").mistakes).toEqual({ form: "No." });
+  expect(rejected(null).mistakes).toEqual({ form: "No." });
+  expect(rejected("max_budget", 503)).toEqual({
+    typed,
+    mistakes: { form: "No." },
+    status: 502,
+  });
+  const low = new Refusal(
+    "`max_budget` must be at least 0 dollars.",
+    400,
+    "max_budget",
+  );
+  expect(failed(low).mistakes).toEqual({
     max_budget: "Must be at least 0 dollars.",
   });
-  expect(mistakeOf(new Refusal(low, 400, "max_budget"), [])).toEqual({
-    form: low,
+  expect(failed(low, []).mistakes).toEqual({ form: low.message });
+  expect(failed(new Failure("the gateway is away."))).toEqual({
+    typed,
+    mistakes: { form: "The gateway is away." },
+    status: 502,
   });
-  expect(() => mistakeOf(new Failure("away"), [])).toThrow("away");
+  expect(() => failed(new TypeError("a bug"))).toThrow("a bug");
 });
 
 test("current values fill the form, including models and windows that are no longer offered", () => {

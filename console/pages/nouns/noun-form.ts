@@ -5,11 +5,16 @@ import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import { viewModels } from "./limit-fields.ts";
 import type { Noun, NounItem } from "./noun.ts";
 import { textIn } from "./noun-address.ts";
-import { showingFailures, type NounContext } from "./noun-context.ts";
+import {
+  freshOrKnown,
+  showingFailures,
+  type NounContext,
+} from "./noun-context.ts";
 import {
   bodyOf,
+  failedForm,
+  fieldAmong,
   fieldsFor,
-  mistakeOf,
   needUntaken,
   schemaOf,
   typedOf,
@@ -70,7 +75,9 @@ export function registerNounForms<Row, Item extends NounItem>(
   );
   server.post(address.route("edit"), (request, reply) =>
     showingFailures(request, reply, address.list, async () => {
-      const item = await noun.find(context, address.idIn(request));
+      const item = await freshOrKnown(() =>
+        noun.find(context, address.idIn(request)),
+      );
       const page = editPage(noun, item);
       return submitForm(request, reply, context, page, (values) =>
         update(reply, context, noun, item, values),
@@ -179,7 +186,7 @@ export async function showForm(
       title: form.title,
       current: context.keys,
       look: wrong ? "warn" : "none",
-      status: wrong ? 400 : 200,
+      status: filled.status ?? (wrong ? 400 : 200),
     },
     "noun-form",
     {
@@ -192,7 +199,7 @@ export async function showForm(
   );
 }
 
-/** Submits a form; shows it again where it is invalid or the gateway rejects it. */
+/** Submits a form; shows it again, as typed, where it is invalid or the gateway rejects it or does not answer. */
 export async function submitForm(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -208,9 +215,7 @@ export async function submitForm(
   try {
     return await act(form.value);
   } catch (error) {
-    return showForm(request, reply, context, page, {
-      typed: (request.body ?? {}) as Filled["typed"],
-      mistakes: mistakeOf(error, page.fields),
-    });
+    const filled = failedForm(error, request.body, fieldAmong(page.fields));
+    return freshOrKnown(() => showForm(request, reply, context, page, filled));
   }
 }
