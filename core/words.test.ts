@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   ago,
   ahead,
+  axisMoney,
   clock,
   counted,
   countTitle,
@@ -26,12 +27,30 @@ test.each([
 });
 
 test.each([
+  [0, "0"],
+  [20_000, "$ 20,000"],
+  [2.5, "$ 2.5"],
+  [0.000_05, "$ 0.00005"],
+])("%d dollars are %s at an axis", (dollars, text) => {
+  expect(axisMoney(dollars)).toBe(text);
+});
+
+test.each([
   [1, "100 %"],
   [0.999_99, "99.99 %"],
   [0.9994, "99.94 %"],
   [0.34, "34 %"],
   [0.0041, "0.4 %"],
   [0, "0 %"],
+  [-0, "0 %"],
+  [0.0999, "10 %"],
+  [0.000_4, "< 0.1 %"],
+  [-0.000_4, "> -0.1 %"],
+  [-0.504, "-50 %"],
+  [12.345, "1,235 %"],
+  // Sums of ten tenths.
+  [0.999_999_999_999_999_9, "100 %"],
+  [1e-17, "0 %"],
 ])("a share of %d is %s", (share, text) => {
   expect(percent(share)).toBe(text);
 });

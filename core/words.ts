@@ -14,6 +14,13 @@ export function money(dollars: number): string {
   return `$ ${dollars.toFixed(digits).replace(/0+$/, "")}`;
 }
 
+/** A value of an axis: "$ 20,000", "$ 2.5", "0". */
+export function axisMoney(dollars: number): string {
+  return dollars === 0 ? "0" : `$ ${ROUND.format(dollars)}`;
+}
+
+const ROUND = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3 });
+
 /** "18,204" */
 export function grouped(value: number, digits: number = 0): string {
   return numberFormat(digits).format(value);
@@ -50,16 +57,19 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** "34 %", "0.4 %", "99.94 %"; anything less than 100 % is not rounded up to it. */
+/** "34 %", "0.4 %", "99.94 %"; anything less than 100 % is not rounded up to it, and nothing but 0 down to 0. */
 export function percent(share: number): string {
-  const value = share * 100;
-  if (Number.isInteger(value)) {
-    return `${value} %`;
+  // A sum of fractions misses a whole number by its rounding errors. Adding 0 turns -0 into 0.
+  const value = Number((share * 100).toFixed(9)) + 0;
+  const size = Math.abs(value);
+  if (size > 99 && size < 100) {
+    return `${grouped(Math.sign(value) * Math.min(99.99, size), 2)} %`;
   }
-  if (value > 99 && value < 100) {
-    return `${Math.min(99.99, value).toFixed(2)} %`;
+  if (size > 0 && size < 0.05) {
+    return value > 0 ? "< 0.1 %" : "> -0.1 %";
   }
-  return value < 10 ? `${value.toFixed(1)} %` : `${Math.round(value)} %`;
+  const isWhole = Number.isInteger(value) || size >= 9.95;
+  return `${grouped(value, isWhole ? 0 : 1)} %`;
 }
 
 const STATE_WORDS: Readonly<Record<string, string>> = {
@@ -112,7 +122,7 @@ export function readable(name: string): string {
 
 /** "250 ms", "1.2 s": how long a call took. */
 export function latency(ms: number): string {
-  return ms < 1000 ? `${grouped(Math.round(ms))} ms` : inWords(ms);
+  return ms < 999.5 ? `${grouped(ms)} ms` : inWords(ms);
 }
 
 /** "8 min ago", "just now" */

@@ -1,4 +1,4 @@
-import { grouped, money, percent } from "../../core/words.ts";
+import { axisMoney, grouped, money, percent } from "../../core/words.ts";
 import type { Colour } from "../../core/charts.ts";
 import { changeWords } from "./findings.ts";
 import { chartOf, shortName, type ChartView, type Draw } from "./page-parts.ts";
@@ -112,7 +112,7 @@ export function columnsOf(
   // Rounding errors are not spend.
   const hasOthers = others.some((spend) => spend > 1e-9);
   return chartOf(
-    `Dollars a ${unit}, by alias`,
+    `Dollars per ${unit}, by alias`,
     stepNames[unit],
     draw,
     {
@@ -190,8 +190,4 @@ export function growthOf(
     },
     money,
   );
-}
-
-export function axisMoney(value: number): string {
-  return value === 0 ? "0" : `$ ${Number(value.toPrecision(3))}`;
 }

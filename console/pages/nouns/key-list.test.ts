@@ -139,7 +139,7 @@ test("a budget of zero is used up, and a meter ends at 100 %", () => {
     { ...key, spend: 50 },
   ]).list.rows;
   expect(zero?.[3]).toMatchObject({ budget: { meter: 100, look: "bad" } });
-  expect(over?.[3]).toMatchObject({ budget: { share: "1000 %", meter: 100 } });
+  expect(over?.[3]).toMatchObject({ budget: { share: "1,000 %", meter: 100 } });
 });
 
 test("links keep the parameters of the list, and invalid ones give the first page", () => {

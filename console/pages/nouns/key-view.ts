@@ -13,6 +13,7 @@ import { isNearlyUsed, viewBudget } from "./budget.ts";
 import type { Look } from "../../../core/shapes.ts";
 import {
   ago,
+  axisMoney,
   counted,
   dayIn,
   grouped,
@@ -296,8 +297,7 @@ function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
           values: days.map((day) => spends.get(day) ?? 0),
         },
       ],
-      label: (dollars) =>
-        dollars === 0 ? "0" : String(Number(dollars.toPrecision(2))),
+      label: axisMoney,
     },
     `dollars per day, last ${inWords(days.length * DAY_MS).replace(" d", " days")}`,
   );

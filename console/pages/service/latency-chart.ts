@@ -1,7 +1,7 @@
 import type { CheckStep } from "../../../supervisor/checks/check-reports.ts";
 import { drawLines } from "../../../core/charts.ts";
 import { drawHours } from "../status/hour-bars.ts";
-import { clock, moment, percent } from "../../../core/words.ts";
+import { clock, latency, moment, percent } from "../../../core/words.ts";
 import type { Span } from "./spans.ts";
 
 /** Uptime of a check and, where `timed`, its response times, as a chart and as a table. */
@@ -28,7 +28,7 @@ export function drawLatencies(
   ];
   return {
     timed,
-    title: timed ? `Response time in ms, last ${label}` : `Last ${label}`,
+    title: timed ? `Response time, last ${label}` : `Last ${label}`,
     bars: drawHours(
       steps.map((step) => ({ ...step, hour: step.from })),
       { title: `last ${label}`, format },
@@ -39,17 +39,17 @@ export function drawLatencies(
             {
               labels: steps.map(({ from }) => short(from)),
               series,
-              label: (ms) => (ms === 0 ? "0" : `${ms} ms`),
+              label: (ms) => (ms === 0 ? "0" : latency(ms)),
             },
-            `response time in milliseconds in the last ${label}, median and 95th percentile; the numbers are in the table below`,
+            `response time in the last ${label}, median and 95th percentile; the numbers are in the table below`,
           )
         : null,
     series: series.map(({ name, colour }) => ({ name, colour })),
     rows: steps.map((step) => ({
       from: format(step.from),
       up: step.availability === null ? "–" : percent(step.availability / 100),
-      p50: step.p50 ?? "–",
-      p95: step.p95 ?? "–",
+      p50: step.p50 === null ? "–" : latency(step.p50),
+      p95: step.p95 === null ? "–" : latency(step.p95),
       looks: step.looks,
       failures: step.failures,
     })),

@@ -17,7 +17,6 @@ import type {
 } from "../../../supervisor/reports/daily-sums.ts";
 import type { Correction } from "../../../supervisor/reports/budgets.ts";
 import {
-  axisMoney,
   columnsOf,
   figuresOf,
   growthOf,
@@ -29,7 +28,7 @@ import { changeFrom } from "../../../supervisor/reports/spend-report.ts";
 import type { Sums } from "../../../supervisor/reports/sums.ts";
 import { drawColumns, drawLines } from "../../../core/charts.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { grouped, moment, money } from "../../../core/words.ts";
+import { axisMoney, grouped, moment, money } from "../../../core/words.ts";
 import { MODEL_ADDRESS } from "../models/model-address.ts";
 import { callsBehind, callsOfRow } from "./calls-behind.ts";
 import {

@@ -1,6 +1,6 @@
 import type { Colour } from "../../../core/charts.ts";
 import { drawColumns } from "../../../core/charts.ts";
-import { money } from "../../../core/words.ts";
+import { axisMoney, money } from "../../../core/words.ts";
 import type { MonthSpend } from "./month-spend.ts";
 
 export interface DayChart {
@@ -41,10 +41,9 @@ export function drawDays(days: MonthSpend["days"]): DayChart | null {
       {
         labels: Array.from({ length: last }, (_, index) => String(index + 1)),
         series,
-        label: (dollars) =>
-          dollars === 0 ? "0" : String(Number(dollars.toPrecision(2))),
+        label: axisMoney,
       },
-      "dollars per day by alias",
+      "dollars per day, by alias",
     ),
     series: series.map(({ name, colour, values }) => ({
       name,

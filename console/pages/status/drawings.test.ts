@@ -61,7 +61,7 @@ test("the most expensive aliases of a month have their own bars, the others shar
     "others $ 3.07",
   ]);
   expect(chart?.svg.match(/<rect/g)).toHaveLength(4 + 3);
-  expect(chart?.svg).toContain(">20</text>");
+  expect(chart?.svg).toContain(">$ 20</text>");
 });
 
 test("a month without spend has no chart", () => {

@@ -1,4 +1,5 @@
 import { moment, money, percent, grouped } from "../../../core/words.ts";
+import { changeWords } from "../../../supervisor/reports/findings.ts";
 import { callsHref } from "../calls/call-choice.ts";
 import { drawDays } from "./day-chart.ts";
 import type { MonthSpend, SpendView } from "./month-spend.ts";
@@ -94,13 +95,9 @@ function viewMonth(month: MonthSpend, at: number, timeZone: string) {
 
 function comparison({ spend, before }: MonthSpend, month: string): string {
   if (before === 0) {
-    return `nothing in ${month} up to this day`;
+    return `nothing in ${month} at this day`;
   }
-  const change = (spend - before) / before;
-  if (Math.abs(change) < 0.005) {
-    return `same as ${month} up to this day`;
-  }
-  return `${percent(Math.abs(change))} ${change < 0 ? "below" : "above"} ${month} up to this day`;
+  return changeWords((spend - before) / before, `${month} at this day`);
 }
 
 function share(part: number, whole: number): number {
