@@ -92,8 +92,12 @@ function mistake(issue: z.core.$ZodIssue | undefined): string {
     const message = limitInWords(issue?.message ?? "wrong type");
     return /^(must|has|is) /.test(message) ? message : `is invalid: ${message}`;
   }
-  return received === "undefined"
-    ? `is required and must be ${kind}`
+  if (received === "undefined") {
+    return `is required and must be ${kind}`;
+  }
+  // Also a parameter of a query that is given twice.
+  return received === "array"
+    ? `must be ${kind}, not a list`
     : `must be ${kind}`;
 }
 

@@ -139,21 +139,24 @@ export function queryLimit(max: number, min = 1) {
 }
 
 function numberOfQuery(min: number, max: number, more: object = {}) {
-  return z
-    .string()
-    .regex(/^\d{1,9}$/, "must be a whole number")
-    .meta({
-      type: "integer",
-      pattern: undefined,
-      minimum: min,
-      maximum: max,
-      ...more,
-    })
-    .transform(Number)
-    .refine(
-      (number) => number >= min && number <= max,
-      `must be from ${min} to ${max}`,
-    );
+  return (
+    z
+      // A parameter that is given twice is a list.
+      .string("must be one whole number")
+      .regex(/^\d{1,9}$/, "must be a whole number")
+      .meta({
+        type: "integer",
+        pattern: undefined,
+        minimum: min,
+        maximum: max,
+        ...more,
+      })
+      .transform(Number)
+      .refine(
+        (number) => number >= min && number <= max,
+        `must be from ${min} to ${max}`,
+      )
+  );
 }
 
 /** A day of a query, `2026-11-21`; a time after it is ignored. */
