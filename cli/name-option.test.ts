@@ -4,6 +4,7 @@ import { namingOption } from "./name-option.ts";
 
 const ARGS = {
   from: { type: "string" },
+  period: { type: "string" },
   until: { type: "string" },
   key: { type: "positional" },
 } as const;
@@ -16,6 +17,10 @@ test.each([
   ],
   ["`key_alias` must be unique.", "key must be unique."],
   ["`end_date` must precede `other`.", "--until must precede `other`."],
+  [
+    "period: must be day, week or month.",
+    "--period must be day, week or month.",
+  ],
   ["`team_id` must be known.", "`team_id` must be known."],
 ])("%s is reported as %s", (sentence, reported) => {
   expect(namingOption(new Failure(sentence), ARGS)).toMatchObject({

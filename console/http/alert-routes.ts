@@ -5,7 +5,7 @@ import type { Alerting } from "../../supervisor/alerts/alerting.ts";
 import { duration } from "../../supervisor/config/fields.ts";
 import { withAuthor } from "../../supervisor/history/author.ts";
 import type { History } from "../../supervisor/history/history.ts";
-import { sendError } from "./send-error.ts";
+import { sendError, sendMistakes } from "./send-error.ts";
 
 const MAX_SILENCE_MS = 90 * DAY_MS;
 
@@ -41,15 +41,7 @@ export function registerAlertRoutes(
   server.post("/api/silences", (request, reply) => {
     const parsed = silenceBody.safeParse(request.body);
     if (!parsed.success) {
-      return sendError(
-        reply,
-        400,
-        parsed.error.issues
-          .map(
-            ({ path, message }) => `${path.join(".") || "body"}: ${message}.`,
-          )
-          .join(" "),
-      );
+      return sendMistakes(reply, parsed.error);
     }
     const { pattern, for: forMs, why } = parsed.data;
     return reply

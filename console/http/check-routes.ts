@@ -14,7 +14,7 @@ import { duration, name } from "../../supervisor/config/fields.ts";
 import { byAuthor, withAuthor } from "../../supervisor/history/author.ts";
 import type { History } from "../../supervisor/history/history.ts";
 import { notFound } from "../../core/nearest.ts";
-import { sendError } from "./send-error.ts";
+import { sendError, sendMistakes } from "./send-error.ts";
 
 const MAX_MAINTENANCE_MS = 30 * DAY_MS;
 const MAX_PING_TEXT_LENGTH = 300;
@@ -65,7 +65,7 @@ export function registerCheckRoutes(
   server.post<Named>("/api/pause/:name", (request, reply) => {
     const parsed = pauseBody.safeParse(request.body ?? undefined);
     if (!parsed.success) {
-      return sendError(reply, 400, sentencesIn(parsed.error.issues));
+      return sendMistakes(reply, parsed.error);
     }
     const reason = parsed.data?.why ?? `paused ${byAuthor()}`;
     return withCheck(reply, watching(), request.params.name, (view, watch) =>
@@ -96,7 +96,7 @@ function registerMaintenance(
     }
     const parsed = maintenanceBody.safeParse(request.body);
     if (!parsed.success) {
-      return sendError(reply, 400, sentencesIn(parsed.error.issues));
+      return sendMistakes(reply, parsed.error);
     }
     const { checks, for: forMs, why } = parsed.data;
     const known = watch.list().map((check) => check.name);
@@ -251,15 +251,4 @@ function withCheck(
 
 function answerStarting(reply: FastifyReply): FastifyReply {
   return sendError(reply, 503, "the supervisor is still starting; try again.");
-}
-
-function sentencesIn(
-  issues: readonly {
-    readonly path: readonly PropertyKey[];
-    readonly message: string;
-  }[],
-): string {
-  return issues
-    .map(({ path, message }) => `${path.join(".") || "body"}: ${message}.`)
-    .join(" ");
 }

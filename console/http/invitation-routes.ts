@@ -7,7 +7,7 @@ import {
   revokeInvitation,
   type InvitationContext,
 } from "../pages/invitations/invite.ts";
-import { sendError } from "./send-error.ts";
+import { sendError, sendMistakes } from "./send-error.ts";
 
 /** The link that `hearth users invite` prints. */
 export interface InvitationLink {
@@ -29,10 +29,7 @@ export function registerInvitationRoutes(
     answering(reply, async () => {
       const parsed = invitationRequest.safeParse(request.body ?? {});
       if (!parsed.success) {
-        const mistakes = parsed.error.issues.map(
-          ({ path, message }) => `${path.join(".") || "body"}: ${message}.`,
-        );
-        return sendError(reply, 400, mistakes.join(" "));
+        return sendMistakes(reply, parsed.error);
       }
       const created = await invite(context, parsed.data);
       const link: InvitationLink = { ...created, publicUrl: server.publicUrl };

@@ -169,7 +169,7 @@ test.each([
     "GET",
     "/api/reports/spend?format=pdf",
     400,
-    "format must be text, json, csv or html.",
+    "format: must be text, json, csv or html.",
   ],
   ["GET", "/api/reports/spend?since=never", 502, "never is no time."],
 ] as const)(

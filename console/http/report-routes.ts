@@ -10,7 +10,7 @@ import {
   type ReportKind,
 } from "../../supervisor/reports/report.ts";
 import type { MakeReport } from "../../supervisor/reports/reporting.ts";
-import { sendError } from "./send-error.ts";
+import { sendError, sendMistakes } from "./send-error.ts";
 
 export interface ReportParts {
   readonly makeReport: MakeReport;
@@ -22,10 +22,10 @@ export const REPORT_POLICY =
 
 const querySchema = z.strictObject({
   format: z
-    .enum(REPORT_FORMATS, "format must be text, json, csv or html")
+    .enum(REPORT_FORMATS, "must be text, json, csv or html")
     .default("json"),
   period: z
-    .enum(["day", "week", "month"], "period must be day, week or month")
+    .enum(["day", "week", "month"], "must be day, week or month")
     .default("month"),
   last: z.enum(["true", "false"]).default("false"),
   since: z.string().max(20).optional(),
@@ -51,11 +51,7 @@ export function registerReportRoutes(
         );
       }
       if (!query.success) {
-        return sendError(
-          reply,
-          400,
-          query.error.issues.map(({ message }) => `${message}.`).join(" "),
-        );
+        return sendMistakes(reply, query.error);
       }
       const { format, period: unit, last, since } = query.data;
       try {

@@ -1,4 +1,5 @@
 import type { FastifyReply } from "fastify";
+import type { z } from "zod";
 
 /** Answers an error in the shape of all errors: {error: {message, code}}. */
 export function sendError(
@@ -7,4 +8,16 @@ export function sendError(
   message: string,
 ): FastifyReply {
   return reply.code(status).send({ error: { message, code: String(status) } });
+}
+
+/** Answers 400 with a sentence for each mistake, which names the field that the command has an option for. */
+export function sendMistakes(
+  reply: FastifyReply,
+  { issues }: z.ZodError,
+): FastifyReply {
+  const sentences = issues.map(({ path, message }) => {
+    const field = path.filter((key) => typeof key === "string").join(".");
+    return `${field || "body"}: ${message}.`;
+  });
+  return sendError(reply, 400, sentences.join(" "));
 }

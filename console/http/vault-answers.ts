@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, NoAnswer } from "../../supervisor/vaults/couch.ts";
 import { NoSuchVault } from "../../supervisor/vaults/vault-names.ts";
-import { sendError } from "./send-error.ts";
+import { sendError, sendMistakes } from "./send-error.ts";
 
 /** Acts on a valid body; answers 400 to any other. */
 export async function withBody<T extends z.ZodType>(
@@ -16,16 +16,7 @@ export async function withBody<T extends z.ZodType>(
   if (parsed.success) {
     return answering(reply, () => act(parsed.data));
   }
-  return sendError(
-    reply,
-    400,
-    parsed.error.issues
-      .map(({ path, message }) => {
-        const [first = "body"] = path.filter((key) => typeof key === "string");
-        return `${first}: ${message}.`;
-      })
-      .join(" "),
-  );
+  return sendMistakes(reply, parsed.error);
 }
 
 /** Answers with the result of `act`, or with the message of its Failure. */
