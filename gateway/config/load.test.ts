@@ -114,8 +114,17 @@ test("the shipped file has eleven aliases, all pending in an empty environment, 
     budgetMode: "admit-while-remaining",
     failClosed: false,
   });
-  expect(result.warnings.map((warning) => warning.message)).toEqual([
-    "is redis, but no host is set; cache and limits use memory until host, REDIS_HOST, REDIS_URL or REDIS_SENTINELS is set",
+  // Without Redis, a gateway alone lacks nothing.
+  expect(result.warnings).toEqual([]);
+});
+
+test("an explicit Redis without a host is a warning", () => {
+  expect(
+    warnings(
+      `${model("model: openai/x, api_key: k")}proxy_settings: { cache_params: { type: redis } }\n`,
+    ),
+  ).toEqual([
+    expect.stringMatching(/cache_params.type: is redis, but no host is set/),
   ]);
 });
 
