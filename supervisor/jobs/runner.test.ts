@@ -174,6 +174,21 @@ test("the alarm about a scheduled run ends when the job is no longer scheduled, 
   expect([...alarms.keys()]).toEqual(["job:sweep"]);
 });
 
+test("a failed restore raises no alarm, which only another restore would end", async () => {
+  const runner = runnerWith(handWork().run);
+  runner.add({
+    name: "restore",
+    description: "Restores.",
+    schedule: { cron: null, timeoutMs: HOUR_MS, retries: 0 },
+    purpose: "restore",
+    run: () => Promise.reject(new Failure("the database is not empty.")),
+  });
+  runner.run("restore");
+  await clock.pass(start + MINUTE_MS);
+  expect(runner.runsOf("restore", 1)).toMatchObject([{ status: "failed" }]);
+  expect(alarms.size).toBe(0);
+});
+
 test("a request that no run can fulfil starts none, and raises no alarm", async () => {
   const work = handWork();
   const runner = runnerWith(work.run);

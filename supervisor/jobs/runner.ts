@@ -385,7 +385,9 @@ function notifyEnd(
   end: Pick<JobRun, "status" | "attempts" | "text">,
 ): void {
   const fingerprint = fingerprintOf(job);
-  if (end.status === "failed") {
+  // The person who asked for a restore sees how it ends. An alarm would last until another one succeeds, and recommend to repeat it.
+  const isAlarming = job.purpose !== "restore";
+  if (end.status === "failed" && isAlarming) {
     alarms.raise({
       fingerprint,
       level: "warning",
@@ -394,7 +396,7 @@ function notifyEnd(
       tried: end.attempts > 1 ? [`tried ${end.attempts} times`] : [],
       command: `hearth jobs run ${job.name}`,
     });
-  } else if (end.status === "done" || end.status === "skipped") {
+  } else if (["done", "skipped", "failed"].includes(end.status)) {
     alarms.clear(fingerprint);
   }
 }
