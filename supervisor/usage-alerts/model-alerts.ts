@@ -116,7 +116,7 @@ function failureAlarm({ model, calls, failed }: Recent): Alarm {
     level: "warning",
     subject: `model ${model}`,
     text: `${failed} of ${calls} calls failed within 15 minutes`,
-    command: "hearth models",
+    command: "hearth models list",
   };
 }
 
@@ -126,6 +126,6 @@ function delayAlarm(model: string, first: number, usual: number): Alarm {
     level: "warning",
     subject: `model ${model}`,
     text: `answers begin after ${latency(first * 1000)}, usually after ${latency(usual * 1000)}`,
-    command: "hearth models",
+    command: "hearth models list",
   };
 }
