@@ -13,6 +13,7 @@ import {
 import { ownersIn } from "./owner-options.ts";
 import { sendChange } from "./send-change.ts";
 import { print, printJson } from "./terminal.ts";
+import { complainOfUnknownModels } from "./unknown-models.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 export const update = defineVerb({
@@ -39,7 +40,7 @@ export const update = defineVerb({
   },
   run: async (args) => {
     const gateway = findGateway(args.url);
-    const changes = {
+    const changes: Readonly<Record<string, unknown>> = {
       key_alias: args.alias,
       ...(await ownersIn(gateway, args)),
       ...limitsIn(args),
@@ -57,6 +58,7 @@ export const update = defineVerb({
         `Key "${keyTitle(changed)}" updated. Changes take effect within a second.`,
       );
     }
+    await complainOfUnknownModels(gateway, changes);
     return 0;
   },
 });

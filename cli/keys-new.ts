@@ -1,4 +1,3 @@
-import { meant } from "../core/nearest.ts";
 import {
   publicAddress,
   type AdminApi,
@@ -12,7 +11,8 @@ import { newKeyRow } from "../supervisor/gateway/rows.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { lifetimeIn, limitArgs, limitsIn } from "./limit-options.ts";
 import { ownersIn } from "./owner-options.ts";
-import { complain, print, printJson } from "./terminal.ts";
+import { print, printJson } from "./terminal.ts";
+import { complainOfUnknownModels } from "./unknown-models.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const create = defineVerb({
@@ -70,30 +70,10 @@ export const create = defineVerb({
     } else {
       print((await describeSecret(gateway, created.key)).join("\n"));
     }
-    complain(await misspeltModels(gateway, created.models));
+    await complainOfUnknownModels(gateway, created);
     return 0;
   },
 });
-
-/** A key may name a model that does not exist yet, but probably not one that is similar to a known one. */
-async function misspeltModels(
-  gateway: AdminApi,
-  names: readonly string[],
-): Promise<readonly string[]> {
-  if (names.length === 0) {
-    return [];
-  }
-  const models = await listModels(gateway).catch(() => []);
-  const known = new Set(models.map(({ id }) => id));
-  return names.flatMap((name) => {
-    const hint = known.has(name) ? "" : meant(name, known);
-    return hint === ""
-      ? []
-      : [
-          `no model is named "${name}"${hint}: \`hearth keys update\` changes the models of a key.`,
-        ];
-  });
-}
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 

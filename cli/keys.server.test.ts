@@ -136,11 +136,23 @@ test("a key is changed, shown, rotated and deleted", async () => {
     .toBe(401);
 });
 
-test("a misspelt model of a new key is named with what was meant", async () => {
-  const created = await hearth(["keys", "new", "--models", "mokc,later-model"]);
-  expect(created.code).toBe(0);
-  expect(created.error).toBe(
-    'hearth: no model is named "mokc" (did you mean "mock"?): `hearth keys update` changes the models of a key.\n',
+test("models of a key, a user or a team that do not exist are named, with what was meant", async () => {
+  const unknown = [
+    'hearth: no model is named "mokc" (did you mean "mock"?). Run `hearth models list` for all models.',
+    'hearth: no model is named "later-model". Run `hearth models list` for all models.',
+    "",
+  ].join("\n");
+  const models = ["--models", "mock,mokc,later-model,mock/*,all-team-models"];
+  const reports = [
+    await hearth(["keys", "new", "--alias", "with-unknown", ...models]),
+    await hearth(["keys", "update", "with-unknown", ...models]),
+    await hearth(["users", "new", "with-unknown", ...models]),
+    await hearth(["users", "update", "with-unknown", ...models]),
+    await hearth(["teams", "new", "with-unknown", ...models]),
+    await hearth(["teams", "update", "with-unknown", ...models]),
+  ];
+  expect(reports.map(({ code, error }) => ({ code, error }))).toEqual(
+    reports.map(() => ({ code: 0, error: unknown })),
   );
 });
 

@@ -1,5 +1,6 @@
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { print } from "./terminal.ts";
+import { complainOfUnknownModels } from "./unknown-models.ts";
 
 /** Sends a change to the gateway and prints the answer, or what was done. */
 export async function sendChange(
@@ -11,5 +12,6 @@ export async function sendChange(
 ): Promise<0> {
   const answer = await gateway.ask("POST", path, body);
   print(json === true ? JSON.stringify(answer, null, 2) : done);
+  await complainOfUnknownModels(gateway, body);
   return 0;
 }

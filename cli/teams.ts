@@ -21,6 +21,7 @@ import { limitArgs, limitsIn, needChange, numberOf } from "./limit-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
 import { harmless, paint, print, printJson, type Cell } from "./terminal.ts";
+import { complainOfUnknownModels } from "./unknown-models.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const teamArg = {
@@ -99,10 +100,11 @@ const create = defineVerb({
         `team "${args.team}" already exists: choose another name, or run \`hearth teams update ${args.team}\` to change it.`,
       );
     }
+    const details = detailsIn(args);
     const created = z.looseObject({ team_id: z.string() }).parse(
       await gateway.ask("POST", "/team/new", {
         team_alias: args.team,
-        ...detailsIn(args),
+        ...details,
       }),
     );
     print(
@@ -110,6 +112,7 @@ const create = defineVerb({
         ? JSON.stringify(created, null, 2)
         : `Team "${args.team}" created. Add members with \`hearth teams add ${args.team} USER\`.`,
     );
+    await complainOfUnknownModels(gateway, details);
     return 0;
   },
 });

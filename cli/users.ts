@@ -16,6 +16,7 @@ import { knownUserId } from "./owner-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
 import { harmless, paint, print, printJson, type Cell } from "./terminal.ts";
+import { complainOfUnknownModels } from "./unknown-models.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const userArg = {
@@ -104,10 +105,12 @@ const create = defineVerb({
     ...gatewayArg,
   },
   run: async (args) => {
+    const gateway = findGateway(args.url);
+    const details = detailsIn(args);
     const created = z.looseObject({ user_id: z.string() }).parse(
-      await findGateway(args.url).ask("POST", "/user/new", {
+      await gateway.ask("POST", "/user/new", {
         user_id: args.user,
-        ...detailsIn(args),
+        ...details,
         auto_create_key: false,
       }),
     );
@@ -116,6 +119,7 @@ const create = defineVerb({
         ? JSON.stringify(created, null, 2)
         : `User "${args.user}" created. Create a key with \`hearth keys new --user ${args.user}\`.`,
     );
+    await complainOfUnknownModels(gateway, details);
     return 0;
   },
 });
