@@ -1,5 +1,8 @@
 /** A YAML value with the place at which it was written. */
-export type Tree = Scalar | List | Mapping;
+export type Tree = (Scalar | List | Mapping) & {
+  /** The index in its list as written, where that list was merged with another. */
+  readonly index?: number;
+};
 
 export interface Place {
   readonly file: string;
@@ -78,7 +81,7 @@ export function locate(
     } else if (node?.kind === "list") {
       node = node.items[Number(step)] ?? null;
       at = node?.at ?? at;
-      spelling = (node === null ? undefined : textOf(node, "name")) ?? spelling;
+      spelling = node === null ? spelling : spellingOf(node, spelling);
     } else {
       node = null;
     }
@@ -90,6 +93,11 @@ export function locate(
           : `.${spelling}`;
   }
   return { at, shown, node };
+}
+
+/** How messages name an item of a list: by its name, or by its index. */
+function spellingOf(item: Tree, index: string): string {
+  return textOf(item, "name") ?? String(item.index ?? index);
 }
 
 /** The text under a key of a mapping; undefined for anything else. */

@@ -124,8 +124,10 @@ function mergeLayers(lower: Mapping, upper: Mapping): Mapping {
   }
   const replaced = new Set(above.node.items.map(modelName));
   const items = [
-    ...below.node.items.filter((item) => !replaced.has(modelName(item))),
-    ...above.node.items,
+    ...withIndexes(below.node.items).filter(
+      (item) => !replaced.has(modelName(item)),
+    ),
+    ...withIndexes(above.node.items),
   ];
   return {
     ...merged,
@@ -134,6 +136,11 @@ function mergeLayers(lower: Mapping, upper: Mapping): Mapping {
       node: { ...above.node, items },
     }),
   };
+}
+
+/** Messages count the items of each file. */
+function withIndexes(items: readonly Tree[]): readonly Tree[] {
+  return items.map((item, index) => ({ index, ...item }));
 }
 
 function modelName(item: Tree): unknown {

@@ -558,6 +558,25 @@ test("a mistake in the operator's file is reported with that file and its line",
   ]);
 });
 
+test("a mistake in a model is counted in its own file, also after models that another file replaces", () => {
+  write(
+    "config/gateway.local.yaml",
+    "model_list:\n  - {model_name: a, provider_params: {model: openai/x, api_key: k}}\n  - {model_name: c, provider_params: {model: opnai/x, api_key: k}}\n",
+  );
+  const shipped = `model_list:
+  - {model_name: a, provider_params: {model: openai/x, api_key: k}}
+  - {model_name: b, provider_params: {model: opnai/x, api_key: k}}
+`;
+  expect(problems(shipped)).toEqual([
+    expect.stringMatching(
+      /^config\/gateway.yaml:3: model_list\[1\].provider_params.model: /,
+    ),
+    expect.stringMatching(
+      /^config\/gateway.local.yaml:3: model_list\[1\].provider_params.model: /,
+    ),
+  ]);
+});
+
 test("port and host: the argument, then the variable, then the default", () => {
   expect(
     loaded("", {
