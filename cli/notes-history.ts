@@ -1,4 +1,4 @@
-import { parseMoment } from "../supervisor/vaults/moment.ts";
+import { momentText, parseMoment } from "../supervisor/vaults/moment.ts";
 import {
   isBelow,
   readVaultAt,
@@ -102,7 +102,7 @@ async function showReach(
   print(
     json === true
       ? JSON.stringify(summary, null, 2)
-      : `Vault ${vault}: history since ${inZone(summary.from)}; ${summary.versions} earlier versions use ${sizeWords(summary.bytes)}.`,
+      : `Vault ${vault}: history since ${momentText(summary.from)}; ${summary.versions} earlier versions use ${sizeWords(summary.bytes)}.`,
   );
   return 0;
 }
@@ -175,8 +175,8 @@ function list(
       rows.map((row) => [
         { text: row.path, tone: "strong" },
         { text: row.deleted ? "deleted" : String(row.size), right: true },
-        { text: row.since === 0 ? "" : inZone(row.since) },
-        { text: row.until === null ? "now" : inZone(row.until) },
+        { text: row.since === 0 ? "" : momentText(row.since) },
+        { text: row.until === null ? "now" : momentText(row.until) },
       ]),
     );
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseMoment } from "./moment.ts";
+import { momentText, parseMoment } from "./moment.ts";
 
 const now = new Date(2026, 10, 22, 17, 30, 15).getTime();
 
@@ -28,4 +28,11 @@ test.each(["", "soon", "25:00", "2026-02-30", "2026-13-01", "yesterday 18"])(
 
 test("a time in the future is rejected", () => {
   expect(() => parseMoment("2027-01-01", now)).toThrow("is in the future");
+});
+
+test("a printed moment is read as the first second at which what began then was there", () => {
+  const at = new Date(2026, 10, 2, 3, 4, 5).getTime();
+  expect(momentText(at)).toBe("2026-11-02 03:04:05");
+  expect(parseMoment(momentText(at), at)).toBe(at);
+  expect(parseMoment(momentText(at + 1), at + 1000)).toBe(at + 1000);
 });

@@ -25,6 +25,11 @@ export function parseMoment(text: string, now: number): number {
   return moment;
 }
 
+/** "2026-11-21 10:02:07" as parseMoment reads it: the first second at which what began at `at` was there. */
+export function momentText(at: number): string {
+  return new Date(Math.ceil(at / 1000) * 1000).toLocaleString("sv-SE");
+}
+
 function read(text: string, now: number): number | undefined {
   if (text === "now") {
     return now;

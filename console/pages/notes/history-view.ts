@@ -2,6 +2,7 @@ import { shellQuoted } from "../../../core/shell.ts";
 import { sizeWords } from "../../../core/size.ts";
 import { counted, grouped, moment } from "../../../core/words.ts";
 import { differingFiles } from "../../../supervisor/vaults/note-difference.ts";
+import { momentText } from "../../../supervisor/vaults/moment.ts";
 import { DECRYPT_SCRIPT } from "../decrypt.ts";
 import { compareTexts, type Comparison } from "./compare.ts";
 import type { HistoryFacts, HistoryQuery } from "./history-reader.ts";
@@ -39,7 +40,7 @@ export function viewHistory(facts: HistoryPageFacts) {
           }
         : null,
     typed: {
-      at: query.at === undefined ? "" : inputOf(query.at),
+      at: query.at === undefined ? "" : momentText(query.at),
       path: query.path ?? "",
     },
     commands: {
@@ -105,7 +106,7 @@ function linkTo(at: number, path: string): string {
   return `?${new URLSearchParams({ at: inputOf(at), path }).toString()}`;
 }
 
-/** As the field accepts it, with the time zone. */
+/** For addresses and commands, which may be used in another time zone. */
 function inputOf(at: number): string {
   return new Date(at).toISOString();
 }
