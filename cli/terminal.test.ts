@@ -12,3 +12,36 @@ test("a name in a table cannot move the cursor, start a line or reverse the text
     "é          next",
   ]);
 });
+
+test("ideographs and emoji take two columns, letters of several code points one place", () => {
+  const rows = ["研究", "👩‍👩‍👧‍👦", "e\u0301", "한글", "abcd"].map((text) => [
+    { text },
+    { text: "|" },
+  ]);
+  expect(alignColumns(rows)).toEqual([
+    "研究  |",
+    "👩‍👩‍👧‍👦    |",
+    "e\u0301     |",
+    "한글  |",
+    "abcd  |",
+  ]);
+});
+
+test("where a table is wider than the terminal, its widest columns are cut", () => {
+  const rows = [
+    ["short", "a".repeat(30), "b".repeat(40), "12"],
+    ["x", "研究".repeat(10), "b", "3"],
+  ].map((row) => row.map((text) => ({ text })));
+  expect(alignColumns(rows, 53)).toEqual([
+    `short  ${"a".repeat(19)}…  ${"b".repeat(19)}…  12`,
+    `x      ${"研究".repeat(4)}研…   ${"b".padEnd(20)}  3`,
+  ]);
+  const numbers = [
+    { text: "x".repeat(20) },
+    { text: "$ 0.000000000001", right: true },
+  ];
+  expect(alignColumns([numbers], 30)).toEqual([
+    `${"x".repeat(11)}…  $ 0.000000000001`,
+  ]);
+  expect(alignColumns(rows, Infinity)[0]).toContain("b".repeat(40));
+});

@@ -41,7 +41,7 @@ export function harmless(text: string): string {
   return readable(text).replace(/\p{Cc}/gu, "\uFFFD");
 }
 
-/** Rows with aligned columns, two spaces apart; the last column is cut at the width of the terminal. */
+/** Rows with aligned columns, two spaces apart; where they are wider than the terminal, the widest columns of text are cut. */
 export function alignColumns(
   rows: readonly (readonly Cell[])[],
   width: number = widthOf(),
@@ -51,17 +51,19 @@ export function alignColumns(
     row.map((cell) => ({ ...cell, text: harmless(cell.text) })),
   );
   const columns = Math.max(0, ...shown.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(0, ...shown.map((row) => lengthOf(row[column]?.text ?? ""))),
+  const widths = fitting(
+    Array.from({ length: columns }, (_, column) =>
+      Math.max(0, ...shown.map((row) => lengthOf(row[column]?.text ?? ""))),
+    ),
+    (column) => shown.some((row) => row[column]?.right === true),
+    width - 2 * Math.max(0, columns - 1),
   );
-  return shown.map((row) => {
-    let used = 0;
-    return row
+  return shown.map((row) =>
+    row
       .map((cell, column) => {
         const isLast = column === row.length - 1;
         const wide = widths[column] ?? 0;
-        const text = isLast ? cut(cell.text, width - used) : cell.text;
-        used += wide + 2;
+        const text = cut(cell.text, wide);
         const space = " ".repeat(Math.max(0, wide - lengthOf(text)));
         const painted = paint(cell.tone ?? "plain", text, stream);
         if (cell.right === true) {
@@ -70,19 +72,66 @@ export function alignColumns(
         return isLast ? painted : painted + space;
       })
       .join("  ")
-      .trimEnd();
-  });
+      .trimEnd(),
+  );
+}
+
+/** A column is not cut below this: names would be lost. */
+const MIN_WIDTH = 12;
+
+/** The widths of columns, of which the widest are as narrow as needed for all to fit; those of numbers stay. */
+function fitting(
+  widths: readonly number[],
+  hasNumbers: (column: number) => boolean,
+  room: number,
+): readonly number[] {
+  const within = (most: number) =>
+    widths.map((wide, column) =>
+      hasNumbers(column) ? wide : Math.min(wide, most),
+    );
+  let most = Math.max(MIN_WIDTH, ...widths);
+  while (most > MIN_WIDTH && sumOf(within(most)) > room) {
+    most -= 1;
+  }
+  return within(most);
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
 }
 
 function cut(text: string, room: number): string {
-  if (lengthOf(text) <= room || room < 2) {
+  if (lengthOf(text) <= room) {
     return text;
   }
-  return `${[...text].slice(0, room - 1).join("")}…`;
+  let kept = "";
+  for (const letter of lettersOf(text)) {
+    if (lengthOf(kept + letter) >= room) {
+      break;
+    }
+    kept += letter;
+  }
+  return `${kept}…`;
 }
 
+const SEGMENTER = new Intl.Segmenter();
+/** Ideographs and emoji; https://www.unicode.org/reports/tr11/ calls them wide. */
+const WIDE =
+  /^(?:[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\u3000-\u303F\uFF01-\uFF60]|\p{RGI_Emoji})/v;
+const ASCII = /^[\x20-\x7E]*$/;
+
+function lettersOf(text: string): readonly string[] {
+  return Array.from(SEGMENTER.segment(text), ({ segment }) => segment);
+}
+
+/** The columns that a text takes in a terminal. */
 function lengthOf(text: string): number {
-  return [...text].length;
+  return ASCII.test(text)
+    ? text.length
+    : lettersOf(text).reduce(
+        (sum, letter) => sum + (WIDE.test(letter) ? 2 : 1),
+        0,
+      );
 }
 
 export function print(text: string): void {
