@@ -41,7 +41,12 @@ export function docsPage(view: DocsView): Page {
     style: DOCS_STYLE,
     script: DOCS_SCRIPT,
     version,
-    main: html`<main data-address="${address}" data-model="${model}">
+    main: html`<main
+      id="main"
+      tabindex="-1"
+      data-address="${address}"
+      data-model="${model}"
+    >
       ${introduction(view)}
       <nav class="groups" aria-label="Groups">
         ${[...groups.keys()].map((name) => html`<a href="#${name}">${name}</a>`)}

@@ -51,6 +51,7 @@ export function framed(parts: PageParts): Page {
           ${{ html: `<style>${style}</style>` }}
         </head>
         <body>
+          <a class="skip" href="#main">Skip to content</a>
           <header class="top">
             <a class="brand" href="/">Hearth</a>
             <nav aria-label="Pages">

@@ -45,7 +45,11 @@ export function myUsagePage(view: MyUsage): Page {
     style: MY_USAGE_STYLE,
     script: MY_USAGE_SCRIPT,
     version: view.version,
-    main: html`<main ${view.usage === null ? EMPTY : NOTHING}>
+    main: html`<main
+      id="main"
+      tabindex="-1"
+      ${view.usage === null ? EMPTY : NOTHING}
+    >
       <section class="verdict">
         ${mark(look)}
         <h1 tabindex="-1">${sentence}</h1>

@@ -75,7 +75,7 @@ export function startPage(view: StartView): Page {
     style: "",
     script: null,
     version,
-    main: html`<main>
+    main: html`<main id="main" tabindex="-1">
       <section class="verdict">
         ${mark(look)}
         <h1>This is a Hearth gateway.</h1>

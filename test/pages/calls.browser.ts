@@ -144,7 +144,7 @@ describe("pages of calls", () => {
   test.each([
     ["call-hostile", "hostile", "", /^sonnet answered in /],
     ["call-failed", "failed", "", /^shaky failed after /],
-    ["call-prompt", "hostile", "/prompt", "Prompt and answer."],
+    ["call-prompt", "hostile", "/prompt", "Prompt and answer"],
   ])(
     "%s fits every screen and is accessible",
     async (name, call, below, heading) => {

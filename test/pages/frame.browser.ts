@@ -10,6 +10,15 @@ import {
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 import { checkEveryScreen, takePicture } from "./every-screen.ts";
 
+/** An element of the page, as far as its tests read it. */
+interface Boxed {
+  readonly tagName: string;
+  readonly getBoundingClientRect: () => {
+    readonly top: number;
+    readonly height: number;
+  };
+}
+
 let browser: Browser;
 let testbed: ConsoleTestbed;
 
@@ -104,6 +113,49 @@ test("services, jobs and pages are found without the gateway, and the page says 
   expect(page.url()).toBe(`${testbed.address}/services/gateway`);
   await page.goto(`${testbed.address}/search`);
   expect(await page.textContent("h1")).toBe("Search");
+  await page.context().close();
+});
+
+test.each([1440, 1100, 1024, 768, 360])(
+  "the brand, the search and the sign-out share one row at %i pixels, and the pages are in that row or the next",
+  async (width) => {
+    const { page } = await openPage(browser, { width, scheme: "light" });
+    await page.goto(`${testbed.address}/reports/`);
+    const middles = await page.locator(".top > *").evaluateAll((all) =>
+      all.map((each) => {
+        const box = (each as unknown as Boxed).getBoundingClientRect();
+        return {
+          name: (each as unknown as Boxed).tagName,
+          y: box.top + box.height / 2,
+        };
+      }),
+    );
+    const rows = middles.filter(({ name }) => name !== "NAV").map(({ y }) => y);
+    expect(Math.max(...rows) - Math.min(...rows)).toBeLessThan(8);
+    const links = await page
+      .locator(".top nav a")
+      .evaluateAll((all) =>
+        all.map(
+          (each) => (each as unknown as Boxed).getBoundingClientRect().top,
+        ),
+      );
+    expect(new Set(links).size).toBe(1);
+    await page.context().close();
+  },
+);
+
+test("the first stop of the keyboard skips the navigation", async () => {
+  const { page } = await openPage(browser, DESK);
+  await page.goto(`${testbed.address}/jobs`);
+  await page.keyboard.press("Tab");
+  const skip = page.getByRole("link", { name: "Skip to content" });
+  expect(await skip.evaluate("document.activeElement.className")).toBe("skip");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  expect(
+    await page.evaluate("document.activeElement.closest('main') !== null"),
+  ).toBe(true);
+  expect(await findViolations(page)).toEqual([]);
   await page.context().close();
 });
 

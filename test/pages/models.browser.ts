@@ -114,7 +114,7 @@ test("the list and the page of a model fit every screen, with hostile names", as
   );
   await checkEveryScreen(browser, `${address}/models/new`, {
     name: "model-new",
-    heading: "Add a model.",
+    heading: "Add a model",
   });
 });
 

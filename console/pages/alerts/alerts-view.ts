@@ -57,7 +57,6 @@ export function viewAlerts(facts: AlertsFacts) {
   const { alarms, history, silences, now, timeZone } = facts;
   const channels = viewChannels(facts);
   return {
-    timeZone,
     alarms: alarms.map((alarm) => ({
       subject: alarm.subject,
       href: hrefOf(alarm),

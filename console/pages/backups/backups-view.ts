@@ -78,10 +78,9 @@ function newestWords(backups: readonly FoundBackup[], now: number): string {
 }
 
 export function viewBackups(facts: BackupsFacts) {
-  const { backups, jobs, now, timeZone } = facts;
+  const { backups, jobs, now } = facts;
   const jobOf = (name: string) => jobs.find((job) => job.name === name);
   return {
-    timeZone,
     newest: backups.length === 0 ? null : newestWords(backups, now),
     size: sizeWords(backups.reduce((sum, { bytes }) => sum + bytes, 0)),
     kinds: BACKUP_KINDS.map((kind) => {

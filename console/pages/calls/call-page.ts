@@ -64,7 +64,7 @@ async function showPrompt(
   return showPage(
     request,
     reply,
-    { title: "Prompt and answer.", look: "none", current: "/spend" },
+    { title: "Prompt and answer", look: "none", current: "/spend" },
     "call-prompt",
     { ...viewPrompt(storedPrompt.parse(answer)), back },
   );

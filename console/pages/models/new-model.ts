@@ -63,7 +63,7 @@ function showForm(
     request,
     reply,
     {
-      title: "Add a model.",
+      title: "Add a model",
       look: isWrong ? "warn" : "none",
       current: MODELS_PATH,
       status: status ?? (isWrong ? 400 : 200),

@@ -117,7 +117,6 @@ export function viewService(facts: ServiceFacts, known: Known) {
     relations: relationsOf(facts, known),
     ...viewIncidents(past.incidents, timeZone),
     entries: past.entries.map((entry) => describeEntry(entry, timeZone)),
-    timeZone,
     output: viewOutput(facts),
     logs: viewLogChoice(facts, path),
     silenceField: silenceField(facts.tomorrow),
