@@ -6,7 +6,7 @@ import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { beginBackup } from "./backup-files.ts";
 import { openCopies, type Copies } from "./copies.ts";
 import { listBackups } from "./manifest.ts";
-import { removeOld } from "./remove-old.ts";
+import { pruneBackups } from "./prune-backups.ts";
 import { makeRoom } from "./size-cap.ts";
 
 /** A removal ends after one file of a directory, the last one by name, as when the process is killed. */
@@ -55,7 +55,7 @@ const killed = (work: () => void): void => {
 };
 
 test.each([
-  ["an expired one", () => void removeOld(parent, KEEP_ONE, "UTC", NOW)],
+  ["an expired one", () => void pruneBackups(parent, KEEP_ONE, "UTC", NOW)],
   [
     "one beyond the limit",
     () => void makeRoom(place.directory, "notes", 5, NOW),
