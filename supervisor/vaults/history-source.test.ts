@@ -32,8 +32,8 @@ test("a restore asks for the state of many chunks at once, and reads few deleted
   expect(restored).toEqual([...deleted]);
   expect(Object.fromEntries(requests)).toEqual({
     "/vault/_all_docs": 3,
-    "/vault/_history?": 3,
+    "/vault/_history?": 5,
     // The last one writes the notes.
-    "/vault/_bulk_docs": 4,
+    "/vault/_bulk_docs": 6,
   });
 });

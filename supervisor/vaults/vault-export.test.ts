@@ -110,6 +110,24 @@ test("a note of which a part is missing is reported, and all others are written"
   expect(readdirSync(directory).toSorted()).toEqual(["a.md", "z.md"]);
 });
 
+test("the largest chunks of an encrypted file are read in answers that a command accepts", async () => {
+  // 102,400 bytes times customChunkSize + 1, in base64, encrypted, and in base64 again.
+  const largest = (102_400 * 61 * 16) / 9;
+  const children = Array.from({ length: 9 }, (_, at) => `h:${at}`);
+  const requests: number[] = [];
+  const source = {
+    ...sourceOf([note("video.mp4", { children })]),
+    chunks: async (ids: readonly string[]) => {
+      requests.push(ids.length);
+      return ids.map((_id) => ({ _id, _rev: "1-a", data: _id }));
+    },
+  } as unknown as HistorySource;
+  await exportVault(source, cipher, join(directory, "new"), 7);
+  const read = readFileSync(join(directory, "new", "video.mp4"), "utf8");
+  expect(read).toBe(children.join(""));
+  expect(Math.max(...requests) * largest).toBeLessThan(64 * 1024 * 1024);
+});
+
 test.runIf(process.platform === "linux")(
   "a folder that the system does not create is an error",
   async () => {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { Failure } from "../../core/failure.ts";
-import type { HistorySource } from "./history-source.ts";
+import { CHUNKS_PER_REQUEST, type HistorySource } from "./history-source.ts";
 import {
   joinChunks,
   type NoteCipher,
@@ -42,7 +42,6 @@ export interface Restored {
   readonly unchanged: number;
 }
 
-const CHUNKS_PER_REQUEST = 8;
 const DOCUMENTS_PER_REQUEST = 100;
 
 /** All notes of a vault as of `at`, milliseconds since 1970. */
