@@ -236,6 +236,9 @@ function days(ms: number | null | undefined): number | null {
     : Math.max(1, Math.ceil(ms / DAY_MS));
 }
 
+/** 0: any free port. */
+const PORTS = { min: 0, max: 65_535 };
+
 function readServer(
   reading: Reading,
   read: ReadVariable,
@@ -244,8 +247,8 @@ function readServer(
 ): ServerConfig {
   const givenPort =
     port === undefined
-      ? numberVariable(reading, read, "HEARTH_GATEWAY_PORT", 0, 65_535)
-      : readNumber(reading, "--port", String(port), 0, 65_535);
+      ? numberVariable(reading, read, "HEARTH_GATEWAY_PORT", PORTS)
+      : readNumber(reading, "--port", String(port), PORTS);
   const notice = read("HEARTH_DRAIN_NOTICE");
   const noticeMs = notice === null ? 5_000 : parseDuration(notice);
   if (noticeMs === undefined) {

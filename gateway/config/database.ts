@@ -18,7 +18,10 @@ export function readDatabase(
     directUrl: direct === null || direct === url ? null : secret(direct),
     poolSize:
       general.database_connection_pool_limit ??
-      numberVariable(reading, read, "DATABASE_POOL_SIZE", 1, 1_000) ??
+      numberVariable(reading, read, "DATABASE_POOL_SIZE", {
+        min: 1,
+        max: 1_000,
+      }) ??
       10,
   };
 }

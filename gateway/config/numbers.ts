@@ -1,16 +1,20 @@
 import type { ReadVariable } from "../../core/config/references.ts";
 import type { Reading } from "../../core/config/reading.ts";
 
+interface NumberRange {
+  readonly min: number;
+  readonly max: number;
+}
+
 /** A whole number from a variable; null when unset or invalid (with a problem). */
 export function numberVariable(
   reading: Reading,
   read: ReadVariable,
   name: string,
-  min: number,
-  max: number,
+  range: NumberRange,
 ): number | null {
   const value = read(name);
-  return value === null ? null : readNumber(reading, name, value, min, max);
+  return value === null ? null : readNumber(reading, name, value, range);
 }
 
 /** A whole number given as text under a `name` that the operator knows. */
@@ -18,8 +22,7 @@ export function readNumber(
   reading: Reading,
   name: string,
   value: string,
-  min: number,
-  max: number,
+  { min, max }: NumberRange,
 ): number | null {
   const number = value.trim() === "" ? NaN : Number(value);
   if (Number.isInteger(number) && number >= min && number <= max) {

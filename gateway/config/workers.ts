@@ -14,7 +14,10 @@ export function readWorkers(
   { workers: written }: Partial<GeneralSettings>,
   hasRedis: boolean,
 ): number {
-  const given = numberVariable(reading, read, VARIABLE, 1, MAX_WORKERS);
+  const given = numberVariable(reading, read, VARIABLE, {
+    min: 1,
+    max: MAX_WORKERS,
+  });
   const place = (message: string) =>
     written === undefined
       ? { file: null, line: null, path: VARIABLE, message }

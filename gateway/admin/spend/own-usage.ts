@@ -154,7 +154,10 @@ async function refusedOf(
       "SELECT coalesce(sum(count), 0)::bigint AS count FROM refusal_hours WHERE api_key = ANY($1) AND last_at >= $2",
       [hashes, since],
     ),
-    latestRefusals(admin, filter, new Date(0).toISOString(), 1, SHOWN_REFUSALS),
+    latestRefusals(admin, filter, new Date(0).toISOString(), {
+      page: 1,
+      size: SHOWN_REFUSALS,
+    }),
   ]);
   return {
     refused_last_day: counted?.count ?? 0,

@@ -66,7 +66,10 @@ const refusals = adminRoute(
     }
     const at = new Date(since).toISOString();
     const [rows, counts] = await Promise.all([
-      latestRefusals(admin, filter, at, input.page, input.page_size),
+      latestRefusals(admin, filter, at, {
+        page: input.page,
+        size: input.page_size,
+      }),
       refusalCounts(admin, filter, at),
     ]);
     return {
@@ -96,8 +99,7 @@ export function latestRefusals(
   admin: Admin,
   filter: Conditions,
   since: string,
-  page: number,
-  size: number,
+  { page, size }: { readonly page: number; readonly size: number },
 ): Promise<readonly Row[]> {
   return query<Row>(
     admin.pool,
