@@ -1,6 +1,6 @@
 import { DAY_MS } from "../../core/duration.ts";
 import { readDatabase } from "./database.ts";
-import { parseDuration } from "./duration.ts";
+import { parseConfigDuration } from "./config-duration.ts";
 import type { ReadVariable } from "../../core/config/references.ts";
 import { readCache } from "./cache.ts";
 import { readJwt } from "./jwt.ts";
@@ -250,7 +250,7 @@ function readServer(
       ? numberVariable(reading, read, "HEARTH_GATEWAY_PORT", PORTS)
       : readNumber(reading, "--port", String(port), PORTS);
   const notice = read("HEARTH_DRAIN_NOTICE");
-  const noticeMs = notice === null ? 5_000 : parseDuration(notice);
+  const noticeMs = notice === null ? 5_000 : parseConfigDuration(notice);
   if (noticeMs === undefined) {
     reading.problems.push({
       file: null,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
 import { withoutWord } from "../ledger/budget-durations.ts";
-import { parseDuration } from "./duration.ts";
+import { parseConfigDuration } from "./config-duration.ts";
 import { faultOfPattern } from "../routing/caller-pattern.ts";
 import { mistakeInCron } from "../../core/schedule.ts";
 import { isRecord } from "../../core/json.ts";
@@ -151,13 +151,15 @@ export const choice = <T extends string>(
 export const duration = () =>
   field(
     "a duration such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d",
-    parseDuration,
+    parseConfigDuration,
   ).optional();
 
 /** A duration that may also be `never` (null). */
 export const durationOrNever = () =>
   field("a duration such as 90d or 13mo, or never", (raw) =>
-    raw === "never" || raw === "-1" || raw === -1 ? null : parseDuration(raw),
+    raw === "never" || raw === "-1" || raw === -1
+      ? null
+      : parseConfigDuration(raw),
   ).optional();
 
 export const texts = () =>

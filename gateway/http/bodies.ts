@@ -4,7 +4,7 @@ import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
 import { MINUTE_MS } from "../../core/duration.ts";
 import type { ServerConfig } from "../config/types.ts";
-import { countValues } from "../dialects/scan-json.ts";
+import { countValues } from "./count-values.ts";
 import { CallError } from "./errors.ts";
 import { isForm, readForm } from "./form.ts";
 

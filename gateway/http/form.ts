@@ -1,7 +1,7 @@
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { isForGateway } from "../calls/gateway-fields.ts";
 import { UploadedFile } from "../calls/uploaded-file.ts";
-import { countValues } from "../dialects/scan-json.ts";
+import { countValues } from "./count-values.ts";
 import { isRecord, parseJson } from "../../core/json.ts";
 import { CallError } from "./errors.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { hashKey } from "../access/keys.ts";
 import { budgetOf, endUserOf, keyOf, teamOf, userOf } from "./convert.ts";
 import { listOthers } from "./list-others.ts";
-import { createNotes, type Notes } from "./notes.ts";
+import { createNotes, type Notes } from "./import-notes.ts";
 import type { SourceTable } from "./source.ts";
 
 const KEY = { token: hashKey("sk-imported"), key_name: "sk-...rted" };

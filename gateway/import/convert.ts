@@ -5,8 +5,11 @@ import { isRole } from "../access/roles.ts";
 import { PERMISSIONS } from "../admin/kinds/team.ts";
 import { modelBudgets, modelRates } from "../admin/kinds/values.ts";
 import type { Row } from "../database/rows.ts";
-import { parseDuration, withoutWord } from "../ledger/budget-durations.ts";
-import type { Notes } from "./notes.ts";
+import {
+  parseBudgetDuration,
+  withoutWord,
+} from "../ledger/budget-durations.ts";
+import type { Notes } from "./import-notes.ts";
 
 /** Converts rows of LiteLLM's tables to Hearth's. Pure, except that differences are noted. */
 
@@ -157,7 +160,7 @@ function limitOf(value: unknown): number | null {
 function limitsOf(kind: string, name: string, row: Row, notes: Notes): Row {
   const written = textOf(row["budget_duration"]);
   const duration = written === null ? null : withoutWord(written);
-  const known = duration === null || parseDuration(duration).ok;
+  const known = duration === null || parseBudgetDuration(duration).ok;
   if (!known) {
     notes.changed(
       kind,

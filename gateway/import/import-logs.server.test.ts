@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import { createPool, query, transaction, type Pool } from "../database/pool.ts";
 import { importLogs } from "./import-logs.ts";
-import { createNotes } from "./notes.ts";
+import { createNotes } from "./import-notes.ts";
 import type { Source } from "./source.ts";
 import { importSpends } from "./spends.ts";
 

@@ -10,7 +10,7 @@ import {
 } from "./import-people.ts";
 import { importTeams } from "./import-teams.ts";
 import { listOthers } from "./list-others.ts";
-import type { Notes } from "./notes.ts";
+import type { Notes } from "./import-notes.ts";
 import type { ImportContext } from "./import-row.ts";
 import type { Source } from "./source.ts";
 import { importSpends, importedBefore } from "./spends.ts";

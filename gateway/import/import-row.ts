@@ -3,7 +3,7 @@ import { entityOf, idOf, type Kind } from "../admin/kinds/kind.ts";
 import { type Client, query } from "../database/pool.ts";
 import { findRows, insertRow, type Row } from "../database/rows.ts";
 import { textOf } from "./convert.ts";
-import type { Notes } from "./notes.ts";
+import type { Notes } from "./import-notes.ts";
 import type { Source } from "./source.ts";
 import type { FoundSpend } from "./spends.ts";
 

@@ -1,6 +1,6 @@
 import type { Row } from "../database/rows.ts";
 import { isEmpty } from "./convert.ts";
-import type { Notes } from "./notes.ts";
+import type { Notes } from "./import-notes.ts";
 import type { Source, SourceTable } from "./source.ts";
 
 /** What LiteLLM's pages store and the import leaves out: kind, column of the name, and what to do instead. */

@@ -18,7 +18,7 @@ import {
 } from "../../test/servers/litellm-database.ts";
 import { query } from "../database/pool.ts";
 import { importLitellm } from "./litellm.ts";
-import type { Tally } from "./notes.ts";
+import type { Tally } from "./import-notes.ts";
 
 /** A change reaches the gateway by a notification, which takes longer on a busy machine. */
 const PATIENT = { timeout: 20_000 };

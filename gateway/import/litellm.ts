@@ -6,7 +6,7 @@ import type { Windowing } from "../database/totals.ts";
 import { importPayers } from "./import-payers.ts";
 import { importModels, type ModelKeeping } from "./import-models.ts";
 import { importLogs } from "./import-logs.ts";
-import { createNotes, type Notes } from "./notes.ts";
+import { createNotes, type Notes } from "./import-notes.ts";
 import type { ImportTotals } from "./report.ts";
 import { openSource } from "./source.ts";
 

@@ -1,4 +1,4 @@
-import type { Notes, Remark } from "./notes.ts";
+import type { Notes, Remark } from "./import-notes.ts";
 
 export interface ImportTotals {
   readonly dryRun: boolean;

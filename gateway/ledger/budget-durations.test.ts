@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../core/duration.ts";
-import { expiresAt, parseDuration } from "./budget-durations.ts";
+import { expiresAt, parseBudgetDuration } from "./budget-durations.ts";
 import { LIFETIME, windowAt } from "./budget-windows.ts";
 
 describe("durations", () => {
   test.each(["30s", "15m", "24h", "30d", "1w", "1mo"])("%s is read", (text) => {
     const count = parseInt(text);
     const unit = text.replace(/\d+/, "");
-    expect(parseDuration(text)).toEqual({
+    expect(parseBudgetDuration(text)).toEqual({
       ok: true,
       duration: { kind: "every", count, unit },
     });
   });
 
   test("-1 is never", () => {
-    expect(parseDuration("-1")).toEqual({
+    expect(parseBudgetDuration("-1")).toEqual({
       ok: true,
       duration: { kind: "never" },
     });
@@ -35,7 +35,7 @@ describe("durations", () => {
     "1mo2",
     "١d",
   ])("%j is rejected", (text) => {
-    expect(parseDuration(text)).toEqual({
+    expect(parseBudgetDuration(text)).toEqual({
       ok: false,
       error:
         "must be a whole number of at least 1 with s, m, h, d, w or mo, such as 30s, 15m, 24h, 30d, 1w or 1mo; -1 means never",
@@ -47,9 +47,9 @@ describe("durations", () => {
 
   test("more than a century is rejected", () => {
     for (const text of ["101y", "40000d", "99999999999s", "1400mo"]) {
-      expect(parseDuration(text).ok).toBe(false);
+      expect(parseBudgetDuration(text).ok).toBe(false);
     }
-    expect(parseDuration("1200mo").ok).toBe(true);
+    expect(parseBudgetDuration("1200mo").ok).toBe(true);
   });
 
   test("expiry is plain addition", () => {

@@ -41,7 +41,7 @@ export function withoutWord(duration: string): string {
 const WRITTEN = /^([1-9]\d{0,11})(s|m|h|d|w|mo)$/;
 
 /** Reads `30s`, `15m`, `24h`, `30d`, `1w`, `1mo` and `-1` (never). The error completes "budget_duration: …". */
-export function parseDuration(
+export function parseBudgetDuration(
   text: string,
 ):
   | { readonly ok: true; readonly duration: Duration }
@@ -74,10 +74,12 @@ export function parseDuration(
 const ZERO = /^0(s|m|h|d|w|mo)$/;
 
 /** The same for the life of a key, which may be over at once: `0s`. */
-export function parseLifetime(text: string): ReturnType<typeof parseDuration> {
+export function parseLifetime(
+  text: string,
+): ReturnType<typeof parseBudgetDuration> {
   return ZERO.test(text)
     ? { ok: true, duration: { kind: "every", count: 0, unit: "s" } }
-    : parseDuration(text);
+    : parseBudgetDuration(text);
 }
 
 /**
@@ -100,12 +102,12 @@ export function expiresAt(duration: string, from: number): number | null {
 
 /** Throws for a malformed duration. */
 export function requireDuration(text: string): Duration {
-  return required(text, parseDuration(text));
+  return required(text, parseBudgetDuration(text));
 }
 
 function required(
   text: string,
-  parsed: ReturnType<typeof parseDuration>,
+  parsed: ReturnType<typeof parseBudgetDuration>,
 ): Duration {
   if (!parsed.ok) {
     throw new Error(`"${text}" is not a duration: ${parsed.error}.`);

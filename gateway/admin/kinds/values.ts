@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { faultOfName } from "../../ledger/names.ts";
 import {
-  parseDuration,
+  parseBudgetDuration,
   parseLifetime,
   withoutWord,
 } from "../../ledger/budget-durations.ts";
@@ -55,11 +55,11 @@ export const moment = z.iso.datetime({
 });
 
 /** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`; LiteLLM also writes `monthly`. */
-export const duration = durationBy(parseDuration);
+export const duration = durationBy(parseBudgetDuration);
 /** Of a key or a secret; `0s` ends it at once. */
 export const lifetime = durationBy(parseLifetime);
 
-function durationBy(parse: typeof parseDuration) {
+function durationBy(parse: typeof parseBudgetDuration) {
   return z
     .string()
     .overwrite(withoutWord)

@@ -1,4 +1,4 @@
-import { CallError } from "../http/errors.ts";
+import { CallError } from "./errors.ts";
 
 /** Deeper than any real body; recursion over a body would exhaust the stack at some thousands. */
 export const MAX_DEPTH = 200;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { countValues, MAX_DEPTH, MAX_VALUES } from "./scan-json.ts";
+import { countValues, MAX_DEPTH, MAX_VALUES } from "./count-values.ts";
 
 const count = (text: string) => countValues(Buffer.from(text));
 
