@@ -1,5 +1,10 @@
 import { Worker } from "node:worker_threads";
-import { fullDisk, Refusal, type RefusalCode } from "./refusal.ts";
+import {
+  fullDisk,
+  isDiskFailure,
+  Refusal,
+  type RefusalCode,
+} from "./refusal.ts";
 import type {
   ChangesEnd,
   FromWorker,
@@ -54,7 +59,11 @@ export interface DatabaseEvents {
   ) => void;
   /** Documents (local ones included) or settings were written. */
   readonly changed: (name: string) => void;
-  readonly failed: (name: string, detail: string) => void;
+  readonly failed: (
+    name: string,
+    detail: string,
+    isDiskFailure: boolean,
+  ) => void;
   /** The thread did not answer for this long and was terminated. */
   readonly hung: (name: string, milliseconds: number) => void;
 }
@@ -231,9 +240,11 @@ class DatabaseThread implements Database {
         this.#shut(closedRefusal());
         break;
       default:
-        receive(this.#calls, message, this.#send, (detail) =>
-          this.#events.failed(this.name, detail),
-        );
+        if (message.kind === "refused" && message.detail !== undefined) {
+          const { detail, isDiskFailure } = message;
+          this.#events.failed(this.name, detail, isDiskFailure);
+        }
+        receive(this.#calls, message, this.#send);
     }
   }
 
@@ -250,7 +261,8 @@ class DatabaseThread implements Database {
   }
 
   #fail(failure: Error): void {
-    this.#events.failed(this.name, failure.stack ?? String(failure));
+    const detail = failure.stack ?? String(failure);
+    this.#events.failed(this.name, detail, isDiskFailure(failure));
     this.#shut(
       new Refusal(
         "internal_error",
@@ -286,11 +298,7 @@ function receive(
   calls: Map<number, Call>,
   message: Extract<FromWorker, { readonly call: number }>,
   send: (message: ToWorker) => void,
-  report: (detail: string) => void,
 ): void {
-  if (message.kind === "refused" && message.detail !== undefined) {
-    report(message.detail);
-  }
   const call = calls.get(message.call);
   if (call === undefined) {
     return;

@@ -6,10 +6,17 @@ import {
   type DataDirectory,
 } from "./data-directory.ts";
 import { onStopSignals } from "../core/signals.ts";
-import { openDatabases, type Databases } from "./databases.ts";
+import {
+  openDatabases,
+  type Databases,
+  type DatabasesOptions,
+} from "./databases.ts";
 import { openLog, type Log } from "./log.ts";
 import { readOptions, type Options } from "./options.ts";
-import { openRestarts } from "./restarts.ts";
+import {
+  openLatestIncidents,
+  type LatestIncidents,
+} from "./latest-incidents.ts";
 import { createNotesServer } from "./server.ts";
 import { readSettings } from "./settings.ts";
 
@@ -32,31 +39,15 @@ async function main(): Promise<void> {
 async function start(options: Options, log: Log): Promise<void> {
   const directory = claimDataDirectory(options.dataDirectory);
   const settings = readSettings(options.iniFile, options.dataDirectory);
-  const restarts = openRestarts();
+  const restarts = openLatestIncidents();
+  const diskFailures = openLatestIncidents();
   const databases = await openDatabases({
     directory: directory.databases,
     passwordIterations: settings.passwordIterations(),
     watchdogMs: settings.watchdogMs(),
     historyMaxBytes: settings.historyMaxBytes(),
     idleMs: settings.idleMs(),
-    events: {
-      readOnly: (database) =>
-        log.warn(
-          { database },
-          "database opened read-only: the disk is full; writes are accepted again once space is free",
-        ),
-      compacted: (database, before, after, milliseconds) =>
-        log.info(
-          { database, before, after, milliseconds },
-          "database compacted",
-        ),
-      hung: (database, milliseconds) => {
-        restarts.add(database);
-        log.error({ database, milliseconds }, "database hung, reopening it");
-      },
-      failed: (database, detail) =>
-        log.error({ database, detail }, "database failed"),
-    },
+    events: eventsOf(log, restarts, diskFailures),
   }).catch((failure: unknown) => {
     throw (failure as NodeJS.ErrnoException).code === undefined
       ? failure
@@ -67,6 +58,7 @@ async function start(options: Options, log: Log): Promise<void> {
     settings,
     databases,
     restarts,
+    diskFailures,
     log,
     spoolDirectory: directory.spool,
     stopping: stopping.signal,
@@ -84,6 +76,32 @@ async function start(options: Options, log: Log): Promise<void> {
     },
     () => process.exit(1),
   );
+}
+
+function eventsOf(
+  log: Log,
+  restarts: LatestIncidents,
+  diskFailures: LatestIncidents,
+): DatabasesOptions["events"] {
+  return {
+    readOnly: (database) =>
+      log.warn(
+        { database },
+        "database opened read-only: the disk is full; writes are accepted again once space is free",
+      ),
+    compacted: (database, before, after, milliseconds) =>
+      log.info({ database, before, after, milliseconds }, "database compacted"),
+    hung: (database, milliseconds) => {
+      restarts.add(database);
+      log.error({ database, milliseconds }, "database hung, reopening it");
+    },
+    failed: (database, detail, isDiskFailure) => {
+      if (isDiskFailure) {
+        diskFailures.add(database);
+      }
+      log.error({ database, detail }, "database failed");
+    },
+  };
 }
 
 async function listen(server: Server, options: Options): Promise<void> {

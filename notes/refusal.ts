@@ -67,6 +67,12 @@ export function refusalOf(failure: unknown): Refusal {
   if (isFullDisk(failure)) {
     return fullDisk();
   }
+  if (isDiskFailure(failure)) {
+    return new Refusal(
+      "internal_error",
+      "The file of this database is damaged, or its disk fails; see the notes store's log.",
+    );
+  }
   return new Refusal(
     "internal_error",
     "The notes store failed on this request; see its log.",
@@ -81,6 +87,19 @@ export const fullDisk = (): Refusal =>
 
 /** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE for the index of the write-ahead log (https://www.sqlite.org/rescode.html). */
 const FULL_DISK_CODES: readonly unknown[] = [13, 4874];
+
+/** SQLITE_IOERR, SQLITE_CORRUPT and SQLITE_NOTADB; the lowest byte of an extended code (https://www.sqlite.org/rescode.html). */
+const DISK_FAILURE_CODES: readonly unknown[] = [10, 11, 26];
+
+/** Whether a database could not be read or written, other than because of a full disk. */
+export function isDiskFailure(failure: unknown): boolean {
+  const { errcode } = failure as { errcode?: unknown };
+  return (
+    typeof errcode === "number" &&
+    DISK_FAILURE_CODES.includes(errcode & 0xff) &&
+    !isFullDisk(failure)
+  );
+}
 
 export function isFullDisk(failure: unknown): boolean {
   // node:sqlite sets errcode to SQLite's error number.

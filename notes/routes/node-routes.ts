@@ -33,7 +33,7 @@ export async function answerNode(
         // CPU times in microseconds, maxRSS in kilobytes.
         resources: process.resourceUsage(),
         open_databases: context.databases.opened().map(({ name }) => name),
-        ...hungDatabases(context),
+        ...troubledDatabases(context),
       });
       return;
     default:
@@ -44,16 +44,21 @@ export async function answerNode(
   }
 }
 
-/** Vaults that do not respond or were reopened because of that; omitted while all respond. */
-function hungDatabases({
+/** Vaults that do not respond, were reopened because of that, or could not be read or written; omitted while there are none. */
+function troubledDatabases({
   databases,
   restarts,
+  diskFailures,
 }: ServerContext): Record<string, unknown> {
   const hung = databases.hung();
-  const latest = restarts.latest();
-  return hung.length === 0 && latest.length === 0
-    ? {}
-    : { hung_databases: hung, reopened_databases: latest };
+  const reopened = restarts.latest();
+  const failing = diskFailures.latest();
+  return {
+    ...(hung.length === 0 && reopened.length === 0
+      ? {}
+      : { hung_databases: hung, reopened_databases: reopened }),
+    ...(failing.length === 0 ? {} : { failing_databases: failing }),
+  };
 }
 
 function requireReader(exchange: Exchange, topic: string | undefined): void {

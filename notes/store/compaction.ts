@@ -3,7 +3,7 @@ import { keepBody } from "./record-history.ts";
 import { thinHistory } from "./thin-history.ts";
 import { fileBytes } from "./administration.ts";
 import { json, type Answer } from "./answer.ts";
-import { refusalOf } from "../refusal.ts";
+import { isDiskFailure, refusalOf } from "../refusal.ts";
 import { releaseReserve } from "./disk-reserve.ts";
 import {
   exclusively,
@@ -60,6 +60,7 @@ async function run(store: Store): Promise<void> {
       code: "internal_error",
       reason: "compaction failed",
       detail: String(failure),
+      isDiskFailure: isDiskFailure(failure),
     });
   }
 }

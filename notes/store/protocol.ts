@@ -112,6 +112,8 @@ export type FromWorker =
       readonly code: string;
       readonly reason: string;
       readonly detail: string | undefined;
+      /** The database could not be read or written. */
+      readonly isDiskFailure: boolean;
     }
   | { readonly kind: "state"; readonly state: PublicState }
   | {

@@ -1,6 +1,6 @@
 // The thread of one database: only it opens the file. Large writes and long reads yield to other requests every few milliseconds.
 import { parentPort, workerData } from "node:worker_threads";
-import { isFullDisk, Refusal, refusalOf } from "../refusal.ts";
+import { isDiskFailure, isFullDisk, Refusal, refusalOf } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { operations } from "./operations.ts";
 import type {
@@ -119,6 +119,7 @@ async function answer(
         failure instanceof Refusal
           ? undefined
           : ((failure as Error).stack ?? String(failure)),
+      isDiskFailure: isDiskFailure(failure),
     });
   } finally {
     calls.delete(number);

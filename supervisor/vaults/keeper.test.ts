@@ -15,11 +15,13 @@ let place: ReturnType<typeof temporaryHome>;
 /** Persists across restarts of the supervisor. */
 let raised: Map<string, Alarm>;
 let hung: readonly string[];
+let failing: readonly string[];
 
 beforeEach(() => {
   place = temporaryHome();
   raised = new Map();
   hung = [];
+  failing = [];
 });
 afterEach(() => place.remove());
 
@@ -29,7 +31,15 @@ const couch: Couch = {
   admin: "admin",
   ask: async () => [],
   find: async (path) =>
-    path === "/_node/_local/_system" ? { hung_databases: hung } : undefined,
+    path === "/_node/_local/_system"
+      ? {
+          hung_databases: hung,
+          failing_databases: failing.map((database) => ({
+            database,
+            at: new Date().toISOString(),
+          })),
+        }
+      : undefined,
 };
 
 /** A keeper as after a restart of the supervisor. */
@@ -56,6 +66,15 @@ test("the alarm of a vault that hung ends when it responds, also after a restart
   hung = ["work"];
   await newKeeper().inspectAll();
   expect([...raised.keys()]).toEqual(["notes-hung:work"]);
+});
+
+test("a vault that cannot be read or written raises an alarm until that is an hour ago", async () => {
+  failing = ["family"];
+  await newKeeper().inspectAll();
+  expect(raised.get("notes-failing:family")?.level).toBe("down");
+  failing = [];
+  await newKeeper().inspectAll();
+  expect([...raised.keys()]).toEqual([]);
 });
 
 test("the alarm of a missing database lasts across a restart", async () => {

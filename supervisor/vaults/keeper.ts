@@ -6,13 +6,18 @@ import { NoAnswer, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import type { DeletionLimits } from "./deletions.ts";
 import { growthAlarm, GROWTH_FINGERPRINT } from "./growth.ts";
-import { hungVaults } from "./hung-vaults.ts";
+import { troubledVaults } from "./troubled-vaults.ts";
 import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
 import type { Mutex } from "../../core/mutex.ts";
 import { NoSuchVault } from "./vault-names.ts";
-import { allFingerprints, fingerprints, hungAlarm } from "./vault-alarms.ts";
+import {
+  allFingerprints,
+  failingAlarm,
+  fingerprints,
+  hungAlarm,
+} from "./vault-alarms.ts";
 import {
   inspectVault,
   measureDaily,
@@ -116,7 +121,7 @@ export class Keeper {
     const { couch, state, alarms, busy } = this.#parts;
     const there = await vaultNames(couch);
     alarms.clear(STORE_FINGERPRINT);
-    await this.#reportHung();
+    await this.#reportTrouble();
     const known = state.known().filter((name) => !there.includes(name));
     for (const name of there.concat(known)) {
       if (busy.has(name)) {
@@ -143,13 +148,14 @@ export class Keeper {
     this.#raiseEventAlarms();
   }
 
-  async #reportHung(): Promise<void> {
+  async #reportTrouble(): Promise<void> {
     const { couch, alarms, now } = this.#parts;
-    const hung = await hungVaults(couch, now());
+    const { hung, failing } = await troubledVaults(couch, now());
     alarms.replace(
       fingerprints.hung(""),
       [...hung].map(([vault, isHung]) => hungAlarm(vault, isHung)),
     );
+    alarms.replace(fingerprints.failing(""), failing.map(failingAlarm));
   }
 
   async #inspectOne(vault: string): Promise<void> {

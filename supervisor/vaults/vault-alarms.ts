@@ -15,6 +15,7 @@ export const fingerprints = {
   conflicts: naming("conflicts"),
   locked: naming("locked"),
   hung: naming("hung"),
+  failing: naming("failing"),
 } as const;
 
 export function allFingerprints(vault: string): readonly string[] {
@@ -30,6 +31,16 @@ export function hungAlarm(vault: string, isHung: boolean): Alarm {
       ? `vault ${vault} does not respond: the notes store reopens it within 30 s.`
       : `vault ${vault} did not respond and was reopened: see the notes store's log.`,
     command: "hearth logs notes",
+  };
+}
+
+export function failingAlarm(vault: string): Alarm {
+  return {
+    fingerprint: fingerprints.failing(vault),
+    level: "down",
+    subject: `vault ${vault}`,
+    text: `vault ${vault} could not be read or written within the last hour: its file is damaged, or its disk fails. If the file is damaged, remove the vault and restore it from a backup.`,
+    command: "hearth doctor",
   };
 }
 
