@@ -22,7 +22,7 @@ export async function recipientOf(identity: string): Promise<string> {
     return await identityToRecipient(identity);
   } catch {
     throw new Failure(
-      "invalid age identity: it must start with AGE-SECRET-KEY-1, as printed by `hearth offsite key`.",
+      "invalid age identity: it must be the whole line that `hearth offsite key` prints, starting with AGE-SECRET-KEY-1; compare each character.",
     );
   }
 }
