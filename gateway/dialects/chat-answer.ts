@@ -7,6 +7,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { signatureBlocks } from "../providers/gemini-signature.ts";
 
 /** The content of an answer, or of one chunk of it, in OpenAI's chat shape. Only the first choice is read. */
 export interface ChatAnswer extends ChatChoice {
@@ -73,7 +74,10 @@ export function readChoice(choice: JsonRecord): ChatChoice {
     // OpenRouter, Ollama and newer vLLM use `reasoning`.
     reasoning:
       textOf(message["reasoning_content"]) || textOf(message["reasoning"]),
-    thinkingBlocks: recordsOf(message["thinking_blocks"]),
+    thinkingBlocks: [
+      ...recordsOf(message["thinking_blocks"]),
+      ...signatureBlocks(message["tool_calls"]),
+    ],
     providerBlocks: recordsOf(message["provider_blocks"]),
     toolCalls: recordsOf(message["tool_calls"]).map(toolCallPart),
     finishReason: textOf(choice["finish_reason"]) || null,

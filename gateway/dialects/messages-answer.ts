@@ -42,9 +42,10 @@ function blocksOf(answer: ChatAnswer): readonly JsonRecord[] {
   const { thinkingBlocks, reasoning } = answer;
   const text = answer.text + answer.refusal;
   return [
-    ...(thinkingBlocks.length > 0 || reasoning === ""
-      ? thinkingBlocks
+    ...(reasoning === "" || thinkingBlocks.some(isThinking)
+      ? []
       : [{ type: "thinking", thinking: reasoning, signature: "" }]),
+    ...thinkingBlocks,
     ...answer.providerBlocks,
     ...(text === "" ? [] : [{ type: "text", text }]),
     ...answer.toolCalls.map((call) => ({
@@ -54,6 +55,11 @@ function blocksOf(answer: ChatAnswer): readonly JsonRecord[] {
       input: toolInput(call.arguments),
     })),
   ];
+}
+
+/** Thinking whose text is that of the reasoning. */
+function isThinking({ type }: JsonRecord): boolean {
+  return type === "thinking";
 }
 
 /** A tool result must refer to the id of its call; not every server gives one. */

@@ -189,6 +189,36 @@ test("an answer of Anthropic reaches an Anthropic client unchanged", () => {
   });
 });
 
+test("reasoning beside a thought signature of Gemini is kept, whole or streamed", () => {
+  const call = {
+    index: 0,
+    id: "a",
+    function: { name: "f", arguments: "{}" },
+    extra_content: { google: { thought_signature: "c2ln" } },
+  };
+  const said = { reasoning_content: "hm", tool_calls: [call] };
+  const choice = { index: 0, finish_reason: "tool_calls" };
+  const blocks = [
+    { type: "thinking", thinking: "hm", signature: "" },
+    { type: "redacted_thinking", data: "hearth-google:c2ln" },
+    { type: "tool_use", id: "a", name: "f", input: {} },
+  ];
+  const whole = Buffer.from(
+    JSON.stringify({ choices: [{ ...choice, message: said }] }),
+  );
+  expect(
+    JSON.parse(messagesShape.answer(whole, BODY).toString()),
+  ).toMatchObject({ content: blocks });
+  const chunk = JSON.stringify({ choices: [{ ...choice, delta: said }] });
+  const events = passed(messagesShape.stream(BODY), [
+    { kind: "pass", event: null, data: chunk },
+    { kind: "done", event: null, data: "[DONE]" },
+  ]).map(({ data }) => JSON.parse(data) as { content_block?: object });
+  expect(
+    events.flatMap(({ content_block: block }) => block ?? []),
+  ).toMatchObject(blocks.map(({ type }) => ({ type })));
+});
+
 describe("requests", () => {
   const ask = (fields: object, to = OPENAI) =>
     messagesShape.chatBody(

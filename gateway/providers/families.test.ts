@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { listOf } from "../../core/json.ts";
+import { readChatAnswer } from "../dialects/chat-answer.ts";
+import { signedMessages } from "./anthropic-signed.ts";
 import { wireOf } from "./families.ts";
 import {
   cuts,
@@ -62,6 +65,50 @@ test("Gemini's thinking is billed as output, and tool calls have an index and a 
     outputTokens: 75,
     reasoningTokens: 57,
   });
+});
+
+test("a thought signature of Gemini comes back by the thinking of other APIs, and is for Gemini alone", () => {
+  const bytes = fixture("gemini/tools.json");
+  const answers = [
+    readChatAnswer(gemini.answer("chat", bytes).body.toString()),
+    readChatAnswer(
+      JSON.stringify({
+        choices: [
+          messageOf(
+            translated(
+              gemini.stream("chat"),
+              eventsOf(fixture("gemini/tools.sse")),
+            ),
+          ),
+        ],
+      }),
+    ),
+  ];
+  const signature = "CuwBAb4+9vsMc2ln";
+  for (const answer of answers) {
+    const blocks = answer?.thinkingBlocks;
+    expect(blocks).toMatchObject([{ type: "redacted_thinking" }]);
+    const message = {
+      role: "assistant",
+      thinking_blocks: blocks,
+      tool_calls: [{ id: "a", type: "function", function: { name: "f" } }],
+    };
+    const body = { model: "alias", messages: [...HELLO, message] };
+    const to = testDeployment({ provider: "gemini", model: "gemini-3-pro" });
+    const sent = gemini.request("chat", body, to, false)["messages"];
+    expect(listOf(sent).at(-1)).toEqual({
+      role: "assistant",
+      tool_calls: [
+        {
+          ...message.tool_calls[0],
+          extra_content: { google: { thought_signature: signature } },
+        },
+      ],
+    });
+    expect(signedMessages([{ role: "assistant", content: blocks }])).toEqual(
+      [],
+    );
+  }
 });
 
 test("Gemini is not asked for one call at a time; with one tool, as structured answers have it, that is no reason to reject", () => {

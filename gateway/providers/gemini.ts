@@ -1,6 +1,7 @@
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { createGeminiStream, geminiAnswer } from "./gemini-answer.ts";
+import { signatureIn, signatureOf } from "./gemini-signature.ts";
 import {
   isRecord,
   listOf,
@@ -84,8 +85,15 @@ function chatRequest(
         name !== "parallel_tool_calls",
     ),
   );
+  // Thinking, which a body of chat does not have, may carry a signature.
+  const given = listOf(body["messages"]);
   return wantsSignatures(deployment)
-    ? { ...sent, messages: listOf(sent["messages"]).map(signed) }
+    ? {
+        ...sent,
+        messages: listOf(sent["messages"]).map((message, at) =>
+          signed(message, recordOf(given[at])["thinking_blocks"]),
+        ),
+      }
     : sent;
 }
 
@@ -102,7 +110,7 @@ const LOST_SIGNATURE = "skip_thought_signature_validator";
  * Gemini 3 rejects a history in which the first tool call of a turn lacks its thought signature, and most clients of OpenAI's
  * shape do not keep one. https://ai.google.dev/gemini-api/docs/thought-signatures
  */
-function signed(message: unknown): unknown {
+function signed(message: unknown, thinking: unknown): unknown {
   if (!isRecord(message) || !Array.isArray(message["tool_calls"])) {
     return message;
   }
@@ -110,16 +118,18 @@ function signed(message: unknown): unknown {
   if (!isRecord(first)) {
     return message;
   }
-  const extra = recordOf(first["extra_content"]);
-  const google = recordOf(extra["google"]);
-  if (typeof google["thought_signature"] === "string") {
+  if (signatureOf(first) !== "") {
     return message;
   }
+  const extra = recordOf(first["extra_content"]);
   const withSignature = {
     ...first,
     extra_content: {
       ...extra,
-      google: { ...google, thought_signature: LOST_SIGNATURE },
+      google: {
+        ...recordOf(extra["google"]),
+        thought_signature: signatureIn(thinking) ?? LOST_SIGNATURE,
+      },
     },
   };
   return { ...message, tool_calls: [withSignature, ...others] };

@@ -76,7 +76,7 @@ function encryptedIn({ type, encrypted_content }: JsonRecord): string {
   return type === "reasoning" ? textOf(encrypted_content) : "";
 }
 
-/** `hearth:` is the form of signed thinking that was translated from chat (dialects/responses-input.ts). */
+/** Others are signed thinking that was translated from chat (dialects/responses-input.ts) and signatures of Gemini. */
 function isOurs(content: string): boolean {
-  return content.startsWith(MARK) || content.startsWith("hearth:");
+  return /^hearth(-[a-z]+)?:/.test(content);
 }
