@@ -7,7 +7,7 @@ import { recordedCall } from "../supervisor/gateway/recorded-call.ts";
 import { streamChat } from "../supervisor/gateway/stream-chat.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
-import { complain, paint, print } from "./terminal.ts";
+import { complain, paint, print, printPart } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
 interface Message {
@@ -112,7 +112,7 @@ async function exchange(
 ): Promise<string> {
   const write = (text: string) => {
     if (!asJson) {
-      process.stdout.write(text);
+      printPart(text);
     }
   };
   const { content, callId } = await answerOf(gateway, model, messages, write);

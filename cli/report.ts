@@ -7,7 +7,7 @@ import {
   type ReportKind,
 } from "../supervisor/reports/report.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { print, printPart } from "./terminal.ts";
 import { defineVerb, UsageError, type Verb } from "./verb.ts";
 import { writeOutput } from "./write-output.ts";
 
@@ -102,7 +102,7 @@ async function showReport(kind: ReportKind, args: ReportOptions): Promise<0> {
       ? join(mkdtempSync(join(tmpdir(), "hearth-report-")), `${kind}.${format}`)
       : undefined);
   if (file === undefined) {
-    process.stdout.write(text);
+    printPart(text);
   } else {
     writeOutput(file, text);
     print(file);

@@ -1,5 +1,31 @@
-import { expect, test } from "vitest";
-import { alignColumns } from "./terminal.ts";
+import { afterEach, expect, test, vi } from "vitest";
+import { alignColumns, complain, paint, print, printPart } from "./terminal.ts";
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+test("a sentence, an error or an answer of a model cannot move the cursor, hide text or write to the clipboard", () => {
+  const written: string[] = [];
+  for (const stream of [process.stdout, process.stderr]) {
+    vi.spyOn(stream, "write").mockImplementation((text) => {
+      written.push(String(text));
+      return true;
+    });
+  }
+  const hostile = "\x1b]52;c;cm0=\x07\x1b[2J\x1b[8m\r\u009b2Jx";
+  const harmless = "\uFFFD]52;c;cm0=\uFFFD\uFFFD[2J\uFFFD[8m\uFFFD\uFFFD2Jx";
+  print(`Keys: ${hostile}`);
+  printPart(hostile);
+  complain([`Key ${hostile} is blocked.`]);
+  print("\x1b[1mbold\x1b[22m\ttab\nline");
+  expect(written).toEqual([
+    `Keys: ${harmless}\n`,
+    harmless,
+    `${paint("bad", "hearth:", process.stderr)} Key ${harmless} is blocked.\n`,
+    "\x1b[1mbold\x1b[22m\ttab\nline\n",
+  ]);
+});
 
 test("a name in a table cannot move the cursor, start a line or reverse the text around it", () => {
   const rows = ["\x1b[2Jred", "two\nlines", "\u202edesrever", "é"].map(

@@ -41,6 +41,13 @@ export function harmless(text: string): string {
   return readable(text).replace(/\p{Cc}/gu, "\uFFFD");
 }
 
+/** All control characters but those of lines, of tabs and of {@link paint}. */
+const CONTROLS = /(?![\n\t]|\u001B\[(?:[0-2]|22|3[1-9])m)\p{Cc}/gu;
+
+function withoutControls(text: string): string {
+  return text.replace(CONTROLS, "\uFFFD");
+}
+
 /** Rows with aligned columns, two spaces apart; where they are wider than the terminal, the widest columns of text are cut. */
 export function alignColumns(
   rows: readonly (readonly Cell[])[],
@@ -134,8 +141,14 @@ function lengthOf(text: string): number {
       );
 }
 
+/** Prints text, of which parts may have been chosen by others: names, messages, lines of logs. */
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  printPart(`${text}\n`);
+}
+
+/** The same of a part of a line. */
+export function printPart(text: string): void {
+  process.stdout.write(withoutControls(text));
 }
 
 /** Prints one JSON document. */
@@ -153,6 +166,6 @@ export function complain(sentences: readonly string[]): void {
   for (const sentence of sentences) {
     const continued = sentence.startsWith("  ");
     const lead = continued ? "" : `${paint("bad", "hearth:", process.stderr)} `;
-    process.stderr.write(`${lead}${sentence}\n`);
+    process.stderr.write(`${lead}${withoutControls(sentence)}\n`);
   }
 }
