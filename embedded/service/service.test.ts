@@ -52,10 +52,11 @@ test("a unit contains settings and never secrets", () => {
   }
 });
 
-test("a crashed service is restarted while its processes continue; a requested stop is final", () => {
+test("a crashed service is restarted while its processes continue, and leaves no memory on the disk; a requested stop is final", () => {
   const unit = systemdUnit(plan());
   expect(unit).toContain("Restart=on-failure\n");
   expect(unit).toContain("KillMode=process\n");
+  expect(unit).toContain("LimitCORE=0\n");
   expect(unit).toContain("WantedBy=multi-user.target\n");
   expect(systemdUnit(plan({ user: undefined }))).toContain(
     "WantedBy=default.target\n",

@@ -85,8 +85,12 @@ function commandOf({ node, project, home }: ServicePlan): readonly string[] {
   ];
 }
 
-/** Restrictions that both of systemd's managers can enforce. Node compiles code at run time, so memory stays executable. */
+/**
+ * Restrictions that both of systemd's managers can enforce. Node compiles code at run time, so memory stays executable; a core dump
+ * of it would contain all keys.
+ */
 const RESTRICTIONS = `NoNewPrivileges=yes
+LimitCORE=0
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
