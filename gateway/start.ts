@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { Logger } from "pino";
-import { maxOpenFiles } from "../core/open-files.ts";
+import { maxClientConnections } from "../core/open-files.ts";
 import {
   formatProblem,
   type GatewayConfig,
@@ -78,7 +78,7 @@ export async function startGateway(
     log,
   });
   const clients = watchConnections(server.server, {
-    maxFiles: maxOpenFiles(),
+    maxConnections: maxClientConnections(),
     log,
   });
   server.addHook("onRequest", async (_request, reply) => {

@@ -12,6 +12,10 @@ import {
   type Authentication,
   type Login,
 } from "./auth/authenticate.ts";
+import {
+  maxClientConnections,
+  rejectedConnectionLogger,
+} from "../core/open-files.ts";
 import { corsHeaders, preflightHeaders } from "./http/cors.ts";
 import { sendText, type Exchange } from "./http/exchange.ts";
 import { dropRest } from "./http/request-body.ts";
@@ -56,6 +60,11 @@ export function createNotesServer(
     (request, response) => {
       void serve(context, authentication, request, response);
     },
+  );
+  server.maxConnections = maxClientConnections();
+  server.on(
+    "drop",
+    rejectedConnectionLogger(context.log, server.maxConnections),
   );
   return server;
 }

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
-import { MINUTE_MS } from "../../core/duration.ts";
+import { rejectedConnectionLogger } from "../../core/open-files.ts";
 
 /** The connections of a server, with the number of requests in progress on each. */
 export interface Connections {
@@ -13,24 +13,21 @@ export interface Connections {
 }
 
 const FIRST_REQUEST_MS = 1_000;
-/** The other half is for connections to providers, Postgres and Redis, and for the journal. */
-const SHARE_OF_FILES = 1 / 2;
-const LOG_EVERY_MS = MINUTE_MS;
 
 /**
  * Node closes only connections that are between two requests: one that has sent nothing yet, or half a head, delays
- * `server.close()` until its client or a timeout closes it. `maxFiles` may be open in this process: clients, who need no key to
- * connect, have half of them, and further connections are closed at once.
+ * `server.close()` until its client or a timeout closes it. Above `maxConnections`, further ones are closed at once: otherwise clients
+ * without a key could leave none for providers, Postgres and the journal.
  */
 export function watchConnections(
   server: Server,
-  { maxFiles, log }: ConnectionLimit,
+  limit: ConnectionLimit,
 ): Connections {
-  return new WatchedConnections(server, { maxFiles, log });
+  return new WatchedConnections(server, limit);
 }
 
 interface ConnectionLimit {
-  readonly maxFiles: number;
+  readonly maxConnections: number;
   readonly log: Logger;
 }
 
@@ -39,12 +36,13 @@ class WatchedConnections implements Connections {
   /** Accepted, but without data yet. */
   readonly #fresh = new Set<Socket>();
   readonly #whenEnded: (() => void)[] = [];
-  readonly #limit: ConnectionLimit;
+  readonly #maxConnections: number;
+  readonly #logRejection: () => void;
   #closing = false;
-  #loggedAt = -Infinity;
 
-  constructor(server: Server, limit: ConnectionLimit) {
-    this.#limit = limit;
+  constructor(server: Server, { maxConnections, log }: ConnectionLimit) {
+    this.#maxConnections = maxConnections;
+    this.#logRejection = rejectedConnectionLogger(log, maxConnections);
     server.on("connection", (socket) => this.#opened(socket));
     server.on("upgrade", (_request, socket: Socket) => {
       // It is closed by whoever uses it from here on.
@@ -82,7 +80,7 @@ class WatchedConnections implements Connections {
   }
 
   #opened(socket: Socket): void {
-    if (this.#inProgress.size >= this.#limit.maxFiles * SHARE_OF_FILES) {
+    if (this.#inProgress.size >= this.#maxConnections) {
       socket.destroy();
       this.#logRejection();
       return;
@@ -92,18 +90,6 @@ class WatchedConnections implements Connections {
     socket.once("close", () => this.#closed(socket));
     if (this.#closing) {
       this.#closeUnlessUsed(socket);
-    }
-  }
-
-  #logRejection(): void {
-    const now = performance.now();
-    if (now - this.#loggedAt >= LOG_EVERY_MS) {
-      this.#loggedAt = now;
-      const { maxFiles, log } = this.#limit;
-      log.error(
-        { connections: this.#inProgress.size, maxOpenFiles: maxFiles },
-        "too many connections for the limit of open files; further ones are closed: raise the limit (`ulimit -n 65536`; LimitNOFILE=65536 of systemd; `--ulimit nofile=65536` of Docker) and restart the gateway",
-      );
     }
   }
 
