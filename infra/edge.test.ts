@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { listenersOn } from "./hosts/needs.ts";
 import { none, registerContainers } from "../test/infra/expected-inputs.ts";
 import { listOf } from "../test/infra/registered.ts";
 import { validConfig } from "../test/infra/stack-config.ts";
 import { readHostSettings, type HostSettings } from "./config/config.ts";
+import { listenersOn } from "./config/listeners.ts";
 import { supervisorAddresses } from "./outputs.ts";
 
 function withEdge(
@@ -91,6 +91,7 @@ test("a host name for the notes only is published on 443, checked before an up, 
     service: "the edge",
     address: "192.168.1.11",
     port: 443,
+    setting: "edgeTls",
   });
 });
 

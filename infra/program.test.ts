@@ -10,7 +10,7 @@ import {
 } from "../test/infra/registered.ts";
 import { validConfig, secretsOf } from "../test/infra/stack-config.ts";
 import { openSession } from "./deploy/session.ts";
-import { listenersOn } from "./hosts/needs.ts";
+import { listenersOn } from "./config/listeners.ts";
 import { ConfigRejected, readHostSettings } from "./config/config.ts";
 import type { StackOutputs } from "./outputs.ts";
 

@@ -2,7 +2,7 @@ import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { buildCaddyfile, type EdgeRoutes } from "../caddyfile.ts";
 import { authorityUpload } from "../certificates.ts";
-import { servesHttps } from "../config/config.ts";
+import { servesHttps } from "../config/listeners.ts";
 import type { ContainerSpec, UploadedFile } from "../container.ts";
 import { publishedPorts, type Host } from "../hosts.ts";
 import { volumeName } from "../names.ts";

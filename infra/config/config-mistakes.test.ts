@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { validConfig } from "../../test/infra/stack-config.ts";
 import { configSchema, secretFields } from "./config-schema.ts";
-import { readConfig } from "./config.ts";
+import { readConfig, readHostSettings } from "./config.ts";
 
 type Changes = Readonly<Record<string, string | undefined>>;
 
@@ -126,6 +126,18 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   [
     group("ports", { edge: 0 }),
     "hearth:ports.edge must be a whole number from 1 to 65535: npx pulumi config set --path hearth:ports.edge 4000",
+  ],
+  [
+    group("ports", { notes: 4000, postgres: 6379 }),
+    "hearth:ports.notes is 4000, which ports.edge has too: npx pulumi config set --path hearth:ports.notes 5984",
+    "hearth:ports.postgres is 6379, which ports.redis has too: npx pulumi config set --path hearth:ports.postgres 5432",
+  ],
+  [
+    {
+      ...group("ports", { console: 443 }),
+      ...group("edge", { tls: "internal", hostname: "hearth.example.org" }),
+    },
+    "hearth:ports.console is 443, which ports.edgeTls has too: npx pulumi config set --path hearth:ports.console 4443",
   ],
   [
     { memory: "512" },
@@ -450,6 +462,37 @@ test.each(passwords)("%s: too short, in clear, or missing", (name) => {
     name.endsWith("Previous") ? [] : [`hearth:${name} is required: ${fix}`],
   );
 });
+
+test("the check of the hosts rejects one port of two services", () => {
+  const read = readHostSettings({
+    ...validConfig,
+    ports: JSON.stringify({ redis: 5432 }),
+  });
+  expect(read).toEqual({
+    ok: false,
+    errors: [
+      "hearth:ports.redis is 5432, which ports.postgres has too: npx pulumi config set --path hearth:ports.redis 6379",
+    ],
+  });
+});
+
+test.each<Changes>([
+  // No HTTPS at the edge.
+  group("ports", { console: 443 }),
+  // On different hosts.
+  {
+    ...group("ports", { postgres: 6379 }),
+    ...group("placement", { redis: "b" }),
+  },
+  // At different addresses of host A.
+  {
+    ...group("ports", { notes: 5432 }),
+    ...hosts({ publish: ["192.168.1.10"] }),
+  },
+])(
+  "two services may have the same port where they do not meet: %j",
+  (changes) => expect(errorsOf(changes)).toEqual([]),
+);
 
 test("there is a mistake for every setting", () => {
   const tried = new Set([

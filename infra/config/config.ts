@@ -11,6 +11,7 @@ import {
   type Setting,
 } from "./config-lookup.ts";
 import { configSchema, hostSettingsSchema } from "./config-schema.ts";
+import { listenersOn, servesHttps } from "./listeners.ts";
 import { twoHosts, type StackSettings } from "./stack-settings.ts";
 import { pinnedImages, type PulledImage } from "../images/images.ts";
 import { isPrivate } from "../private-addresses.ts";
@@ -85,14 +86,14 @@ export function readHostSettings(
     configSchema,
   );
   const parsed = hostSettingsSchema.safeParse(wanted);
-  return parsed.success
+  const errors = parsed.success
+    ? portMistakes(parsed.data)
+    : parsed.error.issues.flatMap((issue) =>
+        describeIssue(issue, wanted, twoHosts),
+      );
+  return parsed.success && errors.length === 0
     ? { ok: true, config: parsed.data }
-    : {
-        ok: false,
-        errors: parsed.error.issues.flatMap((issue) =>
-          describeIssue(issue, wanted, twoHosts),
-        ),
-      };
+    : { ok: false, errors };
 }
 
 function fromTexts(
@@ -199,6 +200,7 @@ function knownKeys(
 function crossCheck(config: HearthConfig): readonly string[] {
   return [
     ...hostMistakes(config),
+    ...portMistakes(config),
     ...imageMistakes(config),
     ...edgeMistakes(config),
     ...dependentMistakes(config, twoHosts),
@@ -263,6 +265,37 @@ function hostMistakes(config: HearthConfig): readonly string[] {
     }
   }
   return errors;
+}
+
+/** Two services at one address and port of a host: Docker would notice after it has removed the running containers. */
+function portMistakes(settings: HostSettings): readonly string[] {
+  const defaults = configSchema.shape.ports.parse(undefined);
+  const errors = (["a", "b"] as const).flatMap((host) => {
+    const listeners = listenersOn(host, settings);
+    return listeners.flatMap((later, index) => {
+      const earlier = listeners
+        .slice(0, index)
+        .find(
+          ({ address, port }) =>
+            address === later.address && port === later.port,
+        );
+      if (earlier === undefined) {
+        return [];
+      }
+      // The one that was changed is wrong.
+      const [wrong, other] =
+        later.port === defaults[later.setting]
+          ? [earlier, later]
+          : [later, earlier];
+      return [
+        sentence(
+          ["ports", wrong.setting],
+          `is ${wrong.port}, which ports.${other.setting} has too`,
+        ),
+      ];
+    });
+  });
+  return [...new Set(errors)];
 }
 
 /** Images without a digest, unless they are allowed. */
@@ -351,18 +384,6 @@ export function required<Config extends object>(
   return keys
     .filter((key) => config[key] === undefined)
     .map((key) => sentence([key], `is required ${cause}`, settings));
-}
-
-/** Whether the edge serves a host name, the gateway's or the notes', with a certificate. */
-export function servesHttps({
-  edge,
-}: {
-  readonly edge: {
-    readonly hostname?: string | undefined;
-    readonly notesHostname?: string | undefined;
-  };
-}): boolean {
-  return edge.hostname !== undefined || edge.notesHostname !== undefined;
 }
 
 /** The image to run: the operator's, else the pinned one. */

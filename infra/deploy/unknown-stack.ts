@@ -1,6 +1,6 @@
 import { dockerAt, typedDocker } from "../engine.ts";
 import { rejectOtherStacks, unknownStack } from "../leftover.ts";
-import { listenersOn } from "../hosts/needs.ts";
+import { listenersOn } from "../config/listeners.ts";
 import { portsInUse } from "../hosts/ports-in-use.ts";
 import { loginRoles } from "./adopt.ts";
 import {

@@ -1,5 +1,6 @@
 import { textOf } from "../../core/failure.ts";
 import type { HostSettings } from "../config/config.ts";
+import { listenersOn, type Listener } from "../config/listeners.ts";
 import { loginPrefix, typedDocker } from "../engine.ts";
 import { otherHost } from "../hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
@@ -15,14 +16,7 @@ import {
   judgeRunners,
   judgeVersion,
 } from "./judge.ts";
-import {
-  directoriesOn,
-  elsewhere,
-  listenersOn,
-  reachedFrom,
-  runnersOf,
-  type Listener,
-} from "./needs.ts";
+import { directoriesOn, elsewhere, reachedFrom, runnersOf } from "./needs.ts";
 import { portsInUse } from "./ports-in-use.ts";
 
 interface Examined {

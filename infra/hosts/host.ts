@@ -7,7 +7,7 @@ import {
   type HostSettings,
 } from "../config/config.ts";
 import { dockerCommand, sshCommand, type EngineAddress } from "../engine.ts";
-import type { Listener } from "./needs.ts";
+import type { Listener } from "../config/listeners.ts";
 
 const COMMAND_WITHIN_MS = 30_000;
 const PULL_WITHIN_MS = 600_000;

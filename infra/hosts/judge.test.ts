@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { readHostSettings, type HostSettings } from "../config/config.ts";
+import { listenersOn } from "../config/listeners.ts";
 import { validConfig } from "../../test/infra/stack-config.ts";
 import { sentenceOf } from "./finding.ts";
 import {
@@ -13,13 +14,7 @@ import {
   judgeRunners,
   judgeVersion,
 } from "./judge.ts";
-import {
-  directoriesOn,
-  elsewhere,
-  listenersOn,
-  reachedFrom,
-  runnersOf,
-} from "./needs.ts";
+import { directoriesOn, elsewhere, reachedFrom, runnersOf } from "./needs.ts";
 
 const settings = readSettings();
 const hostB = {
@@ -144,7 +139,12 @@ test("a port reachable at an address not in the settings is reported, with the c
   const ours = listenersOn("b", settings).filter(({ port }) => port === 4443);
   const listeners = elsewhere(ours, ["192.168.1.11", "203.0.113.5"]);
   expect(listeners).toEqual([
-    { service: "the supervisor", address: "203.0.113.5", port: 4443 },
+    {
+      service: "the supervisor",
+      address: "203.0.113.5",
+      port: 4443,
+      setting: "console",
+    },
   ]);
   expect(judgeExposed(hostB, listeners, ["ECONNREFUSED"])).toEqual([]);
   expect(judgeExposed(hostB, listeners, ["ok"]).map(sentenceOf)).toEqual([

@@ -1,9 +1,10 @@
 import { fixCommand } from "../config/config-fixes.ts";
 import type { HostName, HostSettings } from "../config/config.ts";
+import type { Listener } from "../config/listeners.ts";
 import { loginPrefix, typedDocker, type EngineAddress } from "../engine.ts";
 import { otherHost } from "../hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
-import type { Directory, Listener } from "./needs.ts";
+import type { Directory } from "./needs.ts";
 import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
 
 const OLDEST_DOCKER = [20, 10] as const;

@@ -1,44 +1,6 @@
-import {
-  servesHttps,
-  type HostName,
-  type HostSettings,
-} from "../config/config.ts";
+import type { HostName, HostSettings } from "../config/config.ts";
+import { listenersOn, type Listener } from "../config/listeners.ts";
 import { otherHost } from "../hosts.ts";
-import { isPrivate } from "../private-addresses.ts";
-
-/** Something that listens on a host when the stack runs. */
-export interface Listener {
-  readonly service: string;
-  readonly address: string;
-  readonly port: number;
-}
-
-/** Every port that the stack publishes on a host. */
-export function listenersOn(
-  host: HostName,
-  settings: HostSettings,
-): readonly Listener[] {
-  const { placement, ports } = settings;
-  const { address, publish: published } = settings.hosts[host];
-  const publish = published.filter(isPrivate);
-  const everywhere = [...new Set([...publish, address])];
-  const at = (service: string, port: number, addresses: readonly string[]) =>
-    [...new Set(addresses)].map((each) => ({ service, address: each, port }));
-  return [
-    ...at("the edge", ports.edge, publish),
-    ...at("the notes store", ports.notes, publish),
-    ...(servesHttps(settings) ? at("the edge", ports.edgeTls, published) : []),
-    ...at("the gateway", ports.gatewayTls, [address]),
-    ...(placement.notes === host
-      ? at("the notes store", ports.notesTls, [address])
-      : []),
-    ...at("the supervisor", ports.console, everywhere),
-    ...(placement.postgres === host
-      ? at("Postgres", ports.postgres, [address])
-      : []),
-    ...(placement.redis === host ? at("Redis", ports.redis, [address]) : []),
-  ];
-}
 
 /** Listeners on the other host that containers on `host` must reach. */
 export function reachedFrom(

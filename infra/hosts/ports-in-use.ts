@@ -6,7 +6,7 @@ import {
   type StackNames,
 } from "../names.ts";
 import type { CheckedHost } from "./host.ts";
-import type { Listener } from "./needs.ts";
+import type { Listener } from "../config/listeners.ts";
 
 export interface PublishedPort {
   readonly container: string;
