@@ -60,10 +60,12 @@ function leavesOf(path: string, setting: Setting): [string, Setting][] {
     : parts.flatMap(([name, part]) => leavesOf(`${path}.${name}`, part));
 }
 
-// The values of $(…) and NAME are only known to the shell and the operator.
+// The values of $(…), < FILE and NAME are only known to the shell and the operator.
 const examples = SETTINGS.flatMap(([name, setting]) => leavesOf(name, setting))
   .map(([path, setting]) => ({ path, setting, example: exampleOf(setting) }))
-  .filter(({ example }) => example !== undefined && !/\$\(|NAME/.test(example));
+  .filter(
+    ({ example }) => example !== undefined && !/\$\(|< |NAME/.test(example),
+  );
 
 test.each(examples)("the example of $path is valid", ({ setting, example }) => {
   const value = isList(setting)

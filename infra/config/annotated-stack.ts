@@ -78,7 +78,7 @@ export function annotatedStack({
 function isByCommand(name: string, settings: StackSettings): boolean {
   return (
     settings.secrets.includes(name) ||
-    /\$\(|\(it asks for /.test(fixCommand([name], settings))
+    /\$\(|< |\(it asks for /.test(fixCommand([name], settings))
   );
 }
 

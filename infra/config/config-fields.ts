@@ -5,7 +5,7 @@ import { isPrivate } from "../private-addresses.ts";
 declare module "zod" {
   /** Metadata of a setting; `description` is its documentation in the annotated stack file. */
   interface GlobalMeta {
-    /** A valid value as typed in a shell, which runs `$(…)`. Default: the setting's default. */
+    /** A valid value as typed in a shell, which runs `$(…)` and reads `< FILE`. Default: the setting's default. */
     readonly example?: string;
     /** Of a secret: the command that prints one. */
     readonly source?: string;

@@ -213,7 +213,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     { edgeCertificate: "none" },
-    'hearth:edgeCertificate must be a PEM certificate chain: npx pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"',
+    "hearth:edgeCertificate must be a PEM certificate chain: npx pulumi config set hearth:edgeCertificate < fullchain.pem",
   ],
   [
     { edgeKey: "none" },
@@ -367,7 +367,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("edge", { tls: "files", hostname: "hearth.example.org" }),
-    'hearth:edgeCertificate is required (edge.tls is files): npx pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"',
+    "hearth:edgeCertificate is required (edge.tls is files): npx pulumi config set hearth:edgeCertificate < fullchain.pem",
     "hearth:edgeKey is required (edge.tls is files): cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
   ],
   [

@@ -209,7 +209,8 @@ const plainSettings = {
     .meta({
       description:
         "With edge.tls files: the certificate chain in PEM form, for both host names.",
-      example: '"$(cat fullchain.pem)"',
+      // As an argument it would be an option: the text starts with "-".
+      example: "< fullchain.pem",
     }),
   drainTimeout: seconds.prefault("120s").meta({
     description:

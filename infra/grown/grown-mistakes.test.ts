@@ -132,7 +132,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("edge", { hostname: "hearth.example.org", tls: "files" }),
-    `hearth:edgeCertificate is required (edge.tls is files): npx pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"`,
+    `hearth:edgeCertificate is required (edge.tls is files): npx pulumi config set hearth:edgeCertificate < fullchain.pem`,
     "hearth:edgeKey is required (edge.tls is files): cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
   ],
   [

@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +17,7 @@ import { PulumiCommand } from "@pulumi/pulumi/automation/cmd.js";
 import { LocalWorkspace } from "@pulumi/pulumi/automation/localWorkspace.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
+import { fixCommand } from "../../infra/config/config-fixes.ts";
 import { secretFields } from "../../infra/config/config-schema.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { runScript } from "./two-engines.ts";
@@ -230,6 +232,18 @@ test("an invalid answer is rejected with the command that fixes it, and nothing 
     "hearth:hosts.a.address must be an IP address of that host: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
   );
   expect(readFileSync(stackFile, "utf8")).toBe(before);
+});
+
+test("the command that sets a certificate chain stores the file", async () => {
+  const chain = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----";
+  const file = join(directory, "fullchain.pem");
+  writeFileSync(file, chain);
+  const command = fixCommand(["edgeCertificate"])
+    .replace("npx pulumi", `pulumi --stack ${STACK}`)
+    .replace("fullchain.pem", file);
+  const { code, stderr } = await run("bash", ["-c", command]);
+  expect(code, stderr).toBe(0);
+  expect(readStack()["hearth:edgeCertificate"]).toBe(chain);
 });
 
 test("a resource without an explicit provider is rejected in every stack of the project", async () => {
