@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { none, registerContainers } from "../test/infra/expected-inputs.ts";
 import { listOf } from "../test/infra/registered.ts";
 import { validConfig } from "../test/infra/stack-config.ts";
+import { makeSelfSigned } from "../test/supervisor/self-signed.ts";
 import { readHostSettings, type HostSettings } from "./config/config.ts";
 import { listenersOn } from "./config/listeners.ts";
 import { supervisorAddresses } from "./outputs.ts";
@@ -31,10 +32,8 @@ const publishedBy = ({ inputs }: typeof none) =>
     port: external,
   }));
 
-const certificate = {
-  edgeCertificate: "-----BEGIN CERTIFICATE-----\n…",
-  edgeKey: "-----BEGIN PRIVATE KEY-----\n…",
-};
+const { cert, key } = makeSelfSigned(new Date(Date.now() + 86_400_000));
+const certificate = { edgeCertificate: cert, edgeKey: key };
 const names = {
   hostname: "hearth.example.org",
   notesHostname: "notes.example.org",

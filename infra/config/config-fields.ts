@@ -79,6 +79,17 @@ export const password = z
   )
   .meta({ source: "openssl rand -hex 24" });
 
+/** A text that `read` accepts. */
+export const readableBy = (read: (text: string) => unknown, error: string) =>
+  z.string().refine((text) => {
+    try {
+      read(text);
+      return true;
+    } catch {
+      return false;
+    }
+  }, error);
+
 export const webAddress = z
   .url({
     protocol: /^https?$/,

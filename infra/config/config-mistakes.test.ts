@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { validConfig } from "../../test/infra/stack-config.ts";
+import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
 import { configSchema, secretFields } from "./config-schema.ts";
 import { readConfig, readHostSettings } from "./config.ts";
 
@@ -15,6 +16,9 @@ const hosts = (a: object, b: object = {}): Changes => ({
 const group = (name: string, value: unknown): Changes => ({
   [name]: JSON.stringify(value),
 });
+
+const chain = makeSelfSigned(new Date(Date.now() + 86_400_000));
+const otherChain = makeSelfSigned(new Date(Date.now() + 86_400_000));
 
 /** Mistakes and their complete messages. */
 const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
@@ -211,13 +215,24 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
     { edge: "tls" },
     "hearth:edge must be a group of settings: npx pulumi config rm hearth:edge",
   ],
+  ...["none", "-----BEGIN CERTIFICATE-----\nMIIB"].map(
+    (edgeCertificate) =>
+      [
+        { edgeCertificate },
+        "hearth:edgeCertificate must be a PEM certificate chain: npx pulumi config set hearth:edgeCertificate < fullchain.pem",
+      ] as const,
+  ),
   [
-    { edgeCertificate: "none" },
-    "hearth:edgeCertificate must be a PEM certificate chain: npx pulumi config set hearth:edgeCertificate < fullchain.pem",
+    {
+      ...group("edge", { tls: "files", hostname: "hearth.example.org" }),
+      edgeCertificate: chain.cert,
+      edgeKey: otherChain.key,
+    },
+    "hearth:edgeKey is not the key of edgeCertificate: cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
   ],
   [
     { edgeKey: "none" },
-    "hearth:edgeKey must be a PEM private key: cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
+    "hearth:edgeKey must be a PEM private key without a passphrase: cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
   ],
   [
     { drainTimeout: "2 minutes" },

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { z } from "zod";
 import {
   absolutePath,
@@ -8,6 +9,7 @@ import {
   imageReference,
   mebibytes,
   privateAddress,
+  readableBy,
   roleNames,
   seconds,
   volumeOrPath,
@@ -202,9 +204,10 @@ const plainSettings = {
     })
     .prefault({})
     .meta({ description: "HTTPS on port 443 of both hosts." }),
-  edgeCertificate: z
-    .string()
-    .regex(/^-----BEGIN CERTIFICATE-----/, "must be a PEM certificate chain")
+  edgeCertificate: readableBy(
+    (text) => new X509Certificate(text),
+    "must be a PEM certificate chain",
+  )
     .optional()
     .meta({
       description:

@@ -1,6 +1,6 @@
 import { createPrivateKey } from "node:crypto";
 import { z } from "zod";
-import { password } from "./config-fields.ts";
+import { password, readableBy } from "./config-fields.ts";
 import { parseRotation } from "./rotation.ts";
 
 /** Secrets by the names of their variables; `what` each of them is. */
@@ -26,9 +26,10 @@ const authorityKey = z.string().refine((text) => {
 
 /** Settings that are stored with --secret. */
 export const secretSettings = {
-  edgeKey: z
-    .string()
-    .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----/, "must be a PEM private key")
+  edgeKey: readableBy(
+    createPrivateKey,
+    "must be a PEM private key without a passphrase",
+  )
     .optional()
     .meta({
       description: "With edge.tls files: the key of the certificate.",

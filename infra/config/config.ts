@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { RunError } from "@pulumi/pulumi";
 import type { z } from "zod";
 import { parseJson } from "../../core/json.ts";
@@ -369,9 +370,27 @@ export function hostnameMistakes(
         ]
       : []),
     ...(edge.tls === "files"
-      ? required(config, ["edgeCertificate", "edgeKey"], cause, settings)
+      ? [
+          ...required(config, ["edgeCertificate", "edgeKey"], cause, settings),
+          ...keyMistake(config, settings),
+        ]
       : []),
   ];
+}
+
+/** With the key of another certificate, neither edge would start. */
+function keyMistake(
+  {
+    edgeCertificate: certificate,
+    edgeKey: key,
+  }: Pick<HearthConfig, "edgeCertificate" | "edgeKey">,
+  settings: StackSettings,
+): readonly string[] {
+  return certificate === undefined ||
+    key === undefined ||
+    new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))
+    ? []
+    : [sentence(["edgeKey"], "is not the key of edgeCertificate", settings)];
 }
 
 /** Those of the settings that are missing, although `cause` requires them. */

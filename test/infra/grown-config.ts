@@ -1,3 +1,4 @@
+import { makeSelfSigned } from "../supervisor/self-signed.ts";
 import { secretsOf, validConfig } from "./stack-config.ts";
 
 const {
@@ -16,6 +17,7 @@ const {
   alertSecrets = "",
 } = validConfig;
 
+const certificate = makeSelfSigned(new Date(Date.now() + 86_400_000));
 const digest = `sha256:${"0".repeat(64)}`;
 
 /** A stack on Kubernetes with the required settings only, as Pulumi passes it. */
@@ -70,8 +72,8 @@ export const fullGrownConfig: Readonly<Record<string, string>> = {
     tls: "files",
     ingressClass: "traefik",
   }),
-  edgeCertificate: "-----BEGIN CERTIFICATE-----\ncertificate",
-  edgeKey: "-----BEGIN PRIVATE KEY-----\nedge-key-0123456789",
+  edgeCertificate: certificate.cert,
+  edgeKey: certificate.key,
   drainTimeout: "5m",
   drainNotice: "10s",
   supervisorConfig: "config/supervisor.yaml",
