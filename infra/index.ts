@@ -21,7 +21,7 @@ import type { HostName } from "./config/config.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
 import { readStackConfig } from "./config/program-config.ts";
 
-/** The whole stack on hosts A and B. Throws ConfigRefused with every mistake before anything is registered. */
+/** The whole stack on hosts A and B. Throws ConfigRejected with every mistake before anything is registered. */
 export async function program(): Promise<StackOutputs> {
   const plan = drawBlueprint(readStackConfig());
   const { placement } = plan.config;
@@ -39,9 +39,10 @@ export async function program(): Promise<StackOutputs> {
   const b = new Gateway("gateway-b", gatewayArgs(plan, "b", stores), on("b"));
   const argsA = { ...gatewayArgs(plan, "a", stores), after: b };
   const a = new Gateway("gateway-a", argsA, on("a"));
-  const upstreams = [a.container, b.container, notes.container];
+  const beforeEdges = [a.container, b.container, notes.container];
 
-  for (const host of ["a", "b"] as const) {
+  // B first, as with the gateways: A's edge is replaced once B's is healthy.
+  for (const host of ["b", "a"] as const) {
     const socketProxy = new SocketProxy(
       `socket-proxy-${host}`,
       socketProxyArgs(plan, host),
@@ -54,9 +55,10 @@ export async function program(): Promise<StackOutputs> {
     );
     const edge = new Edge(
       `edge-${host}`,
-      edgeArgs(plan, host, upstreams),
+      edgeArgs(plan, host, [...beforeEdges]),
       on(host),
     );
+    beforeEdges.push(edge.container);
     // Last: a new master key must be accepted before it is used.
     const watches = [socketProxy.container, edge.container, tls.container];
     new Supervisor(

@@ -137,6 +137,7 @@ test("gateways are replaced one after the other, and the supervisor is created a
     containers.find((each) => each.name === name)?.options.dependsOn ?? [];
   expect(dependsOn("gateway-a")).toContain("gateway-b");
   expect(dependsOn("gateway-b")).not.toContain("gateway-a");
+  expect(dependsOn("edge-a")).toContain("edge-b");
   expect(dependsOn("gateway-b")).toEqual(
     expect.arrayContaining(["redis", "postgres-gateway_a"]),
   );
