@@ -152,7 +152,8 @@ test("the form works without script", async () => {
 
 test("by the keyboard alone", async () => {
   const { page } = await open(DESK);
-  for (let stops = 0; stops < 4; stops++) {
+  // Past the link to the content, the brand and the two pages.
+  for (let stops = 0; stops < 5; stops++) {
     await page.keyboard.press("Tab");
   }
   await page.keyboard.type(keys.usual);
