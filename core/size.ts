@@ -1,9 +1,9 @@
-/** Whole mebibytes, for sentences about free space and memory. */
+/** Whole mebibytes, for memory, which is limited in that unit. */
 export function mebibytes(bytes: number): number {
   return Math.round(bytes / 1024 / 1024);
 }
 
-/** "812 B", "14 kB", "1.4 MB", "2.1 GB" */
+/** "812 B", "14 kB", "1.4 MB", "2.1 GB": what a disk holds. */
 export function sizeWords(bytes: number): string {
   if (bytes < 1000) {
     return `${bytes} B`;

@@ -39,7 +39,7 @@ import {
 import { ensureRoles } from "./postgres-roles.ts";
 import { postgresService } from "./postgres.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
-import { mebibytes } from "../core/size.ts";
+import { sizeWords } from "../core/size.ts";
 
 export interface Migration {
   readonly home: Home;
@@ -117,7 +117,7 @@ function needRoom(data: string): void {
   const { bavail, bsize } = statfsSync(data);
   if (bavail * bsize < needed) {
     throw new Failure(
-      `the disk that holds ${data} has ${mebibytes(bavail * bsize)} MiB left, a second cluster and a backup need about ${mebibytes(needed)}: free some, then run the command again.`,
+      `the disk that holds ${data} has ${sizeWords(bavail * bsize)} left, a second cluster and a backup need about ${sizeWords(needed)}: free some, then run the command again.`,
     );
   }
 }

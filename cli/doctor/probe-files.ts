@@ -6,7 +6,12 @@ import {
   statfsSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { asTyped, isNewHome, type Home } from "../../supervisor/home/home.ts";
+import {
+  asTyped,
+  BYTES_NEEDED,
+  isNewHome,
+  type Home,
+} from "../../supervisor/home/home.ts";
 import { inspectCluster } from "../../embedded/postgres-cluster.ts";
 import { findPostgresData } from "../../embedded/postgres-place.ts";
 import {
@@ -14,7 +19,7 @@ import {
   type Secrets,
 } from "../../supervisor/home/secrets.ts";
 import { sentencesOf } from "../../core/failure.ts";
-import { grouped } from "../../core/words.ts";
+import { sizeWords } from "../../core/size.ts";
 import {
   fine,
   hint,
@@ -24,9 +29,7 @@ import {
 } from "../../core/finding.ts";
 import { probeHome } from "./probe-home.ts";
 
-const MIB = 1024 * 1024;
-const MIN_BYTES = 128 * MIB;
-const WARN_BELOW_BYTES = 1024 * MIB;
+const WARN_BELOW_BYTES = 1e9;
 
 /** Free disk space, owners and permissions of the data, integrity of the database's directory and all other files. Changes nothing. */
 export function probeFiles(home: Home): readonly Finding[] {
@@ -47,12 +50,12 @@ export function probeDisk({ root }: Home): Finding {
   }
   const { bavail, bsize, files, ffree } = statfsSync(place);
   const free = bavail * bsize;
-  const text = `${grouped(Math.floor(free / MIB))} MiB free on the disk of ${asTyped(root)}`;
+  const text = `${sizeWords(free)} free on the disk of ${asTyped(root)}`;
   const fix = `du -xh --max-depth=2 ${place} | sort -h | tail`;
-  if (free < MIN_BYTES) {
+  if (free < BYTES_NEEDED) {
     return wrong(
       "disk",
-      `${text}; Hearth needs ${MIN_BYTES / MIB} MiB to start`,
+      `${text}; Hearth needs ${sizeWords(BYTES_NEEDED)} to start`,
       fix,
     );
   }

@@ -9,7 +9,7 @@ import { syncDirectory } from "../../core/durable-file.ts";
 import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
 import { newestBackup, readManifest, type BackupFile } from "./manifest.ts";
-import { mebibytes } from "../../core/size.ts";
+import { sizeWords } from "../../core/size.ts";
 
 const MAKING = ".making-";
 const MIN_FREE_BYTES = 64 * 1024 * 1024;
@@ -91,7 +91,7 @@ export function needFree(
   const free = freeBytesOf(directory);
   if (free < needed) {
     throw new Failure(
-      `the disk of ${directory} has ${mebibytes(free)} MiB left; a backup needs about ${mebibytes(needed)} MiB: free some space, or ${advice}.`,
+      `the disk of ${directory} has ${sizeWords(free)} left; a backup needs about ${sizeWords(needed)}: free some space, or ${advice}.`,
     );
   }
 }

@@ -15,7 +15,7 @@ import { freeBytesOf } from "../../core/free-bytes.ts";
 import { makeDirectory } from "../../core/make-directory.ts";
 import { dataIn } from "./data-in-use.ts";
 import { earlierHomeRoot, findHomeRoot } from "./home-root.js";
-import { mebibytes } from "../../core/size.ts";
+import { sizeWords } from "../../core/size.ts";
 
 /** All paths of the embedded stack, absolute. */
 export interface Home {
@@ -48,7 +48,7 @@ export const projectRoot: string = fileURLToPath(
   new URL("../..", import.meta.url),
 ).replace(/\/$/, "");
 
-const BYTES_NEEDED = 128 * 1024 * 1024;
+export const BYTES_NEEDED = 128e6;
 
 /** The paths under HEARTH_HOME, or as home-root.js defines. Creates nothing. */
 export function locateHome(
@@ -117,7 +117,7 @@ export function createHome(home: Home): void {
     // An existing home starts on a full disk, too: data can be read, and alerts are sent.
     if (free < BYTES_NEEDED && !existsSync(home.history)) {
       throw new Failure(
-        `the disk of ${home.root} has ${mebibytes(free)} MiB left; Hearth needs ${mebibytes(BYTES_NEEDED)} MiB to start: free some space, or set another directory with HEARTH_HOME.`,
+        `the disk of ${home.root} has ${sizeWords(free)} left; Hearth needs ${sizeWords(BYTES_NEEDED)} to start: free some space, or set another directory with HEARTH_HOME.`,
       );
     }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { lastedInWords } from "../checks/incident-words.ts";
 import { inWords } from "../../core/duration.ts";
+import { sizeWords } from "../../core/size.ts";
 import { moment, percent } from "../../core/words.ts";
 import type { CheckHealth, HealthReport, Trend } from "./health-report.ts";
 import {
@@ -181,7 +182,12 @@ function trendChart(
   const shown = points.filter(
     (_, at) => at % every === 0 || at === points.length - 1,
   );
-  const write = unit === "percent" ? (value: number) => `${value} %` : inSize;
+  const write =
+    unit === "percent"
+      ? (value: number) => `${value} %`
+      : measure === "memory_bytes"
+        ? inMemory
+        : sizeWords;
   return chartOf(
     `${check}: ${MEASURES[measure] ?? measure}`,
     "hour",
@@ -201,7 +207,7 @@ function trendChart(
   );
 }
 
-function inSize(bytes: number): string {
+function inMemory(bytes: number): string {
   const mib = bytes / 1024 / 1024;
   return mib >= 1024
     ? `${Number((mib / 1024).toPrecision(3))} GiB`

@@ -1,3 +1,4 @@
+import { sizeWords } from "../../core/size.ts";
 import type { DatabaseSync } from "node:sqlite";
 import {
   checkRecords,
@@ -323,9 +324,9 @@ function cpuFigures(
 function diskFigure({ last }: Trend): NotesFigure {
   return {
     name: "disk",
-    seen: `${Math.round(last / MIB)} MiB`,
+    seen: sizeWords(last),
     typical: "100 to 500 MB for a vault of texts",
-    within: last <= 500 * MIB,
+    within: last <= 500e6,
   };
 }
 

@@ -12,7 +12,7 @@ import {
   type ProbeContext,
   type ProbeResult,
 } from "./probe.ts";
-import { mebibytes } from "../../../core/size.ts";
+import { sizeWords } from "../../../core/size.ts";
 import { withoutTrailingSlashes } from "../../../core/trailing-slashes.ts";
 import { counted } from "../../../core/words.ts";
 
@@ -112,7 +112,7 @@ async function askSizes(
   const active = sum(({ sizes }) => sizes.active);
   const count = rows.data.length;
   return {
-    text: `${counted(count, "database")}, ${mebibytes(file)} MiB on disk, ${mebibytes(active)} MiB of it in use`,
+    text: `${counted(count, "database")}, ${sizeWords(file)} on disk, ${sizeWords(active)} of it in use`,
     measures: {
       databases: count,
       documents: sum(({ doc_count }) => doc_count),

@@ -25,7 +25,7 @@ test("a file system that an error made read-only is down, unless it may be read-
     ok: false,
     level: "down",
     text: expect.stringMatching(
-      /^its file system is read-only: check the disk \(`dmesg`\); .* GiB free/,
+      /^its file system is read-only: check the disk \(`dmesg`\); .*B free/,
     ),
   });
   expect(await disk(false)).toMatchObject({ ok: true });

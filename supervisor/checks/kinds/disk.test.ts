@@ -35,7 +35,7 @@ test("a real disk is measured; exceeded limits are warnings", async () => {
   const roomy = { free_above_percent: 1 };
   const result = await probeCheck({ kind: "disk", path, expect: roomy });
   expect(result.measures["free_bytes"]).toBeGreaterThan(0);
-  expect(result.text).toMatch(/ GiB free, /);
+  expect(result.text).toMatch(/ [kMG]B free, \d+(\.\d+)? %/);
   const tight = { free_above_percent: 99 };
   expect(await probeCheck({ kind: "disk", path, expect: tight })).toMatchObject(
     {

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { duration, whole } from "../../config/fields.ts";
 import { HOUR_MS, inWords } from "../../../core/duration.ts";
 import { codeOf } from "../../../core/failure.ts";
+import { sizeWords } from "../../../core/size.ts";
+import { percent as inPercent } from "../../../core/words.ts";
 import { slopeOf } from "../../linear-regression.ts";
 import { everyCheck } from "./every-check.ts";
 import {
@@ -47,7 +49,7 @@ export async function probeDisk(
     { at: now, value: freeBytes },
   ]);
   const text = [
-    `${gib(freeBytes)} GiB free, ${shortPercent(percent)}`,
+    `${sizeWords(freeBytes)} free, ${inPercent(percent / 100)}`,
     ...(toFull === undefined
       ? []
       : [`full in ${inWords(toFull)} at this rate`]),
@@ -73,7 +75,7 @@ export async function probeDisk(
       percent < expect.free_above_percent &&
         `less than ${expect.free_above_percent} % is free`,
       filesPercent < expect.free_above_percent &&
-        `only ${shortPercent(filesPercent)} of its inodes are free`,
+        `only ${inPercent(filesPercent / 100)} of its inodes are free`,
       toFull !== undefined &&
         toFull < expect.full_not_within &&
         `it will be full within ${inWords(expect.full_not_within)}`,
@@ -121,12 +123,4 @@ export function timeToFull(points: readonly Measured[]): number | undefined {
   }
   const slope = slopeOf(points);
   return slope === undefined || slope >= 0 ? undefined : last.value / -slope;
-}
-
-function gib(bytes: number): string {
-  return (bytes / 1024 ** 3).toFixed(1);
-}
-
-function shortPercent(percent: number): string {
-  return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
