@@ -61,7 +61,8 @@ export function readChatAnswer(text: string): ChatAnswer | null {
     model: textOf(answer["model"]),
     created: numberOf(answer["created"]) ?? 0,
     ...readChoice(choice ?? {}),
-    usage: usageOf(answer["usage"]),
+    // Moonshot reports that of a stream in its last choice.
+    usage: usageOf(answer["usage"] ?? choice?.["usage"]),
   };
 }
 

@@ -684,3 +684,16 @@ test("a stream that fails ends with one error event and nothing after it", () =>
     },
   ]);
 });
+
+test("a client sees the usage that a stream reports inside its last choice", () => {
+  const usage = { prompt_tokens: 19, completion_tokens: 13 };
+  const choice = { index: 0, delta: {}, finish_reason: "stop", usage };
+  const pieces = passed(messagesShape.stream({ model: "m" }), [
+    { kind: "pass", event: null, data: JSON.stringify({ choices: [choice] }) },
+    { kind: "done", event: null, data: "[DONE]" },
+  ]);
+  const ending = pieces.find(({ event }) => event === "message_delta");
+  expect(JSON.parse(ending?.data ?? "")).toMatchObject({
+    usage: { input_tokens: 19, output_tokens: 13 },
+  });
+});

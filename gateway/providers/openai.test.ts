@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PROVIDERS } from "../config/providers.ts";
-import { openaiRequest } from "./openai.ts";
+import { createStreamReader, openaiRequest } from "./openai.ts";
 import { openaiWire } from "./openai-wire.ts";
 import { testDeployment } from "./stream-fixture.ts";
 
@@ -87,3 +87,19 @@ test.each([
     expect(lackingAt({}, body)).toEqual([]);
   },
 );
+
+test("usage that a stream reports inside its last choice counts, as Moonshot's does", () => {
+  const reader = createStreamReader();
+  const read = (chunk: object) =>
+    reader.read({ event: null, data: JSON.stringify(chunk) });
+  const usage = { prompt_tokens: 19, completion_tokens: 13 };
+  const last = { index: 0, delta: {}, finish_reason: "stop", usage };
+  expect(read({ choices: [{ index: 0, delta: { content: "hi" } }] })).toBe(
+    "pass",
+  );
+  expect(read({ choices: [last] })).toBe("pass");
+  expect(reader.facts().usage).toMatchObject({
+    inputTokens: 19,
+    outputTokens: 13,
+  });
+});

@@ -144,6 +144,7 @@ interface OpenAIAnswer {
   readonly choices?: readonly {
     readonly index?: unknown;
     readonly finish_reason?: unknown;
+    readonly usage?: unknown;
     readonly text?: unknown;
     readonly message?: Said;
     readonly delta?: Said;
@@ -174,6 +175,13 @@ export function readAnswer(body: Buffer): AnswerFacts {
     text,
     ...present({ tiers: tiersOf(answer) }),
   };
+}
+
+/** Moonshot reports the usage of a stream in its last choice: https://platform.moonshot.ai/docs/api/chat */
+function reportedUsage(answer: OpenAIAnswer): unknown {
+  return (
+    answer.usage ?? choicesOf(answer).find(({ usage }) => usage != null)?.usage
+  );
 }
 
 /** undefined: the answer names none. */
@@ -207,8 +215,7 @@ export function createStreamReader(): StreamReader {
       }
       responseId ??= idOf(answer);
       tiers = tiersOf(answer) ?? tiers;
-      const reported =
-        answer.usage == null ? null : usageFromOpenAI(answer.usage);
+      const reported = usageFromOpenAI(reportedUsage(answer));
       if (reported !== null) {
         usage = reported;
       }

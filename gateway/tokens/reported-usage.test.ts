@@ -44,6 +44,10 @@ test.each<[unknown, Partial<Usage> | null]>([
     { prompt_tokens: 9, completion_tokens: 1, prompt_cache_hit_tokens: 4 },
     { inputTokens: 9, outputTokens: 1, cachedInputTokens: 4 },
   ],
+  [
+    { prompt_tokens: 9, completion_tokens: 1, cached_tokens: 7 },
+    { inputTokens: 9, outputTokens: 1, cachedInputTokens: 7 },
+  ],
   [{ prompt_tokens: "9", completion_tokens: -1, total_tokens: NaN }, null],
   [
     { prompt_tokens: 9, completion_tokens: null, prompt_tokens_details: null },

@@ -148,8 +148,9 @@ function inputParts(json: JsonRecord): Partial<Usage> {
   return {
     cachedInputTokens:
       count(details["cached_tokens"]) ??
-      // DeepSeek and Anthropic-style relays report it in addition to the totals.
+      // DeepSeek, Moonshot and Anthropic-style relays report it in addition to the totals.
       count(json["prompt_cache_hit_tokens"]) ??
+      count(json["cached_tokens"]) ??
       count(json["cache_read_input_tokens"]) ??
       0,
     cacheWriteTokens:
