@@ -166,13 +166,15 @@ export function readAnswer(body: Buffer): AnswerFacts {
   if (answer === null) {
     return { usage: null, responseId: null, text: "" };
   }
-  const text = choicesOf(answer)
+  const choices = choicesOf(answer);
+  const text = choices
     .map((choice) => textOf(choice.message) + asText(choice.text))
     .join("");
   return {
     usage: usageFromOpenAI(answer.usage),
     responseId: idOf(answer),
     text,
+    choices: choices.length,
     ...present({ tiers: tiersOf(answer) }),
   };
 }
@@ -242,6 +244,7 @@ export function createStreamReader(): StreamReader {
       usage,
       responseId,
       text: texts.join(""),
+      choices: ended.size,
       ...present({ tiers }),
       endAnnounced: ended.size > 0 && ![...ended.values()].includes(false),
     }),

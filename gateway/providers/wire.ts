@@ -68,6 +68,8 @@ export interface AnswerFacts {
   readonly responseId: string | null;
   /** The generated text, for counting when the provider reports no usage. */
   readonly text: string;
+  /** How many answers the usage is for (`n`); absent: one. */
+  readonly choices?: number;
   /** Of speech without a report of its usage: its length, where its cost depends on it. */
   readonly spokenSeconds?: number;
   /**

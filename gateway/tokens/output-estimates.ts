@@ -9,7 +9,7 @@ const RECOMPUTED_EVERY = 16;
 const MAX_ALIASES = 1_000;
 
 export interface OutputEstimates {
-  /** Output tokens that the alias's next answer, or each of its images, will hardly exceed. */
+  /** Output tokens that the alias's next answer, or each of its choices or images, will hardly exceed. */
   estimate(alias: string): number;
   record(alias: string, tokens: number): void;
 }

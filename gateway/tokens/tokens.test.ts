@@ -5,7 +5,11 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { countTokens as countTokensCl100k } from "gpt-tokenizer/encoding/cl100k_base";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createTokenizers, encodingOf } from "./tokenizers.ts";
+import type { Call } from "../calls/call.ts";
+import { createStreamReader, readAnswer } from "../providers/openai.ts";
+import { testDeployment } from "../providers/stream-fixture.ts";
 import { createTokenCounter, type TokenCounter } from "./tokens.ts";
+import { usageOf } from "./usage.ts";
 
 let counter: TokenCounter;
 beforeAll(async () => {
@@ -332,6 +336,35 @@ describe("the expected output", () => {
       ),
       { numRuns: 50 },
     );
+  });
+
+  test("is that of one of several answers to a call (`n`), whole or streamed", () => {
+    const call = {
+      body: {},
+      inputTokens: 1,
+      measure: null,
+      group: { alias: "a" },
+    } as unknown as Call;
+    const indices = Array.from({ length: 8 }, (_, index) => index);
+    const message = { content: "Hi" };
+    const usage = { prompt_tokens: 1, completion_tokens: 800 };
+    const whole = { choices: indices.map(() => ({ message })), usage };
+    const reader = createStreamReader();
+    for (const index of indices) {
+      const chunk = { choices: [{ index, delta: message }], usage };
+      reader.read({ event: null, data: JSON.stringify(chunk) });
+    }
+    const answers = [
+      readAnswer(Buffer.from(JSON.stringify(whole))),
+      reader.facts(),
+    ];
+    for (const facts of answers) {
+      const tokens = createTokenCounter();
+      for (let calls = 0; calls < 20; calls++) {
+        usageOf(tokens, call, testDeployment(), facts);
+      }
+      expect(tokens.outputEstimate("a")).toBe(100);
+    }
   });
 
   test("does not grow with the number of requested names", () => {

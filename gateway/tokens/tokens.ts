@@ -23,8 +23,8 @@ export interface TokenCounter {
   ): number;
   learn(deploymentId: string, counted: number, reported: number): void;
   /**
-   * Output tokens that the alias's next answer, or each of its images, will hardly exceed: the 99th percentile of the recent ones,
-   * 4,096 before any.
+   * Output tokens that the alias's next answer, or each of its choices or images, will hardly exceed: the 99th percentile of
+   * the recent ones, 4,096 before any.
    */
   outputEstimate(alias: string): number;
   recordOutput(alias: string, tokens: number): void;

@@ -32,9 +32,10 @@ function tokenUsageOf(
   const { usage } = facts;
   if (usage !== null) {
     tokens.learn(deployment.id, call.inputTokens, usage.inputTokens);
+    const answers = usage.images ?? facts.choices ?? 1;
     tokens.recordOutput(
       call.group.alias,
-      Math.ceil(usage.outputTokens / Math.max(1, usage.images ?? 1)),
+      Math.ceil(usage.outputTokens / Math.max(1, answers)),
     );
     return withTiers(usage, usage.tiers ?? facts.tiers ?? []);
   }
