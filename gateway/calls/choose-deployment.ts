@@ -6,6 +6,7 @@ import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
 import { Route, type NoTarget, type Target } from "../routing/route.ts";
 import { withTags } from "../routing/tags.ts";
+import { SlotQueue } from "../runners/slot-queue.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { goesAsChat } from "./chat-instead.ts";
@@ -14,9 +15,10 @@ import { sessionOf } from "./session.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import type { Sent } from "./send-attempt.ts";
 import {
+  claimSlot,
   NoSlot,
   queueFull,
-  takeSlot,
+  waitInLine,
   type SlotOptions,
   type SlotPorts,
 } from "./take-slot.ts";
@@ -65,7 +67,7 @@ export async function chooseDeployment(
   notePassedOver(gateway, call, first.deployment);
   let target = first;
   for (;;) {
-    const chosen = await chosenAt(gateway, call, target, {
+    const chosen = await chosenAt(gateway, call, route, target, {
       client,
       isFirst: true,
     });
@@ -109,7 +111,7 @@ export async function nextTarget(
       next = await route.passOver();
       continue;
     }
-    const chosen = await chosenAt(gateway, call, next, {
+    const chosen = await chosenAt(gateway, call, route, next, {
       client,
       isFirst: false,
     }).catch(endedWaiting);
@@ -121,25 +123,50 @@ export async function nextTarget(
   return null;
 }
 
-/** A target with the call as it is sent there, and a slot where it has them; else why it cannot take the call. */
+/**
+ * A target with the call as it is sent there, and a slot where it has them; else why it cannot take the call. Other calls and
+ * gateways may have taken its slots since it was chosen: before the call waits for one, it goes where one is free.
+ */
 async function chosenAt(
   gateway: SlotPorts & Pick<Gateway, "router">,
   call: Call,
-  target: Target,
+  route: Route,
+  first: Target,
   options: SlotOptions,
 ): Promise<Chosen | NoSlot | CallError> {
+  const inUse: PricedDeployment[] = [];
+  let target = first;
   try {
-    const sent = sendTo(gateway, call, target);
-    const { runner } = target.deployment;
-    const slot =
-      runner === null
-        ? null
-        : await takeSlot(gateway, call, { target, sent }, runner, options);
-    if (!(slot instanceof NoSlot)) {
-      return { target, sent, slot };
+    for (;;) {
+      const sent = sendTo(gateway, call, target);
+      const { deployment } = target;
+      if (deployment.runner === null) {
+        return { target, sent, slot: null };
+      }
+      const claimed = await claimSlot(gateway, call, deployment);
+      if (!(claimed instanceof SlotQueue)) {
+        return { target, sent, slot: claimed };
+      }
+      inUse.push(deployment);
+      const other = await route.free(inUse);
+      if (other === null) {
+        const waiting = { target, sent, queue: claimed };
+        const slot = await waitInLine(
+          gateway,
+          call,
+          waiting,
+          deployment.runner,
+          options,
+        );
+        if (slot instanceof NoSlot) {
+          giveBack(gateway, target);
+          return slot;
+        }
+        return { target, sent, slot };
+      }
+      giveBack(gateway, target);
+      target = other;
     }
-    giveBack(gateway, target);
-    return slot;
   } catch (error) {
     giveBack(gateway, target);
     if (error instanceof CallError && error.kind === "invalid_request") {

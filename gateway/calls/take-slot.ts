@@ -1,6 +1,7 @@
 import type { RunnerSettings } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Target } from "../routing/route.ts";
 import {
   QueueFull,
@@ -26,10 +27,11 @@ export interface SlotOptions {
   readonly isFirst: boolean;
 }
 
-/** A deployment for a call, and the call as it is sent there. */
+/** A deployment for a call, the call as it is sent there, and the queue of its runner. */
 interface Waiting {
   readonly target: Target;
   readonly sent: Sent;
+  readonly queue: SlotQueue;
 }
 
 /** Why a call has no slot: its deployment is left for another, or this is the answer. */
@@ -43,35 +45,21 @@ export class NoSlot {
 /** Shorter waits keep the status and the headers of the answer. */
 const TELL_AFTER_MS = 15_000;
 
-/**
- * A slot of a deployment's runner, for which the call waits in line; null: it has no slots. Throws when the call ends while it
- * waits, or its payers have no budget left.
- */
-export async function takeSlot(
-  gateway: SlotPorts,
+/** A free slot of a deployment's runner; null: it has no slots. Else the queue, in which the call may wait. */
+export async function claimSlot(
+  gateway: Pick<Gateway, "runners" | "underWay">,
   call: Call,
-  { target, sent }: Waiting,
-  settings: RunnerSettings,
-  options: SlotOptions,
-): Promise<Slot | null | NoSlot> {
-  const queue = gateway.runners.slots.of(target.deployment);
+  deployment: PricedDeployment,
+): Promise<Slot | null | SlotQueue> {
+  const queue = gateway.runners.slots.of(deployment);
   if (queue === null || !countsForSlots(call)) {
     return null;
   }
-  const slot =
-    (await queue.claim()) ??
-    (await waitInLine(
-      gateway,
-      call,
-      { target, sent },
-      settings,
-      queue,
-      options,
-    ));
-  if (!(slot instanceof NoSlot)) {
+  const slot = await queue.claim();
+  if (slot !== null) {
     gateway.underWay.holds(call.id, slot);
   }
-  return slot;
+  return slot ?? queue;
 }
 
 /** A check of health looks past the queue, and a caller's own address is another runner. */
@@ -79,12 +67,12 @@ function countsForSlots({ kind, ownAccess }: Call): boolean {
   return kind.callType !== "health_check" && !ownAccess;
 }
 
-async function waitInLine(
+/** A slot, once the call's turn has come. Throws when the call ends while it waits, or its payers have no budget left. */
+export async function waitInLine(
   gateway: SlotPorts,
   call: Call,
-  { target, sent }: Waiting,
+  { target, sent, queue }: Waiting,
   { queueLimit, queueTimeoutMs }: RunnerSettings,
-  queue: SlotQueue,
   { client, isFirst }: SlotOptions,
 ): Promise<Slot | NoSlot> {
   const alias = call.group.alias;
@@ -134,6 +122,9 @@ async function waitInLine(
       }
       throw error;
     }
+  }
+  if (!(slot instanceof NoSlot)) {
+    gateway.underWay.holds(call.id, slot);
   }
   return slot;
 }

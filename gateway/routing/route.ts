@@ -144,6 +144,23 @@ export class Route {
     return "deployment" in other ? other : null;
   }
 
+  /** Another deployment of the alias that was not tried and has a free slot, or needs none; null: there is none. */
+  async free(inUse: readonly PricedDeployment[]): Promise<Target | null> {
+    const { slots } = this.#router.runners;
+    const others = this.#group.deployments.filter(
+      (one) => !inUse.includes(one) && (slots.of(one)?.hasFree ?? true),
+    );
+    if (others.length === 0) {
+      return null;
+    }
+    const other = await this.#choose(0, [
+      ...this.#excluded,
+      ...this.#tried,
+      ...this.#group.deployments.filter((one) => !others.includes(one)),
+    ]);
+    return "deployment" in other ? other : null;
+  }
+
   /** The next target after a failure; null: the failure is the answer. */
   async after(
     failure: UpstreamFailure,
