@@ -53,6 +53,25 @@ test.each(["text", "tools"])(
   },
 );
 
+test("an answer that Gemini filters ends as OpenAI's do, with a message", () => {
+  const finish_reason = "content_filter: PROHIBITED_CONTENT";
+  const answer = { id: "1", choices: [{ index: 0, finish_reason }] };
+  const text = JSON.stringify(answer);
+  const whole = gemini.answer("chat", Buffer.from(text)).body.toString();
+  expect(JSON.parse(whole)).toMatchObject({
+    choices: [
+      {
+        message: { role: "assistant", content: null },
+        finish_reason: "content_filter",
+      },
+    ],
+  });
+  const [piece] = gemini.stream("chat").push({ event: null, data: text });
+  expect(JSON.parse(piece?.data ?? "")).toMatchObject({
+    choices: [{ delta: {}, finish_reason: "content_filter" }],
+  });
+});
+
 test("Gemini's thinking is billed as output, and tool calls have an index and a finish reason", () => {
   const translator = gemini.stream("chat");
   const assembled = messageOf(

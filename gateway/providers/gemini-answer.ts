@@ -28,7 +28,7 @@ function fixedAnswer(answer: JsonRecord): JsonRecord {
     const calls = recordOf(choice["message"])["tool_calls"];
     return Array.isArray(calls) && calls.length > 0
       ? calledTools(choice)
-      : choice;
+      : withheld(choice, { message: { role: "assistant", content: null } });
   });
   return withUsage(answer, choices);
 }
@@ -52,7 +52,9 @@ export function createGeminiStream(): StreamTranslator {
             delta: { ...delta, tool_calls: calls.map(tools.place) },
           }
         : choice;
-      return tools.count() > 0 ? calledTools(placed) : placed;
+      return tools.count() > 0
+        ? calledTools(placed)
+        : withheld(placed, { delta: {} });
     });
     return withUsage(chunk, choices);
   }
@@ -126,6 +128,18 @@ function calledTools(choice: JsonRecord): JsonRecord {
     ? { ...choice, finish_reason: "tool_calls" }
     : choice;
 }
+
+/**
+ * A choice that is filtered says why (`content_filter: PROHIBITED_CONTENT`), which no client knows, and may lack its message.
+ * `empty` stands for that.
+ */
+function withheld(choice: JsonRecord, empty: JsonRecord): JsonRecord {
+  return textOf(choice["finish_reason"]).startsWith(`${FILTERED}:`)
+    ? { ...empty, ...choice, finish_reason: FILTERED }
+    : choice;
+}
+
+const FILTERED = "content_filter";
 
 function mapChoices(
   choices: unknown,
