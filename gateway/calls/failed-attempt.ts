@@ -2,17 +2,18 @@ import type { Usage } from "../pricing/prices.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallError } from "../http/errors.ts";
+import { JournalFull } from "../journal/journal.ts";
 import type { UpstreamFailure } from "../providers/failure.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
 import type { Target } from "../routing/route.ts";
 import { CANCELLED, type Attempt } from "./attempt.ts";
 import type { Call } from "./call.ts";
-import type { Failed } from "./hedge.ts";
+import { attemptOf, type Chosen, type Failed } from "./hedge.ts";
 import { failureHeaders } from "./litellm-headers.ts";
 import { failedCallError } from "./failed-call.ts";
 import { countFailure } from "./litellm-counts.ts";
-import { costAt, endCall, type RecordPorts } from "./record.ts";
+import { costAt, endCall, journalFurther, type RecordPorts } from "./record.ts";
 
 export type FailurePorts = Pick<Gateway, "metrics" | "runners">;
 
@@ -77,6 +78,22 @@ export function noteOwed(
   }
   underWay.failedAtCost(call.id, costAt(deployment, owed));
   return true;
+}
+
+/** Notes in the journal what failed attempts cost, as the call goes on with another deployment. */
+export async function noteFurther(
+  gateway: Pick<Gateway, "journal" | "underWay">,
+  call: Call,
+  next: Chosen,
+): Promise<void> {
+  try {
+    await journalFurther(gateway, call, [attemptOf(next)]);
+  } catch (error) {
+    // The call goes on with the intent that it has.
+    if (!(error instanceof JournalFull)) {
+      throw error;
+    }
+  }
 }
 
 /** The billed usage of a failed attempt: as reported by the provider, else the input if it received the whole call. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Usage } from "../pricing/prices.ts";
 import type { Gateway } from "../gateway.ts";
-import { JournalFull } from "../journal/journal.ts";
 import type { UpstreamFailure } from "../providers/failure.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { Route, type Target } from "../routing/route.ts";
@@ -18,25 +17,26 @@ import {
   describeLast,
   giveUp,
   noteFailure,
+  noteFurther,
   noteOwed,
   recordFailed,
   type FailurePorts,
   type Tried,
 } from "./failed-attempt.ts";
 import {
-  attemptOf,
   attemptHedged,
   type Chosen,
   type AnsweredAttempt,
   type HedgeOptions,
 } from "./hedge.ts";
 import { countAnswer, countLeft } from "./litellm-counts.ts";
-import { journalFurther, type RecordPorts } from "./record.ts";
+import type { RecordPorts } from "./record.ts";
 import type { Answered } from "./send-attempt.ts";
 import type { SlotPorts } from "./take-slot.ts";
 import { traceCooldown } from "./trace.ts";
 import { WaitEnding } from "./wait-ending.ts";
 import type { WaitingClient } from "./waiting-client.ts";
+import { insteadOfWithheld } from "./withheld-answer.ts";
 
 /** The answer of a call. */
 export type Upstream = Answered & {
@@ -92,6 +92,12 @@ export async function callProvider(
     const ended = await attemptHedged(gateway, call, chosen, options);
     waitedMs += performance.now() - startedAt;
     if ("answer" in ended) {
+      const on = { route, attempts, client };
+      const other = await insteadOfWithheld(gateway, call, ended, on);
+      if (other !== null) {
+        chosen = other;
+        continue;
+      }
       recordAnswered(gateway, call, route, ended.target, attempts);
       const { fallbacksTaken: fallbacks } = route;
       const tried = { attempts, fallbacks, waitedMs };
@@ -163,22 +169,6 @@ async function pause(
     return false;
   } finally {
     end.forget();
-  }
-}
-
-/** Notes in the journal what failed attempts cost, as the call goes on with another deployment. */
-async function noteFurther(
-  gateway: Pick<Gateway, "journal" | "underWay">,
-  call: Call,
-  next: Chosen,
-): Promise<void> {
-  try {
-    await journalFurther(gateway, call, [attemptOf(next)]);
-  } catch (error) {
-    // The call goes on with the intent that it has.
-    if (!(error instanceof JournalFull)) {
-      throw error;
-    }
   }
 }
 

@@ -43,7 +43,12 @@ export class CallsUnderWay {
 
   /** An attempt failed that its provider may nevertheless charge for; dollars. */
   failedAtCost(callId: string, cost: number): void {
-    this.#estimatedCosts.set(callId, this.estimatedCost(callId) + cost);
+    this.setEstimatedCost(callId, this.estimatedCost(callId) + cost);
+  }
+
+  /** The total cost of such attempts, where one of them is not counted after all. */
+  setEstimatedCost(callId: string, cost: number): void {
+    this.#estimatedCosts.set(callId, cost);
   }
 
   /** The total cost of such attempts of a call. */

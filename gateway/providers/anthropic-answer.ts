@@ -67,6 +67,7 @@ function factsOf(answer: JsonRecord, text: string): AnswerFacts {
     usage: usageFromAnthropic(answer["usage"]),
     responseId: typeof answer["id"] === "string" ? answer["id"] : null,
     text,
+    isFiltered: answer["stop_reason"] === "refusal",
   };
 }
 

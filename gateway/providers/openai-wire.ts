@@ -179,6 +179,8 @@ function responsesFacts(bytes: Buffer): AnswerFacts {
     usage: responsesUsage(recordOf(answer)),
     responseId: typeof answer?.["id"] === "string" ? answer["id"] : null,
     text: outputText(answer?.["output"]),
+    isFiltered:
+      recordOf(answer?.["incomplete_details"])["reason"] === "content_filter",
     ...tierFacts(recordOf(answer)),
   };
 }

@@ -175,6 +175,9 @@ export function readAnswer(body: Buffer): AnswerFacts {
     responseId: idOf(answer),
     text,
     choices: choices.length,
+    isFiltered:
+      choices.length > 0 &&
+      choices.every(({ finish_reason: end }) => end === "content_filter"),
     ...present({ tiers: tiersOf(answer) }),
   };
 }

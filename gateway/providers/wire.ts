@@ -70,6 +70,8 @@ export interface AnswerFacts {
   readonly text: string;
   /** How many answers the usage is for (`n`); absent: one. */
   readonly choices?: number;
+  /** Of a whole answer: the provider withheld its content, of all choices. */
+  readonly isFiltered?: boolean;
   /** Of speech without a report of its usage: its length, where its cost depends on it. */
   readonly spokenSeconds?: number;
   /**

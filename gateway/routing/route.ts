@@ -197,17 +197,24 @@ export class Route {
     return this.#fallBack();
   }
 
-  /** Another provider may accept the content; only `content_policy_fallbacks` say which. */
-  async #afterContentFilter(): Promise<Target | null> {
-    const own = fallbacksOf(
-      this.#router.config.contentPolicyFallbacks,
-      this.#group.alias,
+  /** Whether the route goes on where content is rejected. Another provider may accept it; only `content_policy_fallbacks` say which. */
+  get avoidsContentFilter(): boolean {
+    return (
+      this.#followsContentPolicy || this.#contentPolicyFallbacks !== undefined
     );
-    if (own === undefined && !this.#followsContentPolicy) {
+  }
+
+  get #contentPolicyFallbacks(): readonly string[] | undefined {
+    const { contentPolicyFallbacks } = this.#router.config;
+    return fallbacksOf(contentPolicyFallbacks, this.#group.alias);
+  }
+
+  async #afterContentFilter(): Promise<Target | null> {
+    if (!this.avoidsContentFilter) {
       return null;
     }
     this.#followsContentPolicy = true;
-    return this.#fallBack(own ?? []);
+    return this.#fallBack(this.#contentPolicyFallbacks ?? []);
   }
 
   /** Another deployment of the same alias instead of the current one, which was not called; null: there is none. */

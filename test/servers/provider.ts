@@ -38,6 +38,8 @@ export interface MockOptions {
   readonly record?: string;
   /** Fails every call with this status. */
   readonly alwaysStatus?: number;
+  /** How every whole chat ends; default: `stop`. */
+  readonly finishReason?: string;
   /** Called at each moment of each call, before the call continues. */
   readonly onMoment?: (moment: MockMoment, id: string) => void;
 }
@@ -107,7 +109,7 @@ export async function startMockProvider(
     if (body["stream"] === true) {
       return sendStream(response, body, instructions, finish, mockRequest);
     }
-    sendChat(response, body, instructions, finish);
+    sendChat(response, body, instructions, finish, options.finishReason);
     options.onMoment?.("finished", mockRequest.id);
   }
 
@@ -240,6 +242,7 @@ function sendChat(
   body: Record<string, unknown>,
   instructions: MockInstructions,
   finish: () => void,
+  finishReason = "stop",
 ): void {
   const message = {
     role: "assistant",
@@ -252,7 +255,7 @@ function sendChat(
       object: "chat.completion",
       created: 1,
       model: body["model"],
-      choices: [{ index: 0, message, finish_reason: "stop" }],
+      choices: [{ index: 0, message, finish_reason: finishReason }],
       usage:
         instructions.usage === null
           ? undefined
