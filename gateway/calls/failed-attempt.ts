@@ -14,6 +14,7 @@ import { failureHeaders } from "./litellm-headers.ts";
 import { failedCallError } from "./failed-call.ts";
 import { countFailure } from "./litellm-counts.ts";
 import { costAt, endCall, journalFurther, type RecordPorts } from "./record.ts";
+import { traceCooldown } from "./trace.ts";
 
 export type FailurePorts = Pick<Gateway, "metrics" | "runners">;
 
@@ -49,22 +50,26 @@ export function noteFailure(
   }
 }
 
-/** Adds to the last failed attempt what is known once the route has gone on. */
+/** Adds to the last failed attempt, and to the trace, what is known once the route has gone on. */
 export function describeLast(
-  { router }: Pick<Gateway, "router">,
+  gateway: Pick<Gateway, "router">,
+  call: Call,
   attempts: Attempt[],
-  { group, deployment }: Target,
+  target: Target,
   ms: number,
 ): void {
+  const { group, deployment } = target;
+  const { cooldowns } = gateway.router;
   const last = attempts.pop();
   if (last !== undefined) {
-    const cooling = router.cooldowns.cooling(cooldownId(group, deployment));
+    const cooling = cooldowns.cooling(cooldownId(group, deployment));
     attempts.push({
       ...last,
       ms,
       ...(cooling === null ? {} : { cooling_until: cooling.until }),
     });
   }
+  traceCooldown(gateway, call, target);
 }
 
 /** Notes what a failed attempt costs; answers whether it may cost anything. */
@@ -106,7 +111,10 @@ function usageOwed(
 }
 
 export interface Tried {
+  /** Those that failed. */
   readonly attempts: readonly Attempt[];
+  /** Attempts at an alias after its first. */
+  readonly retries: number;
   readonly fallbacks: number;
   readonly waitedMs: number;
 }
@@ -114,16 +122,12 @@ export interface Tried {
 export async function giveUp(
   gateway: RecordPorts & Pick<Gateway, "catalog">,
   { failure, target: { deployment }, sent: { call } }: Failed,
-  { attempts, fallbacks, waitedMs }: Tried,
+  { attempts, retries, fallbacks, waitedMs }: Tried,
   /** Dollars that the attempts before may cost. */
   owedBefore: number,
 ): Promise<CallError> {
   const { message } = failure;
-  gateway.metrics.retried(
-    call.group.configured,
-    attempts.length - 1 - fallbacks,
-    fallbacks,
-  );
+  gateway.metrics.retried(call.group.configured, retries, fallbacks);
   await endCall(gateway, call, {
     status: "failure",
     deployment,
@@ -143,7 +147,7 @@ export async function giveUp(
     },
   });
   const headers = failureHeaders(gateway, call, deployment, {
-    retries: attempts.length - 1 - fallbacks,
+    retries,
     fallbacks,
   });
   if (failure.retryAfterMs !== null) {

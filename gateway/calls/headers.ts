@@ -46,9 +46,7 @@ export function answerHeaders(
   }
   if (upstream !== null) {
     Object.assign(headers, deploymentHeaders(upstream.deployment));
-    headers["x-hearth-attempted-retries"] = String(
-      upstream.attempts.length - upstream.fallbacks,
-    );
+    headers["x-hearth-attempted-retries"] = String(upstream.retries);
     headers["x-hearth-attempted-fallbacks"] = String(upstream.fallbacks);
     if (upstream.queuedMs !== null) {
       headers["x-hearth-queue-ms"] = String(upstream.queuedMs);

@@ -33,7 +33,6 @@ import { countAnswer, countLeft } from "./litellm-counts.ts";
 import type { RecordPorts } from "./record.ts";
 import type { Answered } from "./send-attempt.ts";
 import type { SlotPorts } from "./take-slot.ts";
-import { traceCooldown } from "./trace.ts";
 import { WaitEnding } from "./wait-ending.ts";
 import type { WaitingClient } from "./waiting-client.ts";
 import { insteadOfWithheld } from "./withheld-answer.ts";
@@ -44,6 +43,7 @@ export type Upstream = Answered & {
   /** The call as sent: to some fallbacks with another body. */
   readonly call: Call;
   readonly attempts: readonly Attempt[];
+  readonly retries: number;
   readonly fallbacks: number;
   readonly taken: Taken | null;
   /** Ms of waiting for slots, for providers (until a stream's first content) and between attempts. */
@@ -85,6 +85,7 @@ export async function callProvider(
     },
   };
   let chosen: Chosen = first;
+  let retries = 0;
   let waitedMs = 0;
   for (;;) {
     waitedMs += chosen.slot?.queuedMs ?? 0;
@@ -98,9 +99,8 @@ export async function callProvider(
         chosen = other;
         continue;
       }
-      recordAnswered(gateway, call, route, ended.target, attempts);
-      const { fallbacksTaken: fallbacks } = route;
-      const tried = { attempts, fallbacks, waitedMs };
+      const tried = { attempts, retries, waitedMs };
+      recordAnswered(gateway, call, route, ended.target, tried);
       return upstreamOf(gateway, route, ended, tried);
     }
     recordFailed(gateway, call, ended, attempts);
@@ -108,18 +108,18 @@ export async function callProvider(
     const owedBefore = gateway.underWay.estimatedCost(call.id);
     const owes = noteOwed(gateway, ended);
     const next = await nextTarget(gateway, call, route, ended, client);
-    describeLast(gateway, attempts, ended.target, lastedMs);
+    describeLast(gateway, call, attempts, ended.target, lastedMs);
     countLeft(gateway, call, ended.target, next?.target ?? null, attempts);
-    traceCooldown(gateway, call, ended.target);
     waitedMs += next?.target.pauseMs ?? 0;
     if (next === null || !(await pause(gateway, call, next, client))) {
       const { fallbacksTaken: fallbacks } = route;
-      const tried = { attempts, fallbacks, waitedMs };
+      const tried = { attempts, retries, fallbacks, waitedMs };
       throw await giveUp(gateway, ended, tried, owedBefore);
     }
     if (owes) {
       await noteFurther(gateway, call, next);
     }
+    retries += next.target.group === ended.target.group ? 1 : 0;
     chosen = next;
   }
 }
@@ -128,11 +128,12 @@ function upstreamOf(
   gateway: FailurePorts & Pick<Gateway, "underWay">,
   route: Route,
   { target, sent, slot, answer, abort }: AnsweredAttempt,
-  tried: Tried,
+  tried: Omit<Tried, "fallbacks">,
 ): Upstream {
   return {
     ...answer,
     ...tried,
+    fallbacks: route.fallbacksTaken,
     deployment: target.deployment,
     call: sent.call,
     taken: target.taken,
@@ -177,17 +178,13 @@ function recordAnswered(
   call: Call,
   route: Route,
   target: Target,
-  attempts: readonly Attempt[],
+  { attempts, retries }: Pick<Tried, "attempts" | "retries">,
 ): void {
   const { metrics, underWay } = gateway;
   const { id } = target.deployment;
   route.answered(target);
   call.trace?.answered(call.stream ? "stream" : "whole", id);
-  metrics.retried(
-    call.group.configured,
-    attempts.length - route.fallbacksTaken,
-    route.fallbacksTaken,
-  );
+  metrics.retried(call.group.configured, retries, route.fallbacksTaken);
   underWay.answered(call.id, target.deployment);
   countAnswer(gateway, call, target, attempts);
 }

@@ -46,6 +46,7 @@ ${deployment("cools", badUrl, ", max_retries: 0")}${deployment("cools", badUrl, 
 ${deployment("works", goodUrl)}
 ${deployment("dear", goodUrl.replace("127.0.0.1", "localhost"), ", weight: 1")}
 ${deployment("limited", goodUrl, ", rpm: 2")}
+${deployment("limited-first", goodUrl, ", rpm: 1")}
 ${deployment("long", goodUrl)}
 ${deployment("pauses", goodUrl)}
   - model_name: either
@@ -60,7 +61,7 @@ router_settings:
   cooldown_time: 60
   num_retries: 2
   model_group_alias: { works-too: works }
-  fallbacks: [{ broken-first: [broken, works-too] }, { lacks-second: [lacks, works] }]
+  fallbacks: [{ broken-first: [broken, works-too] }, { lacks-second: [lacks, works] }, { limited-first: [works] }]
   context_window_fallbacks: [{ long: [works] }]
 `;
 }
@@ -103,6 +104,17 @@ test("a deployment that does not support a parameter of a call is skipped", asyn
   const none = await gateway.chat(key, "none", { model: "lacks", ...fields });
   expect(none.status).toBe(400);
   expect(none.json["error"]?.["param"]).toBe("n");
+});
+
+test("a call that goes to a fallback because its alias is at its limit counts no retries", async () => {
+  const ask = () => gateway.chat(key, "limited", { model: "limited-first" });
+  await ask();
+  const answer = await ask();
+  const attempted = (what: string) =>
+    answer.headers.get(`x-hearth-attempted-${what}`);
+  expect([attempted("retries"), attempted("fallbacks")]).toEqual(["0", "1"]);
+  const metrics = await gateway.request("GET", "/metrics");
+  expect(metrics.text).not.toMatch(/^hearth_\w*retries\w*\{.*\} -/m);
 });
 
 test("fallbacks are tried in order until one answers; the row names that one", async () => {
