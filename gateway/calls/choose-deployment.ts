@@ -240,14 +240,14 @@ export function sendTo(
   routed: Call,
   { deployment, group }: Target,
 ): Sent {
-  const call = callTo(routed, group);
-  const whole = group === routed.group ? call : (call.whole ?? call);
+  const replaced = callTo(routed, group);
+  const call = group === routed.group ? replaced : (replaced.whole ?? replaced);
   const translation =
     call.options.mock.response === null
-      ? translationFor(gateway.config, whole, deployment, {
-          asChat: goesAsChat(gateway, whole, deployment),
+      ? translationFor(gateway.config, call, deployment, {
+          asChat: goesAsChat(gateway, call, deployment),
         })
-      : mockTranslation(gateway.config, whole, deployment);
+      : mockTranslation(gateway.config, call, deployment);
   return { call, translation };
 }
 

@@ -35,7 +35,11 @@ describe.each(stores)("embeddings with a cache in %s", (store) => {
     const more = `
   - model_name: falls
     provider_params: { model: openai/falls, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0, input_cost_per_token: 0.000001 }
-proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
+  - model_name: late
+    provider_params: { model: openai/late, api_base: "${provider.url}", api_key: x, max_retries: 0, timeout: 2, input_cost_per_token: 0 }
+  - model_name: late-too
+    provider_params: { model: openai/late, api_base: "${provider.url}", api_key: x, max_retries: 0, timeout: 2, input_cost_per_token: 1 }
+proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }, { late: [late-too] }] }
 `;
     gateway = await startTestGateway({
       databaseUrl: database.url,
@@ -158,6 +162,22 @@ proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
     expect(answer.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
     const again = await embed(key, ["x"], { model: "falls" });
     expect(cacheOf(again)).toBe("miss");
+  });
+
+  test("a fallback that may charge for all items is billed for all of them", async () => {
+    const key = await gateway.createKey({ user_id: `late-${store}` });
+    const long = "word ".repeat(100);
+    expect((await embed(key, [long, "y"], { model: "late" })).status).toBe(200);
+    const late = `[mock]${JSON.stringify({ delayMs: 20_000 })}`;
+    const answer = await embed(key, [long, late], { model: "late" });
+    expect(answer.status).toBe(408);
+    await gateway.running.gateway.ledger.flush();
+    const [row] = await query<{ spend: number }>(
+      gateway.running.gateway.pool,
+      "SELECT spend::float8 FROM spend_log WHERE request_id = $1",
+      [answer.headers.get("x-hearth-call-id")],
+    );
+    expect(row?.spend).toBeGreaterThan(100);
   });
 
   test("a hit is admitted while other calls have reserved the rest of the budget, and an overspent key is rejected", async () => {
