@@ -503,6 +503,18 @@ test("a call whose budget is used up while it waits is rejected, and its slot go
   expect(llamaCpp.requests).toHaveLength(2);
 });
 
+test("a call that waits is served once its runner reports another slot, without another call", async () => {
+  const [running] = await runningAt(llamaCpp, "line");
+  const waiting = chat("line");
+  await expect.poll(() => queued("line")).toBe(1);
+  llamaCpp.slots = 2;
+  await probed();
+  await expect.poll(() => llamaCpp.held, { timeout: 10_000 }).toBe(2);
+  llamaCpp.continueAll();
+  expect([(await running)?.status, (await waiting).status]).toEqual([200, 200]);
+  llamaCpp.slots = 1;
+});
+
 test("a call goes to another deployment of the alias that has a free slot", async () => {
   const [running] = await runningAt(llamaCpp, "line");
   expect(contentOf(await chat("either"))).toBe("vllm");

@@ -164,6 +164,8 @@ export class Runners {
     if (deployments !== this.#listed) {
       this.#list(deployments);
     }
+    // A line goes on with the slots of a new configuration or report, also where no call comes.
+    deployments.forEach((deployment) => this.slots.of(deployment));
     if (probeMs === null) {
       return;
     }
