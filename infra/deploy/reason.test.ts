@@ -24,6 +24,13 @@ test.each([
     "invalid values, nothing was changed:\n  drainNotice is 1s.\n  redis.mode is none.",
   ],
   [
+    ended(
+      'Refreshing (home):\n    error: error connecting to PostgreSQL server 10.8.0.1 (scheme: postgres): password authentication failed for user "postgres"\n',
+      "",
+    ),
+    'error connecting to PostgreSQL server 10.8.0.1 (scheme: postgres): password authentication failed for user "postgres": hearth:postgresPassword is not the server\'s; `npm run deploy -- rotate postgres` gives both another one.',
+  ],
+  [
     ended("Updating (home):", ""),
     "the engine stopped; see the failed operation above.",
   ],

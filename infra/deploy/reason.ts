@@ -12,10 +12,17 @@ export function reasonOf(error: unknown): string {
     );
   if (reported?.[1] !== undefined) {
     const [, sentence, mistakes = ""] = reported;
-    return `${sentence.replace(/^execution error at \(.*?\): /, "")}${mistakes.replaceAll(/\n\s*- /g, "\n  ")}`;
+    return `${sentence.replace(/^execution error at \(.*?\): /, "")}${mistakes.replaceAll(/\n\s*- /g, "\n  ")}${nextStep(sentence)}`;
   }
   const [first = text] = text.split("\n");
   return first.startsWith("code:") ? whatTheEngineComplained(text) : first;
+}
+
+/** What to do about an engine's error that does not name the setting. */
+function nextStep(sentence: string): string {
+  return sentence.endsWith('authentication failed for user "postgres"')
+    ? ": hearth:postgresPassword is not the server's; `npm run deploy -- rotate postgres` gives both another one."
+    : "";
 }
 
 /** The last line of the command's stderr, which the wrapper's message contains. */
