@@ -420,6 +420,25 @@ describe("ten thousand keys", () => {
   });
 });
 
+test("a form that was opened before another change keeps that change", async () => {
+  const hashed = hashKey(await fixture.createKey({ key_alias: "two-tabs" }));
+  const first = await open(`/keys/${hashed}/edit`);
+  const second = await open(`/keys/${hashed}/edit`);
+  await first.page.fill("[name=max_budget]", "5");
+  await first.page.click("text=Save changes");
+  await first.page.getByRole("status").waitFor();
+  await second.page.fill("[name=rpm_limit]", "many");
+  await second.page.click("text=Save changes");
+  await second.page.fill("[name=rpm_limit]", "7");
+  await second.page.click("text=Save changes");
+  await second.page.getByRole("status").waitFor();
+  await second.page.click("text=Edit");
+  expect(await second.page.inputValue("[name=rpm_limit]")).toBe("7");
+  expect(await second.page.inputValue("[name=max_budget]")).toBe("5");
+  await first.page.context().close();
+  await second.page.context().close();
+});
+
 test("a form that is sent while the gateway is away is shown again as typed, and can be sent once it is back", async () => {
   await fixture.createKey({ key_alias: "away-old" });
   const relay = await startRelay(Number(new URL(fixture.url).port), () => ({

@@ -9,7 +9,13 @@ import {
   showingFailures,
   type NounContext,
 } from "./noun-context.ts";
-import { bodyOf, fieldsFor, typedOf, withIds } from "./noun-fields.ts";
+import {
+  bodyOf,
+  changedFields,
+  fieldsFor,
+  typedOf,
+  withIds,
+} from "./noun-fields.ts";
 import { showForm, submitForm, type FormPage } from "./noun-form.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
 import { findTeam, type Team } from "./team-noun.ts";
@@ -53,11 +59,14 @@ async function updateMember(
     readMember(request, context),
   );
   return submitForm(request, reply, context, page, async (values) => {
-    await context.api.ask("POST", "/team/member_update", {
-      ...bodyOf(page.fields, values),
-      team_id: id,
-      user_id: user,
-    });
+    const fields = changedFields(page.fields, request.body);
+    if (fields.length > 0) {
+      await context.api.ask("POST", "/team/member_update", {
+        ...bodyOf(fields, values),
+        team_id: id,
+        user_id: user,
+      });
+    }
     return redirectWithMessage(
       reply,
       TEAM_ADDRESS.href(id),

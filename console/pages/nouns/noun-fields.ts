@@ -120,6 +120,45 @@ function schemaOfField({ type, required, label }: NounField): z.ZodType {
     : z.string().optional();
 }
 
+/** The name of the field with the values that a form showed at first. */
+export const SHOWN = "shown";
+
+const shownValues = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      context.addIssue({ code: "custom", message: "invalid JSON" });
+      return z.NEVER;
+    }
+  })
+  .pipe(z.record(z.string(), z.unknown()));
+
+/**
+ * The fields of a submitted form that differ from what it showed at first: others may have been changed meanwhile, in another
+ * tab or by another person. All, where the form does not say what it showed.
+ */
+export function changedFields(
+  fields: readonly NounField[],
+  sent: unknown,
+): readonly NounField[] {
+  const values = (sent ?? {}) as Readonly<Record<string, unknown>>;
+  const shown = shownValues.safeParse(values[SHOWN]);
+  return shown.success
+    ? fields.filter(({ name, type }) =>
+        (type === "models" ? ["every_model", "models"] : [name]).some(
+          (each) => textOf(shown.data[each]) !== textOf(values[each]),
+        ),
+      )
+    : fields;
+}
+
+/** A value, or several in any order, as one text. */
+function textOf(value: unknown): string {
+  return [value ?? []].flat().map(String).sort().join("\n");
+}
+
 /** The body for the gateway. Throws a refusal when no model is selected. */
 export function bodyOf(
   fields: readonly NounField[],

@@ -6,6 +6,7 @@ import { LIMIT_FIELDS, viewModels, WINDOW_FIELD } from "./limit-fields.ts";
 import type { NounContext } from "./noun-context.ts";
 import {
   bodyOf,
+  changedFields,
   failedForm,
   fieldAmong,
   schemaOf,
@@ -39,6 +40,31 @@ test("empty fields are reset, and all models are an empty list", () => {
   expect(() => bodyOf(LIMIT_FIELDS, form.parse({}))).toThrow(
     "Select at least one model, or all models.",
   );
+});
+
+test("only fields that differ from what the form showed are changed", () => {
+  const shown = typedOf({ max_budget: 5, models: ["a", "b"] });
+  const changed = (sent: object) =>
+    changedFields(LIMIT_FIELDS, sent).map(({ name }) => name);
+  const sent = {
+    shown: JSON.stringify(shown),
+    max_budget: "5",
+    budget_duration: "",
+    rpm_limit: "7",
+    tpm_limit: "",
+    max_parallel_requests: "",
+    every_model: "some",
+    models: ["b", "a"],
+  };
+  expect(changed(sent)).toEqual(["rpm_limit"]);
+  expect(changed({ ...sent, max_budget: "", models: "a" })).toEqual([
+    "max_budget",
+    "models",
+    "rpm_limit",
+  ]);
+  const all = LIMIT_FIELDS.map(({ name }) => name);
+  expect(changed({ ...sent, shown: undefined })).toEqual(all);
+  expect(changed({ ...sent, shown: "no JSON" })).toEqual(all);
 });
 
 test("a key's expiry is sent only when it changes", () => {

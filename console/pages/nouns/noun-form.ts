@@ -12,11 +12,13 @@ import {
 } from "./noun-context.ts";
 import {
   bodyOf,
+  changedFields,
   failedForm,
   fieldAmong,
   fieldsFor,
   needUntaken,
   schemaOf,
+  SHOWN,
   typedOf,
   viewFields,
   withIds,
@@ -80,7 +82,7 @@ export function registerNounForms<Row, Item extends NounItem>(
       );
       const page = editPage(noun, item);
       return submitForm(request, reply, context, page, (values) =>
-        update(reply, context, noun, item, values),
+        update(request, reply, context, noun, item, values),
       );
     }),
   );
@@ -133,6 +135,7 @@ async function create<Row, Item extends NounItem>(
 }
 
 async function update<Row, Item extends NounItem>(
+  request: FastifyRequest,
   reply: FastifyReply,
   context: NounContext,
   { name, address, form }: Noun<Row, Item>,
@@ -140,13 +143,15 @@ async function update<Row, Item extends NounItem>(
   values: FieldValues,
 ): Promise<FastifyReply> {
   const { path, idName, titleAfter } = form.edit;
-  const fields = fieldsFor(form.fields, false);
+  const fields = changedFields(fieldsFor(form.fields, false), request.body);
   const typed = bodyOf(fields, values);
   await needUntaken(context, fields, item.row, typed);
-  await context.api.ask("POST", path, {
-    ...(await withIds(context, fields, item.row, typed)),
-    [idName]: item.id,
-  });
+  if (fields.length > 0) {
+    await context.api.ask("POST", path, {
+      ...(await withIds(context, fields, item.row, typed)),
+      [idName]: item.id,
+    });
+  }
   return redirectWithMessage(
     reply,
     address.href(item.id),
@@ -192,6 +197,10 @@ export async function showForm(
     {
       ...form,
       mistake: filled.mistakes["form"] ?? null,
+      shown: {
+        name: SHOWN,
+        value: textIn(request.body, SHOWN) || JSON.stringify(filled.typed),
+      },
       partOf: (part?: NounField["part"]) =>
         views.filter((view) => view.part === part),
       models: hasModels ? viewModels(models, filled) : null,
