@@ -144,6 +144,27 @@ test.each([1440, 1100, 1024, 768, 360])(
   },
 );
 
+test("with the colours of the system, buttons have a border and the current page a line; paper has no controls", async () => {
+  const { page } = await openPage(browser, DESK);
+  await page.goto(`${testbed.address}/reports/`);
+  const styleOf = (selector: string, name: string) =>
+    page.evaluate(
+      `getComputedStyle(document.querySelector("${selector}")).getPropertyValue("${name}")`,
+    );
+  await page.emulateMedia({ forcedColors: "active" });
+  expect(await styleOf("main button", "border-top-width")).toBe("1px");
+  expect(await styleOf("header [aria-current]", "text-decoration-line")).toBe(
+    "underline",
+  );
+  await page.emulateMedia({ forcedColors: "none", media: "print" });
+  for (const control of ["main button", ".find", ".theme", ".skip"]) {
+    expect(await page.locator(control).first().isVisible(), control).toBe(
+      false,
+    );
+  }
+  await page.context().close();
+});
+
 test("the first stop of the keyboard skips the navigation", async () => {
   const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/jobs`);
