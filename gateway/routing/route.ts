@@ -10,7 +10,8 @@ import {
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
 import { cooldownId, type Cooldowns, type CountedAs } from "./cooldowns.ts";
 import type { Runners } from "../runners/runners.ts";
-import type { ProviderBudgets, UsedUp } from "./provider-budgets.ts";
+import { coolingOf, goneOf, usedUpOf, type NoTarget } from "./no-target.ts";
+import type { ProviderBudgets } from "./provider-budgets.ts";
 import {
   orderBy,
   type CallSize,
@@ -37,14 +38,6 @@ export interface Target {
   readonly taken: Taken | null;
   /** How long to wait first: the deployment has just failed. */
   readonly pauseMs: number;
-}
-
-/** No deployment can take the call now. */
-export interface NoTarget {
-  readonly cause: "budget" | "cooldown" | "limit" | "queue" | "unreachable";
-  /** Infinity: waiting does not help. */
-  readonly retryAfterMs: number;
-  readonly reason: string;
 }
 
 export interface RouteOptions {
@@ -242,8 +235,8 @@ export class Route {
     const free = this.#usable(pause, excluded);
     if (free.length === 0) {
       return (
-        goneOf(this.#router, this.#group) ??
-        coolingOf(this.#router, this.#group)
+        goneOf(this.#router.runners, this.#group) ??
+        coolingOf(this.#router.cooldowns, this.#group)
       );
     }
     const { providerBudgets, runners } = this.#router;
@@ -275,7 +268,7 @@ export class Route {
       ({ id }) => taken === null || id === taken.id,
     );
     if (deployment === undefined) {
-      return coolingOf(this.#router, this.#group);
+      return coolingOf(this.#router.cooldowns, this.#group);
     }
     this.#current = deployment;
     return {
@@ -441,52 +434,6 @@ function fallbacksOf(
   alias: string,
 ): readonly string[] | undefined {
   return fallbacks[Object.hasOwn(fallbacks, alias) ? alias : "*"];
-}
-
-/** When the next probe may find a runner again. */
-const GONE_RETRY_MS = 2_000;
-
-/** null: no deployment is at a runner that is gone. */
-function goneOf({ runners }: Router, group: ModelGroup): NoTarget | null {
-  const reasons = group.deployments.flatMap(
-    (deployment) => runners.goneReason(deployment) ?? [],
-  );
-  const [reason] = reasons;
-  return reason === undefined || reasons.length < group.deployments.length
-    ? null
-    : { cause: "unreachable", retryAfterMs: GONE_RETRY_MS, reason };
-}
-
-function coolingOf(router: Router, group: ModelGroup): NoTarget {
-  const coolingDown = group.deployments.flatMap((deployment) => {
-    const cooling = router.cooldowns.cooling(cooldownId(group, deployment));
-    return cooling === null
-      ? []
-      : [{ ...cooling, address: deployment.apiBase }];
-  });
-  const [soonest] = coolingDown.toSorted((a, b) => a.until - b.until);
-  return {
-    cause: "cooldown",
-    retryAfterMs: Math.max(0, (soonest?.until ?? Date.now()) - Date.now()),
-    reason:
-      soonest === undefined
-        ? "it has no deployments"
-        : `${soonest.address}: ${soonest.reason}`,
-  };
-}
-
-function usedUpOf(usedUp: readonly UsedUp[]): NoTarget {
-  const resetsAt = Math.min(...usedUp.map((each) => each.resetsAt));
-  return {
-    cause: "budget",
-    retryAfterMs: Math.max(0, resetsAt - Date.now()),
-    reason: usedUp
-      .map(
-        ({ provider, budget }) =>
-          `provider ${provider} has used up its budget of $ ${budget}`,
-      )
-      .join("; "),
-  };
 }
 
 function pauseMs(
