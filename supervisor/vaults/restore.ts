@@ -124,10 +124,11 @@ async function isComplete(
   target: string,
 ): Promise<boolean> {
   const { restoredFrom, instance } = state.vault(target);
-  const info = await openDatabase(couch, target).info();
-  return (
-    restoredFrom === basename(backup) && info?.instance_start_time === instance
-  );
+  if (restoredFrom !== basename(backup)) {
+    return false;
+  }
+  const info = await openDatabase(couch, target).info().catch(asDamaged);
+  return info !== "damaged" && info?.instance_start_time === instance;
 }
 
 function planOf(
