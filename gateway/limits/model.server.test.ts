@@ -341,6 +341,41 @@ function at<T>(items: readonly T[], index: number): T | undefined {
 
 const history = fc.array(step, { minLength: 10, maxLength: 120, size: "max" });
 
+/** A total that an instance read between two flushes is left behind by the second one: an older report creates none. */
+const LEFT_BEHIND: Step[] = [
+  {
+    do: "admit",
+    instance: 1,
+    payers: [0, 1, 2, 3],
+    estimate: 2,
+    tokens: 42,
+    strict: true,
+  },
+  {
+    do: "admit",
+    instance: 0,
+    payers: [0, 1, 2, 3],
+    estimate: 8,
+    tokens: 269,
+    strict: true,
+  },
+  { do: "settle", call: 16, share: 0.5, tokens: 41, twice: false },
+  { do: "commit", instance: 1 },
+  { do: "settle", call: 0, share: 0.9, tokens: 392, twice: false },
+  { do: "commit", instance: 0 },
+  { do: "flush" },
+  {
+    do: "admit",
+    instance: 2,
+    payers: [1, 2, 3],
+    estimate: 15,
+    tokens: 75,
+    strict: true,
+  },
+  { do: "flush" },
+  { do: "advance", ms: 59_999 },
+];
+
 describe("limits and their model", () => {
   it("agree in process", async () => {
     await fc.assert(
@@ -422,7 +457,7 @@ describe("limits and their model", () => {
           }
         }),
         // A history costs real time: no search for a shorter one.
-        { numRuns: 60, endOnFailure: true },
+        { numRuns: 60, endOnFailure: true, examples: [[LEFT_BEHIND]] },
       );
     });
   });

@@ -29,6 +29,8 @@ interface ModelCounter {
   floor: number;
   /** By instance: the pending sum reported to the store, and how much of it the reported total may already include. */
   readonly parts: { pending: number; unsure: number }[];
+  /** By instance: the newest total that it has assigned. After a flush it leaves a recent one behind. */
+  readonly assigned: { version: number; at: number }[];
   /** By instance: settled and not yet reported as committed; `committed` of it is in the ledger already. */
   readonly own: {
     pending: number;
@@ -38,6 +40,8 @@ interface ModelCounter {
 }
 
 const YOUNG_MS = 10_000;
+/** Of a total, when Redis is lost: other instances may not have received it. */
+const RECENT_MS = 5_000;
 
 /**
  * The limits in the simplest form: no running sums, everything is recomputed each time. Stores must give
@@ -76,6 +80,7 @@ export class Model {
       reported: null,
       floor: -1,
       parts: each(() => ({ pending: 0, unsure: 0 })),
+      assigned: each(() => ({ version: -1, at: 0 })),
       own: each(() => ({ pending: 0, committed: 0, atCommit: null })),
     };
     this.counters.set(name, made);
@@ -418,6 +423,10 @@ export class Model {
     }
     part.pending = counter.own[instance]?.pending ?? 0;
     part.unsure = 0;
+    const { version: before } = counter.assigned[instance]!;
+    if (ledger.version >= before) {
+      counter.assigned[instance] = { version: ledger.version, at: this.now };
+    }
     if (ledger.version < counter.floor) {
       return;
     }
@@ -443,7 +452,10 @@ export class Model {
     this.#rates.clear();
     for (const counter of this.counters.values()) {
       counter.reported = null;
-      counter.floor = -1;
+      const recent = counter.assigned.filter(
+        ({ at }) => at >= this.now - RECENT_MS,
+      );
+      counter.floor = Math.max(-1, ...recent.map(({ version }) => version));
       for (const part of counter.parts) {
         part.unsure = part.pending;
       }
