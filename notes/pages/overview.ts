@@ -1,4 +1,5 @@
 import { html, type Html } from "../../core/html.ts";
+import { shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { sizeWords } from "../../core/size.ts";
 import { counted } from "../../core/words.ts";
 
@@ -13,28 +14,28 @@ export interface DatabaseRow {
   readonly compacting: boolean;
 }
 
-const shapes = {
-  ok: html`<circle cx="8" cy="8" r="7" />`,
-  warn: html`<path d="M8 1 15.5 15H.5z" />`,
-};
+export interface Overview {
+  readonly rows: readonly DatabaseRow[];
+  /** Databases that cannot be read. */
+  readonly unreadable: readonly {
+    readonly name: string;
+    readonly reason: string;
+  }[];
+}
 
 /** The administration page: databases, their sizes, conflicts, and compaction. */
 export function overviewPage(
-  rows: readonly DatabaseRow[],
+  { rows, unreadable }: Overview,
   stylesheet: string,
 ): string {
   const conflicted = rows.reduce((sum, row) => sum + row.conflicted, 0);
-  const state = conflicted > 0 ? "warn" : "ok";
-  const verdict =
-    conflicted > 0
-      ? `${counted(conflicted, "note has", "notes have")} conflicts.`
-      : "All is well.";
+  const [look, title, verdict] = verdictOf(conflicted, unreadable.length);
   return html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width,initial-scale=1" />
-        <title>${state === "ok" ? "● Notes" : "▲ Conflicts"} · Hearth</title>
+        <title>${signs[look]} ${title} · Hearth</title>
         <style>
           ${{ html: stylesheet + STYLE }}
         </style>
@@ -48,15 +49,11 @@ export function overviewPage(
         </header>
         <main>
           <section class="verdict">
-            <span class="mark ${state}"
-              ><svg viewBox="0 0 16 16" fill="currentColor" aria-hidden="true">
-                ${shapes[state]}
-              </svg></span
-            >
+            <span class="mark ${look}">${{ html: shapeOf(look) }}</span>
             <h1>${verdict}</h1>
             <p>${summary(rows)}</p>
           </section>
-          ${conflicted > 0 ? attention(rows) : html``}
+          ${look === "ok" ? html`` : attention({ rows, unreadable })}
           <h2>Databases</h2>
           ${vaults(rows).length === 0 ? emptyState : html``} ${table(rows)}
           <p class="soft">
@@ -90,8 +87,35 @@ td form {
 const emptyState = html`<p>No vaults yet. Create one:</p>
   <pre>hearth notes add my-vault</pre>`;
 
-function attention(rows: readonly DatabaseRow[]): Html {
-  const lines = rows
+function verdictOf(
+  conflicted: number,
+  unreadable: number,
+): readonly [Look, string, string] {
+  if (unreadable > 0) {
+    return [
+      "bad",
+      "Unreadable",
+      `${counted(unreadable, "database cannot", "databases cannot")} be read.`,
+    ];
+  }
+  return conflicted > 0
+    ? [
+        "warn",
+        "Conflicts",
+        `${counted(conflicted, "note has", "notes have")} conflicts.`,
+      ]
+    : ["ok", "Notes", "All is well."];
+}
+
+function attention({ rows, unreadable }: Overview): Html {
+  const damaged = unreadable.map(
+    ({ name, reason }) =>
+      html`<div class="row">
+        <p><b>${name} cannot be read</b><br /><small>${reason}</small></p>
+        <pre>hearth notes list</pre>
+      </div>`,
+  );
+  const conflicts = rows
     .filter((row) => row.conflicted > 0)
     .map(
       (row) =>
@@ -106,7 +130,7 @@ function attention(rows: readonly DatabaseRow[]): Html {
         </div>`,
     );
   return html`<h2>Needs attention</h2>
-    <div class="card attention">${lines}</div>`;
+    <div class="card attention">${damaged}${conflicts}</div>`;
 }
 
 function table(rows: readonly DatabaseRow[]): Html {

@@ -3,7 +3,7 @@ import { requireServerAdmin } from "../auth/permissions.ts";
 import { entryOf } from "../dictionary.ts";
 import { checkName, USERS } from "../databases.ts";
 import { sendJson, withAddress, type Exchange } from "../http/exchange.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal, refusalOf } from "../refusal.ts";
 import { idInUrl } from "../store/document-ids.ts";
 import { readJsonBody } from "./json-body.ts";
 import type { ServerContext } from "./context.ts";
@@ -135,10 +135,15 @@ async function databasesInfo(
   }
   const found: unknown[] = [];
   for (const key of names) {
-    const info = await databaseInfo(context, key, exchange.gone);
-    found.push(
-      info === undefined ? { key, error: "not_found" } : { key, info },
-    );
+    try {
+      const info = await databaseInfo(context, key, exchange.gone);
+      found.push(
+        info === undefined ? { key, error: "not_found" } : { key, info },
+      );
+    } catch (failure) {
+      // One that cannot be read does not hide the others.
+      found.push({ key, error: refusalOf(failure).code });
+    }
   }
   sendJson(exchange.response, 200, found);
 }

@@ -2,8 +2,12 @@ import { readFileSync } from "node:fs";
 import { requireServerAdmin } from "../auth/permissions.ts";
 import { sendText, type Exchange } from "../http/exchange.ts";
 import { receiveBody } from "../http/request-body.ts";
-import { overviewPage, type DatabaseRow } from "../pages/overview.ts";
-import { Refusal } from "../refusal.ts";
+import {
+  overviewPage,
+  type DatabaseRow,
+  type Overview,
+} from "../pages/overview.ts";
+import { Refusal, refusalOf } from "../refusal.ts";
 import { bodyBytes } from "../store/query.ts";
 import { requireCurrent } from "./access.ts";
 import type { ServerContext } from "./context.ts";
@@ -20,11 +24,11 @@ export async function answerUtils(
   const address = exchange.target.segments.slice(1).join("/");
   const { method, response } = exchange;
   if (address === "" && (method === "GET" || method === "HEAD")) {
-    const rows = await readRows(context, exchange.gone);
+    const overview = await readOverview(context, exchange.gone);
     sendText(
       response,
       200,
-      overviewPage(rows, readFileSync(stylesheet, "utf8")),
+      overviewPage(overview, readFileSync(stylesheet, "utf8")),
       {
         "content-type": "text/html; charset=utf-8",
         "content-security-policy":
@@ -46,20 +50,29 @@ export async function answerUtils(
   throw new Refusal("not_found", "missing");
 }
 
-async function readRows(
+async function readOverview(
   context: ServerContext,
   signal: AbortSignal,
-): Promise<DatabaseRow[]> {
+): Promise<Overview> {
   const rows: DatabaseRow[] = [];
+  const unreadable: { name: string; reason: string }[] = [];
   for (const name of context.databases.names()) {
-    const database = await context.databases.open(name);
-    const answer = await database.call(
-      { operation: "overview", query: {}, maxDocumentSize: 0 },
-      signal,
-    );
-    rows.push(JSON.parse(answer.body!) as DatabaseRow);
+    try {
+      const database = await context.databases.open(name);
+      const answer = await database.call(
+        { operation: "overview", query: {}, maxDocumentSize: 0 },
+        signal,
+      );
+      rows.push(JSON.parse(answer.body!) as DatabaseRow);
+    } catch (failure) {
+      const { code, message } = refusalOf(failure);
+      // A database may be deleted meanwhile.
+      if (code !== "not_found") {
+        unreadable.push({ name, reason: message });
+      }
+    }
   }
-  return rows;
+  return { rows, unreadable };
 }
 
 /** Browsers also send the password with forms of other sites. */

@@ -1,4 +1,10 @@
-import { closeSync, fstatSync, openSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -31,6 +37,34 @@ test("a vault whose file is damaged is named, and the other vaults are not", asy
     expect(await system.json()).toMatchObject({
       failing_databases: [{ database: "damaged", at: expect.any(String) }],
     });
+  } finally {
+    await notes.stop();
+  }
+});
+
+test("a vault that cannot be opened hides no others", async () => {
+  let notes = await startNotes(testIni());
+  try {
+    for (const name of ["damaged", "sound"]) {
+      await ask(`${notes.url}/${name}`, { method: "PUT" });
+    }
+    await notes.kill("SIGTERM");
+    const databases = join(notes.directory, "data", "databases");
+    writeFileSync(join(databases, "damaged.sqlite"), "damaged");
+    notes = await notes.restart();
+    const page = await ask(`${notes.url}/_utils`);
+    const text = await page.text();
+    expect(text).toContain("1 database cannot be read.");
+    expect(text).toContain("damaged cannot be read");
+    expect(text).toContain('value="sound"');
+    const infos = await ask(`${notes.url}/_dbs_info`, {
+      method: "POST",
+      json: { keys: ["damaged", "sound"] },
+    });
+    expect(await infos.json()).toMatchObject([
+      { key: "damaged", error: "internal_error" },
+      { key: "sound", info: { doc_count: 0 } },
+    ]);
   } finally {
     await notes.stop();
   }
