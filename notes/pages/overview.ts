@@ -1,7 +1,7 @@
 import { html, type Html } from "../../core/html.ts";
 import { shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { sizeWords } from "../../core/size.ts";
-import { counted } from "../../core/words.ts";
+import { counted, grouped } from "../../core/words.ts";
 
 /** One database as the page shows it; sizes in bytes. */
 export interface DatabaseRow {
@@ -163,9 +163,9 @@ function tableRow(row: DatabaseRow): Html {
   const reclaimable = Math.max(0, row.fileBytes - row.activeBytes);
   return html`<tr>
     <th scope="row">${row.name}</th>
-    <td class="num">${row.documents}</td>
-    <td class="num">${row.deleted}</td>
-    <td class="num">${row.conflicted}</td>
+    <td class="num">${grouped(row.documents)}</td>
+    <td class="num">${grouped(row.deleted)}</td>
+    <td class="num">${grouped(row.conflicted)}</td>
     <td class="num">${sizeWords(row.fileBytes)}</td>
     <td class="num">${sizeWords(reclaimable)}</td>
     <td>
