@@ -17,6 +17,7 @@ export const FROM_NOTHING: readonly string[] = [
   "doctor",
   "containers",
   "init",
+  "edge",
 ];
 /** Machines that start from the state that `up` saves. */
 export const FROM_DEPLOYED: readonly string[] = [

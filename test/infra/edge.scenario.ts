@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,12 +9,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { buildCaddyfile } from "../../infra/caddyfile.ts";
 import { ports } from "../../infra/hosts.ts";
 import { freePort, listen } from "../servers/ports.ts";
-import { USER_CACHE } from "../servers/user-cache.ts";
+import { runScript } from "./two-engines.ts";
 
-/** As scripts/toolchain.sh builds it. */
-const CADDY = join(USER_CACHE, "toolchain", "bin", "caddy");
-
-describe.runIf(existsSync(CADDY))("the edge's real Caddy", () => {
+describe("the edge's real Caddy", () => {
   let directory: string;
   let gateways: readonly Server[];
   let caddy: ChildProcess;
@@ -47,14 +44,19 @@ describe.runIf(existsSync(CADDY))("the edge's real Caddy", () => {
         .replace(/# Caddy 2\.10[\s\S]*/, "")
         .replace(`http://:${ports.edge} `, `http://127.0.0.1:${edge} `),
     );
-    caddy = spawn(CADDY, ["run", "--config", file, "--adapter", "caddyfile"], {
-      stdio: "ignore",
-      env: {
-        ...process.env,
-        XDG_DATA_HOME: directory,
-        XDG_CONFIG_HOME: directory,
+    const toolchain = await runScript("scripts/toolchain.sh", "caddy");
+    caddy = spawn(
+      join(toolchain.trim(), "bin", "caddy"),
+      ["run", "--config", file, "--adapter", "caddyfile"],
+      {
+        stdio: "ignore",
+        env: {
+          ...process.env,
+          XDG_DATA_HOME: directory,
+          XDG_CONFIG_HOME: directory,
+        },
       },
-    });
+    );
     await vi.waitUntil(async () => (await ask()) === "own", 60_000);
   });
   afterAll(async () => {
