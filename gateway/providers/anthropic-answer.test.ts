@@ -117,6 +117,40 @@ test("prompt tokens include cache reads and writes", () => {
 });
 
 test.each([
+  ["zeros leave the input as it was", [9, 7], [0, 0], [16, 7]],
+  ["other counts replace it", [9, 0], [0, 7], [7, 7]],
+])(
+  "at the end of a stream of a compatible server, %s",
+  (_title, [input, read], [lastInput, lastRead], [inputTokens, cached]) => {
+    const translator = wire.stream("messages");
+    const counts = (input_tokens = 0, cache_read_input_tokens = 0) => ({
+      input_tokens,
+      cache_read_input_tokens,
+    });
+    const events = [
+      { type: "message_start", message: { usage: counts(input, read) } },
+      {
+        type: "message_delta",
+        delta: { stop_reason: "end_turn" },
+        usage: { ...counts(lastInput, lastRead), output_tokens: 5 },
+      },
+    ];
+    translated(
+      translator,
+      events.map((event) => ({
+        event: event.type,
+        data: JSON.stringify(event),
+      })),
+    );
+    expect(translator.facts().usage).toMatchObject({
+      inputTokens,
+      cachedInputTokens: cached,
+      outputTokens: 5,
+    });
+  },
+);
+
+test.each([
   ["end_turn", "stop"],
   ["stop_sequence", "stop"],
   ["pause_turn", "stop"],

@@ -117,9 +117,23 @@ function sums(
   );
 }
 
-/** A stream reports its usage in parts, each cumulative: fields of a later part replace earlier ones. */
+const INPUT_COUNTS = [
+  "input_tokens",
+  "cache_read_input_tokens",
+  "cache_creation_input_tokens",
+];
+
+/**
+ * A stream reports its usage in parts, each cumulative: fields of a later part replace earlier ones. Some compatible servers count the
+ * input only in the first part and write zeros in the last: these replace nothing.
+ */
 export function mergedUsage(earlier: JsonRecord, later: unknown): JsonRecord {
-  return { ...earlier, ...present(recordOf(later)) };
+  const usage = present(recordOf(later));
+  const hasInput = INPUT_COUNTS.some((name) => numberOf(usage[name]));
+  const input = INPUT_COUNTS.flatMap((name) =>
+    hasInput || earlier[name] === undefined ? [] : [[name, earlier[name]]],
+  );
+  return { ...earlier, ...usage, ...Object.fromEntries(input) };
 }
 
 /** OpenAI's finish reason. */
