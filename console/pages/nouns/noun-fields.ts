@@ -263,7 +263,7 @@ export function fieldAmong(
 }
 
 /** "`max_budget` must be …" as it is shown at the field: "Must be …". */
-export function withoutField(message: string): string {
+function withoutField(message: string): string {
   return capital(message.replace(/^`[^`]+` /, ""));
 }
 
