@@ -2,7 +2,7 @@ import { request } from "undici";
 import { z } from "zod";
 import type { Caller } from "../access/callers.ts";
 import type { GuardrailCheck } from "../config/types.ts";
-import { outgoingAgent, unlessAborted } from "../providers/outgoing-agent.ts";
+import { outgoingAgent } from "../providers/outgoing-agent.ts";
 import {
   GuardUnavailable,
   type Checking,
@@ -71,7 +71,7 @@ async function ask(
 ): Promise<unknown> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const answer = request(url, {
+    const { statusCode, body } = await request(url, {
       dispatcher: agent,
       method: "POST",
       headers: {
@@ -86,11 +86,6 @@ async function ask(
       body: JSON.stringify(question),
       signal,
     });
-    const { statusCode, body } = await unlessAborted(
-      answer,
-      signal,
-      () => signal.reason as unknown,
-    );
     if (statusCode !== 200) {
       await body.dump();
       throw new GuardUnavailable(

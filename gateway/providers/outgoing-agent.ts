@@ -15,30 +15,3 @@ export function outgoingAgent(options: Agent.Options): Agent {
     ...options,
   });
 }
-
-/**
- * The answer to a request with this signal; when it aborts first, throws what `reason` gives, if not null. undici itself notices only once
- * the request has a connection.
- */
-export async function unlessAborted<T>(
-  answer: Promise<T>,
-  signal: AbortSignal,
-  reason: () => unknown,
-): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => {
-    const cause = reason();
-    if (cause !== null) {
-      aborted.reject(cause);
-    }
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) {
-    onAbort();
-  }
-  try {
-    return await Promise.race([answer, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}

@@ -9,13 +9,7 @@ import {
   isTimeout,
   MAX_ERROR_BYTES,
 } from "./error-answer.ts";
-import {
-  brokenOff,
-  callEnded,
-  UpstreamFailure,
-  unreachable,
-} from "./failure.ts";
-import { unlessAborted } from "./outgoing-agent.ts";
+import { brokenOff, UpstreamFailure, unreachable } from "./failure.ts";
 import {
   headersFor,
   idleMsOf,
@@ -113,7 +107,7 @@ async function ask(
   const { deployment } = call;
   const progress: Progress = { isSent: false };
   try {
-    const answer = request(urlOf(call), {
+    const answer = await request(urlOf(call), {
       dispatcher,
       method: "POST",
       body: call.body,
@@ -127,11 +121,7 @@ async function ask(
       bodyTimeout: idleMsOf(call, timeouts),
       opaque: progress,
     });
-    return await read(
-      await unlessAborted(answer, call.signal, () =>
-        progress.isSent ? null : callEnded(),
-      ),
-    );
+    return await read(answer);
   } catch (error) {
     if (error instanceof UpstreamFailure) {
       throw error;
