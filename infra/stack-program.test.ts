@@ -1,13 +1,13 @@
 import { runtime } from "@pulumi/pulumi";
 import { expect, test } from "vitest";
-import { minimalGrownConfig } from "../test/infra/grown-config.ts";
+import { minimalKubernetesConfig } from "../test/infra/kubernetes-config.ts";
 import { validConfig } from "../test/infra/stack-config.ts";
 import { secretFields } from "./config/config-schema.ts";
 import { stackProgram } from "./stack-program.ts";
 
 test.each([
   ["two hosts", validConfig],
-  ["Kubernetes", minimalGrownConfig],
+  ["Kubernetes", minimalKubernetesConfig],
 ])(
   "a plain pulumi command on %s is rejected during a rotation",
   async (_kind, settings) => {

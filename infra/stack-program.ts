@@ -15,8 +15,9 @@ export async function stackProgram(isPlain = false): Promise<StackOutputs> {
     );
   }
   if (runtime === "kubernetes") {
-    const { grownProgram } = await import("./grown/grown-program.ts");
-    return grownProgram();
+    const { kubernetesProgram } =
+      await import("./kubernetes/kubernetes-program.ts");
+    return kubernetesProgram();
   }
   const { program } = await import("./index.ts");
   return program();

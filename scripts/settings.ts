@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseDocument } from "yaml";
 import {
-  annotatedGrown,
+  annotatedKubernetes,
   annotatedStack,
   annotatedTwoHosts,
 } from "../infra/config/annotated-stack.ts";
@@ -11,7 +11,7 @@ import { CHART_README, chartReadme } from "./chart-readme.ts";
 
 // Writes the files derived from the settings' schemas: the annotated stack files, the `config` of Pulumi.yaml, and the table of
 // values in the chart's README.
-for (const list of [annotatedTwoHosts, annotatedGrown]) {
+for (const list of [annotatedTwoHosts, annotatedKubernetes]) {
   writeFileSync(inProject(list.file), annotatedStack(list));
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import {
-  annotatedGrown,
+  annotatedKubernetes,
   annotatedStack,
   annotatedTwoHosts,
 } from "./annotated-stack.ts";
@@ -16,11 +16,11 @@ import {
   type Setting,
 } from "./config-lookup.ts";
 import { configSchema } from "./config-schema.ts";
-import { grownSchema } from "../grown/grown-schema.ts";
+import { kubernetesSchema } from "../kubernetes/kubernetes-schema.ts";
 import { projectConfig } from "./project-config.ts";
 import { inProject } from "../project-files.ts";
 
-test.each([annotatedTwoHosts, annotatedGrown])(
+test.each([annotatedTwoHosts, annotatedKubernetes])(
   "$file is what `npm run settings` writes",
   (list) => {
     expect(readFileSync(inProject(list.file), "utf8")).toBe(
@@ -45,7 +45,7 @@ test("Pulumi.yaml declares the settings as `npm run settings` writes them, and t
 
 const SETTINGS = [
   ...Object.entries(configSchema.shape),
-  ...Object.entries(grownSchema.shape),
+  ...Object.entries(kubernetesSchema.shape),
 ];
 
 test.each(SETTINGS)("%s has documentation", (_name, setting) => {
@@ -90,7 +90,7 @@ test.each(["../README.md", ...pages])(
     ].map(([, path = ""]) => path);
     expect(
       named.filter((path) =>
-        [configSchema, grownSchema].every(
+        [configSchema, kubernetesSchema].every(
           (schema) => settingAt(path.split("."), schema) === undefined,
         ),
       ),

@@ -9,7 +9,7 @@ import {
   partsOf,
   type Setting,
 } from "./config-lookup.ts";
-import { grown, twoHosts, type StackSettings } from "./stack-settings.ts";
+import { kubernetes, twoHosts, type StackSettings } from "./stack-settings.ts";
 
 /** The shipped list of the settings of one kind of stack. */
 export interface AnnotatedFile {
@@ -28,9 +28,9 @@ export const annotatedTwoHosts: AnnotatedFile = {
   header: `All settings of a stack; commented ones are optional or have a default. config/stack.example.yaml is the shipped list. \`npm run init\` creates Pulumi.<stack>.yaml with this list, your hosts and all secrets, encrypted. ${CHANGE}`,
 };
 
-export const annotatedGrown: AnnotatedFile = {
+export const annotatedKubernetes: AnnotatedFile = {
   file: "config/grown.example.yaml",
-  settings: grown,
+  settings: kubernetes,
   header: `All settings of a stack on Kubernetes; commented ones are optional or have a default, and names that a stack on two hosts also has mean the same there. config/grown.example.yaml is the shipped list. \`npm run init -- --kubernetes\` creates Pulumi.grown.yaml with this list and all secrets, encrypted. ${CHANGE}`,
 };
 

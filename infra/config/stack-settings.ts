@@ -1,6 +1,9 @@
 import type { z } from "zod";
-import { grownSchema, grownSecrets } from "../grown/grown-schema.ts";
-import { NOT_ON_KUBERNETES } from "../grown/two-host-settings.ts";
+import {
+  kubernetesSchema,
+  kubernetesSecrets,
+} from "../kubernetes/kubernetes-schema.ts";
+import { NOT_ON_KUBERNETES } from "../kubernetes/two-host-settings.ts";
 import { configSchema, secretFields } from "./config-schema.ts";
 
 /** All settings of one kind of stack. */
@@ -17,7 +20,7 @@ export const twoHosts: StackSettings = {
   schema: configSchema,
   secrets: secretFields,
   absent: Object.fromEntries(
-    Object.keys(grownSchema.shape)
+    Object.keys(kubernetesSchema.shape)
       .filter((name) => !(name in configSchema.shape))
       .map((name) => [
         name,
@@ -27,8 +30,8 @@ export const twoHosts: StackSettings = {
 };
 
 /** A stack on Kubernetes. */
-export const grown: StackSettings = {
-  schema: grownSchema,
-  secrets: grownSecrets,
+export const kubernetes: StackSettings = {
+  schema: kubernetesSchema,
+  secrets: kubernetesSecrets,
   absent: NOT_ON_KUBERNETES,
 };

@@ -1,5 +1,5 @@
 import { execute } from "../../core/execute.ts";
-import { grown, twoHosts } from "../config/stack-settings.ts";
+import { kubernetes, twoHosts } from "../config/stack-settings.ts";
 import { forgetSettings, type Session } from "./session.ts";
 
 export interface Setting {
@@ -62,7 +62,7 @@ export async function writeSettings(
       await removeSettings(session, [key]);
     }
     const leaves = leavesOf(key, value);
-    if (twoHosts.secrets.includes(key) || grown.secrets.includes(key)) {
+    if (twoHosts.secrets.includes(key) || kubernetes.secrets.includes(key)) {
       for (const [path, leaf] of leaves) {
         await setSetting(session, path, {
           value: leaf,

@@ -33,8 +33,8 @@ export async function runVerb(
     );
   }
   if (session.runtime === "kubernetes") {
-    const { runGrownVerb } = await import("./grown-verbs.ts");
-    return runGrownVerb(session, words, flags);
+    const { runKubernetesVerb } = await import("./kubernetes-verbs.ts");
+    return runKubernetesVerb(session, words, flags);
   }
   switch (verb) {
     case "up":

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { validConfig } from "../../test/infra/stack-config.ts";
-import { grownSecrets } from "../grown/grown-schema.ts";
+import { kubernetesSecrets } from "../kubernetes/kubernetes-schema.ts";
 import { initCluster, initHosts, settingsForCluster } from "./init-kinds.ts";
 
 const digest = `sha256:${"0".repeat(64)}`;
@@ -63,7 +63,7 @@ test("from two hosts, all secrets and settings that both have are taken over, so
     { ...answers, hostname: "hearth.example.org" },
   );
   expect(initCluster.mistakes(settings)).toEqual([]);
-  const shared = grownSecrets.filter((name) => name in validConfig);
+  const shared = kubernetesSecrets.filter((name) => name in validConfig);
   expect(shared).toEqual(
     expect.arrayContaining(["masterKey", "saltKey", "providerKeys"]),
   );

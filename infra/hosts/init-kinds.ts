@@ -1,5 +1,5 @@
 import {
-  annotatedGrown,
+  annotatedKubernetes,
   annotatedTwoHosts,
   type AnnotatedFile,
 } from "../config/annotated-stack.ts";
@@ -9,8 +9,8 @@ import {
   type ConfigResult,
   type RawConfig,
 } from "../config/config.ts";
-import { readGrownConfig } from "../grown/grown-config.ts";
-import { grownSchema } from "../grown/grown-schema.ts";
+import { readKubernetesConfig } from "../kubernetes/kubernetes-config.ts";
+import { kubernetesSchema } from "../kubernetes/kubernetes-schema.ts";
 import { pinnedImages } from "../images/images.ts";
 import {
   answersOf,
@@ -84,7 +84,7 @@ export const initCluster: InitKind = {
     ask: CLUSTER_QUESTIONS[flag],
     initial: () => "",
   })),
-  list: annotatedGrown,
+  list: annotatedKubernetes,
   answersOf: (settings) =>
     Object.fromEntries(
       CLUSTER_FLAGS.flatMap((flag) => {
@@ -108,7 +108,7 @@ export const initCluster: InitKind = {
     const { caKey: _unused, ...secrets } = makeSecrets();
     return { ...secrets, runtime: "kubernetes" };
   },
-  mistakes: (settings) => mistakesIn(readGrownConfig, settings),
+  mistakes: (settings) => mistakesIn(readKubernetesConfig, settings),
 };
 
 /** What a stack on Kubernetes takes over from one on two hosts: every setting that both have, except images, certificates of the edges and an unfinished rotation. */
@@ -121,7 +121,7 @@ export function settingsForCluster(settings: Settings): Settings {
     ...Object.fromEntries(
       Object.entries(settings).filter(
         ([key]) =>
-          key in grownSchema.shape &&
+          key in kubernetesSchema.shape &&
           ![
             "runtime",
             "images",

@@ -26,7 +26,7 @@ import { watchArguments } from "./watch-arguments.ts";
 const STACK = "init-scenario";
 const GROWN_STACK = `${STACK}-grown`;
 const stackFile = inProject(`Pulumi.${STACK}.yaml`);
-const grownStackFile = inProject(`Pulumi.${GROWN_STACK}.yaml`);
+const kubernetesStackFile = inProject(`Pulumi.${GROWN_STACK}.yaml`);
 let directory: string;
 let pulumi: string;
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   rmSync(stackFile, { force: true });
-  rmSync(grownStackFile, { force: true });
+  rmSync(kubernetesStackFile, { force: true });
   if (directory !== undefined) {
     rmSync(directory, { recursive: true });
   }
@@ -312,7 +312,7 @@ test("from two hosts, a stack on Kubernetes takes over their secrets and setting
   for (const key of ["hosts", "caKey"]) {
     expect(cluster, key).not.toHaveProperty(`hearth:${key}`);
   }
-  const written = readFileSync(grownStackFile, "utf8");
+  const written = readFileSync(kubernetesStackFile, "utf8");
   expect(written).toContain("# hearth:chartValues:\n");
   for (const secret of await readSecrets()) {
     expect(written).not.toContain(secret);

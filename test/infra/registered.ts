@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
 import * as settings from "@pulumi/pulumi/runtime/settings.js";
 import { secretFields } from "../../infra/config/config-schema.ts";
-import { grownSecrets } from "../../infra/grown/grown-schema.ts";
+import { kubernetesSecrets } from "../../infra/kubernetes/kubernetes-schema.ts";
 import { program } from "../../infra/index.ts";
 import type { StackOutputs } from "../../infra/outputs.ts";
 
@@ -136,7 +136,7 @@ export async function registerBy<T>(
     Object.fromEntries(
       Object.entries(config).map(([key, value]) => [`hearth:${key}`, value]),
     ),
-    [...secretFields, ...grownSecrets].map((key) => `hearth:${key}`),
+    [...secretFields, ...kubernetesSecrets].map((key) => `hearth:${key}`),
   );
   let ended: { readonly given: T } | { readonly refusal: unknown } | undefined;
   await pulumi.runtime.runInPulumiStack(async () => {

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { stackProgram } from "../../infra/stack-program.ts";
-import { fullGrownConfig, minimalGrownConfig } from "../infra/grown-config.ts";
+import {
+  fullKubernetesConfig,
+  minimalKubernetesConfig,
+} from "../infra/kubernetes-config.ts";
 import { registerBy } from "../infra/registered.ts";
 import { render, template, type ChartValues } from "./helm.ts";
 import { find } from "./rendered-objects.ts";
@@ -20,8 +23,8 @@ async function valuesOf(
 }
 
 test.each([
-  ["the required settings alone", minimalGrownConfig],
-  ["a full configuration", fullGrownConfig],
+  ["the required settings alone", minimalKubernetesConfig],
+  ["a full configuration", fullKubernetesConfig],
 ])("the chart accepts %s", async (_name, config) => {
   const { ok, stderr } = await template(await valuesOf(config));
   expect(stderr).toBe("");
@@ -29,7 +32,7 @@ test.each([
 });
 
 test("settings of the stack reach the objects of the cluster", async () => {
-  const objects = await render(await valuesOf(fullGrownConfig));
+  const objects = await render(await valuesOf(fullKubernetesConfig));
   expect(
     find(objects, "HorizontalPodAutoscaler", "trial-hearth-gateway").spec,
   ).toMatchObject({ minReplicas: 3, maxReplicas: 6 });

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { expect } from "vitest";
 import { codeOf } from "../../core/failure.ts";
-import { RELEASE_NAME } from "../../infra/grown/release-name.ts";
+import { RELEASE_NAME } from "../../infra/kubernetes/release-name.ts";
 import { copyCluster } from "../servers/standby.ts";
 import { apply, get, kubectl, machine } from "./cluster.ts";
 import {

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect } from "vitest";
-import { SUPERVISOR_POD } from "../../infra/grown/release-name.ts";
+import { SUPERVISOR_POD } from "../../infra/kubernetes/release-name.ts";
 import {
   isUndrained,
   type GatewayInstance,

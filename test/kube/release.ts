@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect } from "vitest";
-import { RELEASE_NAME } from "../../infra/grown/release-name.ts";
+import { RELEASE_NAME } from "../../infra/kubernetes/release-name.ts";
 import { ask, say } from "../infra/day-two.ts";
 import {
   startProviderProcess,

@@ -9,14 +9,19 @@ import {
   type RawConfig,
 } from "../config/config.ts";
 import { projectConfig } from "../config/project-config.ts";
-import { grown } from "../config/stack-settings.ts";
-import { grownSchema, type GrownConfig } from "./grown-schema.ts";
+import { kubernetes } from "../config/stack-settings.ts";
+import {
+  kubernetesSchema,
+  type KubernetesConfig,
+} from "./kubernetes-schema.ts";
 
 /** Reports every mistake of a stack on Kubernetes at once; each is a sentence that ends with the command that fixes it. */
-export function readGrownConfig(raw: RawConfig): ConfigResult<GrownConfig> {
+export function readKubernetesConfig(
+  raw: RawConfig,
+): ConfigResult<KubernetesConfig> {
   return readSettingsOf(
-    grown,
-    grownSchema,
+    kubernetes,
+    kubernetesSchema,
     { ...raw, values: withoutDeclaredDefaults(raw.values) },
     crossCheck,
   );
@@ -32,28 +37,31 @@ function withoutDeclaredDefaults(
       const { default: byDefault } = (declared[key] ?? {}) as {
         readonly default?: string | number;
       };
-      return !(key in grown.absent && value === String(byDefault));
+      return !(key in kubernetes.absent && value === String(byDefault));
     }),
   );
 }
 
 const say = (path: readonly string[], what: string) =>
-  sentence(path, what, grown);
+  sentence(path, what, kubernetes);
 
 /** Mistakes that a single setting cannot show. */
-function crossCheck(config: GrownConfig): readonly string[] {
+function crossCheck(config: KubernetesConfig): readonly string[] {
   return [
     ...gatewayMistakes(config),
-    ...imageMistakes(config, grown),
+    ...imageMistakes(config, kubernetes),
     ...postgresMistakes(config),
     ...redisMistakes(config),
     ...notesMistakes(config),
     ...edgeMistakes(config),
-    ...dependentMistakes(config, grown),
+    ...dependentMistakes(config, kubernetes),
   ];
 }
 
-function gatewayMistakes({ gateway, redis }: GrownConfig): readonly string[] {
+function gatewayMistakes({
+  gateway,
+  redis,
+}: KubernetesConfig): readonly string[] {
   const { replicas, maxReplicas = replicas } = gateway;
   if (maxReplicas < replicas) {
     return [
@@ -80,7 +88,7 @@ const ADDRESSES = [
   "backupDatabaseUrl",
 ] as const;
 
-function postgresMistakes(config: GrownConfig): readonly string[] {
+function postgresMistakes(config: KubernetesConfig): readonly string[] {
   const { mode } = config.postgres;
   const cause = `(postgres.mode is ${mode})`;
   if (mode === "external") {
@@ -88,7 +96,7 @@ function postgresMistakes(config: GrownConfig): readonly string[] {
       config,
       ["databaseUrl", "supervisorDatabaseUrl", "backupDatabaseUrl"],
       cause,
-      grown,
+      kubernetes,
     );
   }
   const passwords = required(
@@ -100,12 +108,12 @@ function postgresMistakes(config: GrownConfig): readonly string[] {
       "backupPassword",
     ],
     cause,
-    grown,
+    kubernetes,
   );
   return [...unused(config, ADDRESSES, "postgres", mode), ...passwords];
 }
 
-function redisMistakes(config: GrownConfig): readonly string[] {
+function redisMistakes(config: KubernetesConfig): readonly string[] {
   const { redis, redisUrl } = config;
   const cause = `(redis.mode is ${redis.mode})`;
   if (redis.mode !== "external") {
@@ -115,7 +123,7 @@ function redisMistakes(config: GrownConfig): readonly string[] {
         ? []
         : [notUsed("redis.sentinels", "redis", redis.mode)]),
       ...(redis.mode === "bundled"
-        ? required(config, ["redisPassword"], cause, grown)
+        ? required(config, ["redisPassword"], cause, kubernetes)
         : []),
     ];
   }
@@ -129,7 +137,7 @@ function redisMistakes(config: GrownConfig): readonly string[] {
     : [];
 }
 
-function notesMistakes({ edge, notes }: GrownConfig): readonly string[] {
+function notesMistakes({ edge, notes }: KubernetesConfig): readonly string[] {
   return [
     ...(notes.mode === "external" && notes.url === undefined
       ? [say(["notes", "url"], "is required (notes.mode is external)")]
@@ -145,8 +153,8 @@ function notesMistakes({ edge, notes }: GrownConfig): readonly string[] {
 
 /** Settings without effect in this mode of a store, each with the command for the mode that uses it. */
 function unused(
-  config: GrownConfig,
-  keys: readonly (keyof GrownConfig)[],
+  config: KubernetesConfig,
+  keys: readonly (keyof KubernetesConfig)[],
   store: "postgres" | "redis",
   mode: string,
 ): readonly string[] {
@@ -164,10 +172,10 @@ function notUsed(
   return `hearth:${path} has no effect (${store}.mode is ${mode}): npx pulumi config set --path hearth:${store}.mode ${wanted}`;
 }
 
-function edgeMistakes(config: GrownConfig): readonly string[] {
+function edgeMistakes(config: KubernetesConfig): readonly string[] {
   const { edge } = config;
   return [
-    ...hostnameMistakes(config, grown),
+    ...hostnameMistakes(config, kubernetes),
     ...(edge.tls === "cert-manager" && edge.issuer === undefined
       ? [say(["edge", "issuer"], "is required (edge.tls is cert-manager)")]
       : []),

@@ -1,14 +1,14 @@
 import { confirm } from "@clack/prompts";
 import type { ConfigResult } from "../config/config.ts";
 import { accept } from "../config/program-config.ts";
-import { readGrownConfig } from "../grown/grown-config.ts";
-import type { GrownConfig } from "../grown/grown-schema.ts";
-import { typedKubectl } from "../grown/kubectl.ts";
-import { SUPERVISOR_POD } from "../grown/release-name.ts";
+import { readKubernetesConfig } from "../kubernetes/kubernetes-config.ts";
+import type { KubernetesConfig } from "../kubernetes/kubernetes-schema.ts";
+import { typedKubectl } from "../kubernetes/kubectl.ts";
+import { SUPERVISOR_POD } from "../kubernetes/release-name.ts";
 import { given } from "./answer.ts";
 import { cancelVerb } from "./cancel-verb.ts";
 import { UsageError, USAGE, type Flags } from "./flags.ts";
-import { backUpClusterFirst } from "./grown-backup-first.ts";
+import { backUpClusterFirst } from "./kubernetes-backup-first.ts";
 import { reportChanges } from "./report-changes.ts";
 import {
   changeSettings,
@@ -28,7 +28,7 @@ import { removeSettings } from "./settings.ts";
 import { dropPendingCreates, readState, RELEASE_TYPE } from "./state.ts";
 
 /** Runs one verb on a stack on Kubernetes and returns the exit code. Throws UsageError, or the failure. */
-export async function runGrownVerb(
+export async function runKubernetesVerb(
   session: Session,
   [verb = "", ...rest]: readonly string[],
   flags: Flags,
@@ -63,7 +63,7 @@ async function insteadOf(
   verb: "upgrade" | "adopt" | "doctor",
   session: Session,
 ): Promise<string> {
-  const { cluster } = await readGrownSettings(session);
+  const { cluster } = await readKubernetesSettings(session);
   switch (verb) {
     case "upgrade":
       return "the operator of postgres.mode cluster or the provider of an external Postgres upgrades it; the bundled one is for trials (docs/growing.md)";
@@ -93,10 +93,10 @@ function rejectFlags(flags: Flags): void {
 }
 
 /** The configuration of a stack on Kubernetes, secrets in plain text. Throws ConfigRejected with every mistake. */
-async function readGrownSettings(
+async function readKubernetesSettings(
   session: Pick<Session, "stack">,
-): Promise<GrownConfig> {
-  const result: ConfigResult<GrownConfig> = readGrownConfig(
+): Promise<KubernetesConfig> {
+  const result: ConfigResult<KubernetesConfig> = readKubernetesConfig(
     await readRawSettings(session.stack),
   );
   return accept(result, () => []);
@@ -106,9 +106,9 @@ async function readGrownSettings(
  * The configuration. Throws if the stack is installed in another cluster or namespace: the engine would uninstall it there and install it here with empty
  * volumes.
  */
-async function rejectMovedRelease(session: Session): Promise<GrownConfig> {
+async function rejectMovedRelease(session: Session): Promise<KubernetesConfig> {
   // Also reports mistakes before the engine's long output.
-  const config = await readGrownSettings(session);
+  const config = await readKubernetesSettings(session);
   const { cluster } = config;
   const { resources } = await readState(session.stack);
   const known = (type: string, input: string) =>
@@ -128,7 +128,7 @@ async function rejectMovedRelease(session: Session): Promise<GrownConfig> {
 }
 
 async function rejectDuringRotation(session: Session): Promise<void> {
-  const config = await readGrownSettings(session);
+  const config = await readKubernetesSettings(session);
   rejectUnfinishedRotation(config, ` --stack ${session.stack.name}`);
 }
 
@@ -136,7 +136,7 @@ async function rejectDuringRotation(session: Session): Promise<void> {
 async function checkAndBackUp(
   session: Session,
   flags: Flags,
-): Promise<GrownConfig> {
+): Promise<KubernetesConfig> {
   const config = await rejectMovedRelease(session);
   if (flags["no-backup"] !== true) {
     await backUpClusterFirst(session, config);
@@ -224,7 +224,7 @@ async function rotateMaster(session: Session, flags: Flags): Promise<number> {
 
 async function changeProviderKey(
   session: Session,
-  config: GrownConfig,
+  config: KubernetesConfig,
   name: string | undefined,
 ): Promise<string> {
   const provider = await askForKey(

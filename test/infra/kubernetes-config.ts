@@ -21,7 +21,7 @@ const certificate = makeSelfSigned(new Date(Date.now() + 86_400_000));
 const digest = `sha256:${"0".repeat(64)}`;
 
 /** A stack on Kubernetes with the required settings only, as Pulumi passes it. */
-export const minimalGrownConfig: Readonly<Record<string, string>> = {
+export const minimalKubernetesConfig: Readonly<Record<string, string>> = {
   runtime: "kubernetes",
   cluster: JSON.stringify({ context: "k3s" }),
   images: JSON.stringify({
@@ -44,9 +44,9 @@ export const minimalGrownConfig: Readonly<Record<string, string>> = {
 };
 
 /** One with every setting, as far as they go together: stores outside the cluster, host names, a range of gateways. */
-export const fullGrownConfig: Readonly<Record<string, string>> = {
+export const fullKubernetesConfig: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    Object.entries(minimalGrownConfig).filter(
+    Object.entries(minimalKubernetesConfig).filter(
       ([key]) =>
         ![
           "postgresPassword",
@@ -103,7 +103,7 @@ export const fullGrownConfig: Readonly<Record<string, string>> = {
 };
 
 /** Every secret of a configuration of a stack on Kubernetes, as clear text. */
-export function grownSecretsOf(
+export function kubernetesSecretsOf(
   config: Readonly<Record<string, string>>,
 ): readonly string[] {
   return [

@@ -14,19 +14,19 @@ import { inProject } from "../project-files.ts";
 import {
   buildChartValues,
   EDGE_SECRET,
-  type GrownProgramConfig,
+  type KubernetesProgramConfig,
 } from "./chart-values.ts";
 import { furtherValueMistakes, mergeValues } from "./further-values.ts";
-import { readGrownConfig } from "./grown-config.ts";
+import { readKubernetesConfig } from "./kubernetes-config.ts";
 import { inHome } from "./kubectl.ts";
 import { RELEASE_NAME } from "./release-name.ts";
 import type { StackOutputs } from "../outputs.ts";
-import { describeGrownStack } from "./grown-outputs.ts";
+import { describeKubernetesStack } from "./kubernetes-outputs.ts";
 import {
-  grownSecrets,
-  type GrownConfig,
-  type GrownSecretField,
-} from "./grown-schema.ts";
+  kubernetesSecrets,
+  type KubernetesConfig,
+  type KubernetesSecretField,
+} from "./kubernetes-schema.ts";
 
 /** Where the chart is in the project. */
 const CHART = "charts/hearth";
@@ -36,8 +36,8 @@ const CHART = "charts/hearth";
  * an upgrade, tests) and `lookup` (secrets are generated once), and `helm history`, `rollback` and `test` know the release.
  * Throws ConfigRejected with every mistake before anything is registered.
  */
-export function grownProgram(): StackOutputs {
-  const config = readGrownStackConfig();
+export function kubernetesProgram(): StackOutputs {
+  const config = readKubernetesStackConfig();
   const { context, kubeconfig, namespace } = config.cluster;
   const provider = new Provider("cluster", {
     context,
@@ -76,21 +76,27 @@ export function grownProgram(): StackOutputs {
       { provider, dependsOn: release },
     );
   }
-  return describeGrownStack(config);
+  return describeKubernetesStack(config);
 }
 
 /** The configuration of the running program. Throws ConfigRejected with every mistake. */
-function readGrownStackConfig(): GrownProgramConfig {
-  const config = accept(readGrownConfig(readRawConfig()), (read) => {
+function readKubernetesStackConfig(): KubernetesProgramConfig {
+  const config = accept(readKubernetesConfig(readRawConfig()), (read) => {
     const files = unusableFiles(read);
     return files.length > 0 ? files : furtherMistakes(read);
   });
-  return withOutputs<GrownConfig, GrownSecretField>(config, grownSecrets);
+  return withOutputs<KubernetesConfig, KubernetesSecretField>(
+    config,
+    kubernetesSecrets,
+  );
 }
 
-function furtherMistakes(config: GrownConfig): readonly string[] {
+function furtherMistakes(config: KubernetesConfig): readonly string[] {
   const decided = buildChartValues(
-    withOutputs<GrownConfig, GrownSecretField>(config, grownSecrets),
+    withOutputs<KubernetesConfig, KubernetesSecretField>(
+      config,
+      kubernetesSecrets,
+    ),
   );
   return furtherValueMistakes(config.chartValues, decided);
 }
@@ -100,7 +106,7 @@ function upgradeSeconds({
   gateway: { replicas, maxReplicas = replicas },
   drainNotice,
   drainTimeout,
-}: GrownProgramConfig): number {
+}: KubernetesProgramConfig): number {
   const START = 60;
   const OTHERS = 600;
   return OTHERS + maxReplicas * (drainNotice + drainTimeout + START);

@@ -268,7 +268,7 @@ const forBundledPostgres = (description: string) =>
     .optional()
     .meta({ description: `Unless Postgres is external: ${description}` });
 
-const grownSecretSettings = {
+const kubernetesSecretSettings = {
   edgeKey: secretSettings.edgeKey,
   offsiteIdentity: secretSettings.offsiteIdentity,
   offsiteRcloneConfig: secretSettings.offsiteRcloneConfig,
@@ -323,15 +323,17 @@ const grownSecretSettings = {
 };
 
 /** All settings of a stack on Kubernetes; those that two hosts have, too, have the same names. */
-export const grownSchema = z.strictObject({
+export const kubernetesSchema = z.strictObject({
   ...plainSettings,
-  ...grownSecretSettings,
+  ...kubernetesSecretSettings,
 });
 
 /** Settings that must be stored with --secret. */
-export const grownSecrets: readonly string[] = Object.keys(grownSecretSettings);
+export const kubernetesSecrets: readonly string[] = Object.keys(
+  kubernetesSecretSettings,
+);
 
-export type GrownSecretField = keyof typeof grownSecretSettings;
+export type KubernetesSecretField = keyof typeof kubernetesSecretSettings;
 
 /** The validated configuration of a stack on Kubernetes, secrets in plain text. Times in seconds, memory in MiB. */
-export type GrownConfig = Readonly<z.output<typeof grownSchema>>;
+export type KubernetesConfig = Readonly<z.output<typeof kubernetesSchema>>;

@@ -1,8 +1,12 @@
 import { lastLineOf } from "../../core/execute.ts";
 import { textOf } from "../../core/failure.ts";
-import type { GrownConfig } from "../grown/grown-schema.ts";
-import { KubectlError, kubectlAt, typedKubectl } from "../grown/kubectl.ts";
-import { RELEASE_NAME, SUPERVISOR_POD } from "../grown/release-name.ts";
+import type { KubernetesConfig } from "../kubernetes/kubernetes-schema.ts";
+import {
+  KubectlError,
+  kubectlAt,
+  typedKubectl,
+} from "../kubernetes/kubectl.ts";
+import { RELEASE_NAME, SUPERVISOR_POD } from "../kubernetes/release-name.ts";
 import { BACKUP_WITHIN_MS } from "./backup-first.ts";
 import { ANSWERS_WITHIN_MS } from "./host-view.ts";
 import type { Session } from "./session.ts";
@@ -15,7 +19,7 @@ import { backupNotice, unappliedMigrations } from "./unapplied-migrations.ts";
  */
 export async function backUpClusterFirst(
   session: Pick<Session, "stack" | "say">,
-  config: GrownConfig,
+  config: KubernetesConfig,
 ): Promise<void> {
   if (!(await findSupervisor(session, config))) {
     return;
@@ -48,7 +52,7 @@ interface Listed {
 /** False if nothing can or need be backed up; says so if there is data. Throws if a running release has no ready supervisor. */
 async function findSupervisor(
   session: Pick<Session, "stack" | "say">,
-  config: GrownConfig,
+  config: KubernetesConfig,
 ): Promise<boolean> {
   const { cluster, chartValues } = config;
   const { say } = session;
@@ -84,7 +88,7 @@ async function findSupervisor(
 /** The release's serving pods and its volumes; none if the cluster cannot be asked and the stack is not installed. */
 async function listObjects(
   { stack, say }: Pick<Session, "stack" | "say">,
-  { cluster }: GrownConfig,
+  { cluster }: KubernetesConfig,
 ): Promise<Listed["items"]> {
   try {
     const output = await kubectlAt(
@@ -140,7 +144,7 @@ try {
 }
 `;
 
-async function askSupervisor({ cluster }: GrownConfig): Promise<{
+async function askSupervisor({ cluster }: KubernetesConfig): Promise<{
   readonly migrations: readonly string[];
   readonly notes: boolean;
 }> {
@@ -163,7 +167,10 @@ async function askSupervisor({ cluster }: GrownConfig): Promise<{
   }
 }
 
-async function runJob({ cluster }: GrownConfig, job: string): Promise<void> {
+async function runJob(
+  { cluster }: KubernetesConfig,
+  job: string,
+): Promise<void> {
   const command = ["hearth", "jobs", "run", job];
   try {
     await kubectlAt(

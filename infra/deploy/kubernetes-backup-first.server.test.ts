@@ -19,7 +19,7 @@ import {
   test,
   vi,
 } from "vitest";
-import { minimalGrownConfig } from "../../test/infra/grown-config.ts";
+import { minimalKubernetesConfig } from "../../test/infra/kubernetes-config.ts";
 import {
   emptyDatabase,
   readerUrl,
@@ -27,7 +27,7 @@ import {
   throwAwayDatabase,
   type ThrowAwayDatabase,
 } from "../../test/servers/database.ts";
-import { grownSecrets } from "../grown/grown-schema.ts";
+import { kubernetesSecrets } from "../kubernetes/kubernetes-schema.ts";
 import { inProject } from "../project-files.ts";
 import type { Flags } from "./flags.ts";
 import { openSession } from "./session.ts";
@@ -136,10 +136,10 @@ async function deploy(
     name: "grown",
     getAllConfig: async () =>
       Object.fromEntries(
-        Object.entries({ ...minimalGrownConfig, ...settings }).map(
+        Object.entries({ ...minimalKubernetesConfig, ...settings }).map(
           ([key, value]) => [
             `hearth:${key}`,
-            { value, secret: grownSecrets.includes(key) },
+            { value, secret: kubernetesSecrets.includes(key) },
           ],
         ),
       ),

@@ -1,8 +1,8 @@
 import { homedir } from "node:os";
 import { execute, type Execution } from "../../core/execute.ts";
-import type { GrownConfig } from "./grown-schema.ts";
+import type { KubernetesConfig } from "./kubernetes-schema.ts";
 
-type Cluster = GrownConfig["cluster"];
+type Cluster = KubernetesConfig["cluster"];
 
 /** A kubectl command that failed. */
 export class KubectlError extends Error {

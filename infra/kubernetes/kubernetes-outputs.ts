@@ -1,9 +1,11 @@
 import type { StackOutputs } from "../outputs.ts";
-import type { GrownProgramConfig } from "./chart-values.ts";
+import type { KubernetesProgramConfig } from "./chart-values.ts";
 import { typedKubectl } from "./kubectl.ts";
 import { SUPERVISOR_POD } from "./release-name.ts";
 
-export function describeGrownStack(config: GrownProgramConfig): StackOutputs {
+export function describeKubernetesStack(
+  config: KubernetesProgramConfig,
+): StackOutputs {
   const { edge, notes } = config;
   const gateway = addressOf(config, edge.hostname, "gateway", 4000);
   const supervisor = typedKubectl(
@@ -40,7 +42,7 @@ export function describeGrownStack(config: GrownProgramConfig): StackOutputs {
 }
 
 function addressOf(
-  { edge, cluster }: GrownProgramConfig,
+  { edge, cluster }: KubernetesProgramConfig,
   hostname: string | undefined,
   service: string,
   port: number,

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
 import {
-  fullGrownConfig,
-  grownSecretsOf,
-  minimalGrownConfig,
-} from "../../test/infra/grown-config.ts";
+  fullKubernetesConfig,
+  kubernetesSecretsOf,
+  minimalKubernetesConfig,
+} from "../../test/infra/kubernetes-config.ts";
 import { registerBy, type Registered } from "../../test/infra/registered.ts";
 import { ConfigRejected } from "../config/config.ts";
 import { inProject } from "../project-files.ts";
@@ -43,7 +43,7 @@ const description = expect.stringMatching(
 ) as string;
 
 test("the required settings alone install the chart with bundled stores and two gateways", async () => {
-  const { resources, release } = await register(minimalGrownConfig);
+  const { resources, release } = await register(minimalKubernetesConfig);
   expect(resources.map(({ type, name }) => [type, name])).toEqual([
     ["pulumi:providers:kubernetes", "cluster"],
     [RELEASE, "hearth"],
@@ -113,7 +113,7 @@ test("the required settings alone install the chart with bundled stores and two 
 });
 
 test("a full configuration sets stores outside the cluster, host names, files, a range of gateways and further values", async () => {
-  const { resources, release } = await register(fullGrownConfig);
+  const { resources, release } = await register(fullKubernetesConfig);
   expect(resources.map(({ type, name }) => [type, name])).toEqual([
     ["pulumi:providers:kubernetes", "cluster"],
     [RELEASE, "hearth"],
@@ -221,7 +221,7 @@ test.each([
   ],
 ])("the host name with %j", async (edge, expected, url) => {
   const { release, outputs } = await register({
-    ...minimalGrownConfig,
+    ...minimalKubernetesConfig,
     edge: JSON.stringify({ hostname: "hearth.example.org", ...edge }),
   });
   const { ingress, httpRoute } = valuesOf(release) as Record<string, unknown>;
@@ -236,7 +236,7 @@ test("the chart's schema accepts the values of both configurations", async () =>
   const isValid = new Ajv2020({ allErrors: true, strict: false }).compile(
     schema,
   );
-  for (const config of [minimalGrownConfig, fullGrownConfig]) {
+  for (const config of [minimalKubernetesConfig, fullKubernetesConfig]) {
     const { release } = await register(config);
     isValid(valuesOf(release));
     expect(isValid.errors).toBeNull();
@@ -244,8 +244,8 @@ test("the chart's schema accepts the values of both configurations", async () =>
 });
 
 test("no input contains a secret in clear, and the release's values are a secret in the state", async () => {
-  const { resources, release, outputs } = await register(fullGrownConfig);
-  const secrets = grownSecretsOf(fullGrownConfig);
+  const { resources, release, outputs } = await register(fullKubernetesConfig);
+  const secrets = kubernetesSecretsOf(fullKubernetesConfig);
   expect(secrets.length).toBeGreaterThan(12);
   for (const { name, plainTexts } of resources) {
     for (const text of plainTexts) {
@@ -265,7 +265,7 @@ test("no input contains a secret in clear, and the release's values are a secret
 });
 
 test("outputs contain addresses and next commands", async () => {
-  const minimal = await register(minimalGrownConfig);
+  const minimal = await register(minimalKubernetesConfig);
   expect(minimal.outputs).toMatchObject({
     gateway: ["http://hearth-gateway.hearth.svc:4000/v1"],
     notes: ["http://hearth-notes.hearth.svc:5984"],
@@ -278,7 +278,7 @@ test("outputs contain addresses and next commands", async () => {
       "helm --kube-context k3s --namespace hearth test hearth",
     ],
   });
-  const full = await register(fullGrownConfig);
+  const full = await register(fullKubernetesConfig);
   expect(full.outputs).toMatchObject({
     gateway: ["https://hearth.example.org/v1"],
     notes: ["https://notes.example.org"],
@@ -288,7 +288,7 @@ test("outputs contain addresses and next commands", async () => {
 
 test("a wrong configuration registers nothing", async () => {
   await expect(
-    register({ ...minimalGrownConfig, masterKey: "short" }),
+    register({ ...minimalKubernetesConfig, masterKey: "short" }),
   ).rejects.toThrow(ConfigRejected);
 });
 

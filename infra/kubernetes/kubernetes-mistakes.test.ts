@@ -1,30 +1,30 @@
 import { expect, test } from "vitest";
 import {
-  fullGrownConfig,
-  minimalGrownConfig,
-} from "../../test/infra/grown-config.ts";
+  fullKubernetesConfig,
+  minimalKubernetesConfig,
+} from "../../test/infra/kubernetes-config.ts";
 import { registerBy } from "../../test/infra/registered.ts";
 import { validConfig } from "../../test/infra/stack-config.ts";
 import { configSchema, secretFields } from "../config/config-schema.ts";
 import { ConfigRejected, readConfig } from "../config/config.ts";
 import { projectConfig } from "../config/project-config.ts";
 import { stackProgram } from "../stack-program.ts";
-import { readGrownConfig } from "./grown-config.ts";
-import { grownSchema, grownSecrets } from "./grown-schema.ts";
+import { readKubernetesConfig } from "./kubernetes-config.ts";
+import { kubernetesSchema, kubernetesSecrets } from "./kubernetes-schema.ts";
 
 type Changes = Readonly<Record<string, string | undefined>>;
 
 function errorsOf(
   changes: Changes,
-  from = minimalGrownConfig,
+  from = minimalKubernetesConfig,
 ): readonly string[] {
-  const result = readGrownConfig({
+  const result = readKubernetesConfig({
     values: Object.fromEntries(
       Object.entries({ ...from, ...changes }).filter(
         (entry): entry is [string, string] => entry[1] !== undefined,
       ),
     ),
-    isSecret: (key) => grownSecrets.includes(key),
+    isSecret: (key) => kubernetesSecrets.includes(key),
   });
   return result.ok ? [] : result.errors;
 }
@@ -43,11 +43,13 @@ const asked = (name: string) =>
 
 test("both configurations of the tests are valid", () => {
   expect(errorsOf({})).toEqual([]);
-  expect(errorsOf({}, fullGrownConfig)).toEqual([]);
+  expect(errorsOf({}, fullKubernetesConfig)).toEqual([]);
 });
 
 test("every secret has the same name and the same schema as on two hosts, where it has one", () => {
-  expect(grownSecrets.filter((name) => !secretFields.includes(name))).toEqual([
+  expect(
+    kubernetesSecrets.filter((name) => !secretFields.includes(name)),
+  ).toEqual([
     "databaseUrl",
     "databaseDirectUrl",
     "supervisorDatabaseUrl",
@@ -113,7 +115,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
       ...group("hosts", {}),
       prefix: "trial",
       ...group("images", {
-        ...(JSON.parse(minimalGrownConfig["images"] ?? "") as object),
+        ...(JSON.parse(minimalKubernetesConfig["images"] ?? "") as object),
         caddy: "caddy:2",
       }),
     },
@@ -227,9 +229,9 @@ test.each(MISTAKES.map(([changes, ...messages]) => ({ changes, messages })))(
 );
 
 test("a secret in plain text is rejected without being shown", () => {
-  const result = readGrownConfig({
-    values: minimalGrownConfig,
-    isSecret: (key) => key !== "saltKey" && grownSecrets.includes(key),
+  const result = readKubernetesConfig({
+    values: minimalKubernetesConfig,
+    isSecret: (key) => key !== "saltKey" && kubernetesSecrets.includes(key),
   });
   expect(result).toEqual({
     ok: false,
@@ -254,14 +256,14 @@ test.each([
   ],
 ])("a further value of the chart: %j", async (values, message) => {
   const registered = registerBy(stackProgram, {
-    ...minimalGrownConfig,
+    ...minimalKubernetesConfig,
     chartValues: JSON.stringify(values),
   });
   await expect(registered).rejects.toThrow(ConfigRejected);
   await expect(registered).rejects.toThrow(message);
 });
 
-const ONLY_ON_KUBERNETES = Object.keys(grownSchema.shape).filter(
+const ONLY_ON_KUBERNETES = Object.keys(kubernetesSchema.shape).filter(
   (name) => !(name in configSchema.shape),
 );
 
@@ -271,7 +273,7 @@ test("two hosts reject each setting that only Kubernetes has", () => {
       ...validConfig,
       ...Object.fromEntries(ONLY_ON_KUBERNETES.map((name) => [name, "x"])),
     },
-    isSecret: (key) => [...secretFields, ...grownSecrets].includes(key),
+    isSecret: (key) => [...secretFields, ...kubernetesSecrets].includes(key),
   });
   expect(ONLY_ON_KUBERNETES).toContain("cluster");
   expect(result).toEqual({

@@ -2,10 +2,16 @@ import * as pulumi from "@pulumi/pulumi";
 import type { WithOutputs } from "../config/program-config.ts";
 import { readOperatorsLayer } from "../gateway-settings.ts";
 import { readNamedFile } from "../project-files.ts";
-import type { GrownConfig, GrownSecretField } from "./grown-schema.ts";
+import type {
+  KubernetesConfig,
+  KubernetesSecretField,
+} from "./kubernetes-schema.ts";
 
 /** The configuration of the program on Kubernetes; each secret is an Output. */
-export type GrownProgramConfig = WithOutputs<GrownConfig, GrownSecretField>;
+export type KubernetesProgramConfig = WithOutputs<
+  KubernetesConfig,
+  KubernetesSecretField
+>;
 
 /** Values of the chart: a tree with texts, numbers, lists and Outputs. */
 export type ChartValues = Readonly<Record<string, unknown>>;
@@ -14,7 +20,7 @@ export type ChartValues = Readonly<Record<string, unknown>>;
 export const EDGE_SECRET = "hearth-edge";
 
 /** The values of charts/hearth for a stack, without those of `chartValues`. Throws one sentence for an unusable file. */
-export function buildChartValues(config: GrownProgramConfig): ChartValues {
+export function buildChartValues(config: KubernetesProgramConfig): ChartValues {
   return {
     images: imageValues(config.images),
     ...secretValues(config),
@@ -40,7 +46,7 @@ export function buildChartValues(config: GrownProgramConfig): ChartValues {
 }
 
 function imageValues(
-  images: GrownConfig["images"],
+  images: KubernetesConfig["images"],
 ): Readonly<Record<string, { repository: string; tag: string }>> {
   return Object.fromEntries(
     Object.entries(images).flatMap(([name, reference]) =>
@@ -63,7 +69,7 @@ function splitReference(reference: string): {
   };
 }
 
-function secretValues(config: GrownProgramConfig): ChartValues {
+function secretValues(config: KubernetesProgramConfig): ChartValues {
   return defined({
     masterKey: config.masterKey,
     masterKeyPrevious: config.masterKeyPrevious,
@@ -81,7 +87,7 @@ function secretValues(config: GrownProgramConfig): ChartValues {
 function fileValues({
   gatewayConfig,
   supervisorConfig,
-}: GrownProgramConfig): ChartValues {
+}: KubernetesProgramConfig): ChartValues {
   const layer = gatewayConfig === undefined ? readOperatorsLayer() : "";
   const named = (setting: string, path: string) =>
     pulumi.secret(readNamedFile(setting, path));
@@ -94,7 +100,7 @@ function fileValues({
   });
 }
 
-function edgeValues({ edge }: GrownProgramConfig): ChartValues {
+function edgeValues({ edge }: KubernetesProgramConfig): ChartValues {
   const { hostname, notesHostname, supervisorHostname } = edge;
   const names = defined({ hostname, notesHostname, supervisorHostname });
   if (Object.keys(names).length === 0) {
@@ -120,7 +126,7 @@ function edgeValues({ edge }: GrownProgramConfig): ChartValues {
   };
 }
 
-function gatewayValues(config: GrownProgramConfig): ChartValues {
+function gatewayValues(config: KubernetesProgramConfig): ChartValues {
   const { replicas, maxReplicas = replicas } = config.gateway;
   return {
     replicas,
@@ -134,7 +140,7 @@ function gatewayValues(config: GrownProgramConfig): ChartValues {
   };
 }
 
-function postgresValues(config: GrownProgramConfig): ChartValues {
+function postgresValues(config: KubernetesProgramConfig): ChartValues {
   const { mode } = config.postgres;
   if (mode === "external") {
     return {
@@ -162,7 +168,7 @@ function postgresValues(config: GrownProgramConfig): ChartValues {
   };
 }
 
-function redisValues(config: GrownProgramConfig): ChartValues {
+function redisValues(config: KubernetesProgramConfig): ChartValues {
   const { mode, sentinels, masterName } = config.redis;
   switch (mode) {
     case "none":
@@ -189,7 +195,7 @@ function redisValues(config: GrownProgramConfig): ChartValues {
   }
 }
 
-function notesValues(config: GrownProgramConfig): ChartValues {
+function notesValues(config: KubernetesProgramConfig): ChartValues {
   const { mode, url } = config.notes;
   switch (mode) {
     case "none":
@@ -205,14 +211,14 @@ function offsiteValues({
   offsiteTarget: target,
   offsiteIdentity: identity,
   offsiteRcloneConfig: rcloneConfig,
-}: GrownProgramConfig): ChartValues {
+}: KubernetesProgramConfig): ChartValues {
   return target === undefined
     ? {}
     : { offsite: { target, identity, rcloneConfig } };
 }
 
 function volume(
-  { storage }: Pick<GrownProgramConfig, "storage">,
+  { storage }: Pick<KubernetesProgramConfig, "storage">,
   name: "journal" | "postgres" | "redis" | "notes" | "supervisor",
 ): ChartValues {
   return defined({ size: storage[name], storageClass: storage.class });

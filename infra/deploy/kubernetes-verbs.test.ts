@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import { FakePulumi } from "../../test/infra/fake-pulumi.ts";
-import { minimalGrownConfig } from "../../test/infra/grown-config.ts";
-import { grownSecrets } from "../grown/grown-schema.ts";
+import { minimalKubernetesConfig } from "../../test/infra/kubernetes-config.ts";
+import { kubernetesSecrets } from "../kubernetes/kubernetes-schema.ts";
 import { UsageError, type Flags } from "./flags.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
@@ -48,12 +48,12 @@ async function runOn(
     getAllConfig: async () =>
       Object.fromEntries(
         Object.entries({
-          ...minimalGrownConfig,
+          ...minimalKubernetesConfig,
           ...settings,
           ...Object.fromEntries(pulumi.written()),
         }).map(([key, value]) => [
           `hearth:${key}`,
-          { value, secret: grownSecrets.includes(key) },
+          { value, secret: kubernetesSecrets.includes(key) },
         ]),
       ),
     exportStack: async () => ({ deployment: { resources } }),
