@@ -10,7 +10,7 @@ import type { TokenCounter } from "./tokens/tokens.ts";
 import type { ResponseCache } from "./cache/cache.ts";
 import type { RejectionLog } from "./calls/refusal-log.ts";
 import type { PromptLog } from "./calls/prompt-log.ts";
-import type { CallsUnderWay } from "./calls/underway.ts";
+import type { ActiveCalls } from "./calls/active-calls.ts";
 import type { Flights } from "./cache/flights.ts";
 import type { ConfigDiff } from "./config/diff.ts";
 import type {
@@ -75,7 +75,7 @@ export interface Gateway {
   readonly tokens: TokenCounter;
   readonly cache: ResponseCache;
   readonly flights: Flights;
-  readonly underWay: CallsUnderWay;
+  readonly activeCalls: ActiveCalls;
   readonly refusals: RejectionLog;
   readonly providers: ProviderClient;
   readonly router: Router;

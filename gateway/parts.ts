@@ -11,7 +11,7 @@ import { createMemoryCache } from "./cache/memory.ts";
 import { tryDeployment } from "./calls/health-check.ts";
 import { PromptLog } from "./calls/prompt-log.ts";
 import { RejectionLog } from "./calls/refusal-log.ts";
-import { CallsUnderWay } from "./calls/underway.ts";
+import { ActiveCalls } from "./calls/active-calls.ts";
 import type { GatewayConfig, LoadResult } from "./config/load.ts";
 import type { Connections } from "./connections.ts";
 import type { DatabaseState } from "./database/connection.ts";
@@ -95,7 +95,7 @@ export class GatewayParts implements Gateway {
   readonly database: DatabaseState;
   readonly cache: ResponseCache;
   readonly flights = createFlights();
-  readonly underWay: CallsUnderWay;
+  readonly activeCalls: ActiveCalls;
   readonly refusals: RejectionLog;
   readonly prompts: PromptLog;
   readonly responses: ResponseStore;
@@ -150,7 +150,7 @@ export class GatewayParts implements Gateway {
       log,
     });
     this.partitions = createPartitionKeeper(pool, log);
-    this.underWay = new CallsUnderWay(this.limits);
+    this.activeCalls = new ActiveCalls(this.limits);
     this.refusals = new RejectionLog(pool, log);
     this.prompts = new PromptLog(pool, log);
     this.responses = new ResponseStore(callPool, () => this.config);

@@ -17,7 +17,7 @@ export async function giveNotice(
   noticeMs: number,
 ): Promise<void> {
   parts.beginStopping();
-  parts.log.info({ running: parts.underWay.count() }, "stopping");
+  parts.log.info({ running: parts.activeCalls.count() }, "stopping");
   await sleep(Math.max(parts.config.server.drainNoticeMs, noticeMs));
 }
 
@@ -27,7 +27,7 @@ export async function drain(
   server: ReturnType<typeof createServer>,
   clients: ReturnType<typeof watchConnections>,
 ): Promise<void> {
-  const { background, sockets, underWay, config } = parts;
+  const { background, sockets, activeCalls, config } = parts;
   const { drainTimeoutMs } = config.server;
   parts.beginStopping();
   const closed = Promise.all([
@@ -39,7 +39,7 @@ export async function drain(
   ]);
   clients.closeIdle();
   await resolveWithin(closed, drainTimeoutMs);
-  underWay.abortAll();
+  activeCalls.abortAll();
   await resolveWithin(closed, LAST_ANSWERS_MS);
   clients.closeAll();
   await closed;
@@ -66,7 +66,7 @@ export async function stopParts(
   );
   parts.retention.stop();
   parts.partitions.stop();
-  parts.underWay.stop();
+  parts.activeCalls.stop();
   parts.router.cooldowns.stop();
   await parts.runners.close();
   await parts.limits.close();

@@ -122,11 +122,11 @@ describe.runIf(hasRedisServer())(
         max_tokens: 10_000,
       });
       await expect
-        .poll(() => one.running.gateway.underWay.count())
+        .poll(() => one.running.gateway.activeCalls.count())
         .toBeGreaterThan(0);
       const again = await other.chat(key, "asked before");
       expect(again.headers.get("x-hearth-cache")).toBe("hit");
-      expect(one.running.gateway.underWay.count()).toBe(1);
+      expect(one.running.gateway.activeCalls.count()).toBe(1);
       expect((await holding).status).toBe(200);
     });
 

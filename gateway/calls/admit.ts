@@ -118,7 +118,7 @@ async function admitted(
  * failed and may be charged; false when the payers' budgets do not allow it. `sent` is the call as the deployments of `group` get it.
  */
 export async function raiseLease(
-  gateway: AdmitPorts & Pick<Gateway, "tokens" | "underWay">,
+  gateway: AdmitPorts & Pick<Gateway, "tokens" | "activeCalls">,
   call: Call,
   sent: Call,
   group: ModelGroup,
@@ -145,7 +145,7 @@ export async function raiseLease(
  * false when the payers' budgets do not have all of it left. `sent` is the call as the deployments of `group` get it.
  */
 export async function admitSecond(
-  gateway: Pick<Gateway, "config" | "limits" | "tokens" | "underWay">,
+  gateway: Pick<Gateway, "config" | "limits" | "tokens" | "activeCalls">,
   call: Call,
   sent: Call,
   group: ModelGroup,
@@ -159,7 +159,7 @@ export async function admitSecond(
     estimate: once * 2 + owedBy(gateway, call),
     strict: true,
   });
-  if (gateway.underWay.isSettled(call.id)) {
+  if (gateway.activeCalls.isSettled(call.id)) {
     // The call ended meanwhile: this reserved its limits once more, where it arrived after their release.
     await gateway.limits.settle({ callId: call.id, tokens: 0, pending: [] });
     return false;
@@ -205,8 +205,11 @@ export async function reserveBudgets(
 }
 
 /** What the attempts of a call may cost that failed and may be charged. */
-function owedBy({ underWay }: Pick<Gateway, "underWay">, call: Call): Nanos {
-  return nanosFromEstimate(underWay.estimatedCost(call.id));
+function owedBy(
+  { activeCalls }: Pick<Gateway, "activeCalls">,
+  call: Call,
+): Nanos {
+  return nanosFromEstimate(activeCalls.estimatedCost(call.id));
 }
 
 /** What a call may cost at the deployments of a fallback, at least what it may cost at its own. */

@@ -53,7 +53,7 @@ export async function chooseDeployment(
     fallbacks: call.fallbacks.names,
     find: (name) => fallbackNamed(gateway, call, name),
     mayRetry: async (group: ModelGroup) =>
-      gateway.underWay.estimatedCost(call.id) === 0 ||
+      gateway.activeCalls.estimatedCost(call.id) === 0 ||
       raiseLease(gateway, call, callTo(call, group), group),
     mayFallBack: async (group: ModelGroup) =>
       !call.ownAccess &&
@@ -101,7 +101,7 @@ export async function nextTarget(
     isLate(call.deadlineAt) ||
     call.race?.aborted === true ||
     client?.connection.destroyed === true ||
-    gateway.underWay.aborted()
+    gateway.activeCalls.aborted()
   ) {
     return null;
   }
@@ -179,7 +179,7 @@ async function chosenAt(
 
 /** Notes the deployments that the choice passes over, for the call's row and trace; none are cooling down as a rule. */
 function notePassedOver(
-  { router, underWay }: Pick<Gateway, "router" | "underWay">,
+  { router, activeCalls }: Pick<Gateway, "router" | "activeCalls">,
   { id: callId, group, trace }: Call,
   chosen: PricedDeployment,
 ): void {
@@ -193,7 +193,7 @@ function notePassedOver(
   );
   if (cooling.length > 0) {
     const ids = cooling.map(({ id }) => id);
-    underWay.passedOver(callId, ids);
+    activeCalls.passedOver(callId, ids);
     trace?.passedOver(ids);
   }
 }

@@ -74,20 +74,20 @@ export function describeLast(
 
 /** Notes what a failed attempt costs; answers whether it may cost anything. */
 export function noteOwed(
-  { underWay }: Pick<Gateway, "underWay">,
+  { activeCalls }: Pick<Gateway, "activeCalls">,
   { failure, target: { deployment }, sent: { call } }: Failed,
 ): boolean {
   const owed = usageOwed(call, deployment, failure);
   if (owed === null) {
     return false;
   }
-  underWay.failedAtCost(call.id, costAt(deployment, owed));
+  activeCalls.failedAtCost(call.id, costAt(deployment, owed));
   return true;
 }
 
 /** Notes in the journal what failed attempts cost, as the call goes on with another deployment. */
 export async function noteFurther(
-  gateway: Pick<Gateway, "journal" | "underWay">,
+  gateway: Pick<Gateway, "journal" | "activeCalls">,
   call: Call,
   next: Chosen,
 ): Promise<void> {

@@ -204,7 +204,7 @@ test.each(["writeHead", "setTimeout"] as const)(
   "a stream whose %s fails ends at once, stops the provider and is billed",
   async (method) => {
     const { gateway, provider } = testbed;
-    const { pool, ledger, underWay } = gateway.running.gateway;
+    const { pool, ledger, activeCalls } = gateway.running.gateway;
     const key = await gateway.createKey({});
     const working = ServerResponse.prototype[method] as (
       ...args: readonly unknown[]
@@ -234,7 +234,7 @@ test.each(["writeHead", "setTimeout"] as const)(
           PATIENT,
         )
         .toEqual([true]);
-      await expect.poll(() => underWay.count(), PATIENT).toBe(0);
+      await expect.poll(() => activeCalls.count(), PATIENT).toBe(0);
       await ledger.flush();
       const [row] = await query<{ status: string; spend: number }>(
         pool,

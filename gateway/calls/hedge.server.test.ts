@@ -209,7 +209,7 @@ test.each([
     // The request of the minute was counted once, and the slot is free again.
     const next = await gateway.chat(key, "hello", { model: "pair" });
     expect(next.json["error"]?.["message"]).toContain("1 request");
-    expect(gateway.running.gateway.underWay.count()).toBe(0);
+    expect(gateway.running.gateway.activeCalls.count()).toBe(0);
   },
 );
 
@@ -367,7 +367,7 @@ test("a client that leaves while both are slow ends both", async () => {
     expect(cancelled.toSorted()).toEqual(["first", "second"]),
   );
   await vi.waitFor(() =>
-    expect(gateway.running.gateway.underWay.count()).toBe(0),
+    expect(gateway.running.gateway.activeCalls.count()).toBe(0),
   );
   await gateway.running.gateway.ledger.flush();
   const rows = await query<{ spend: number }>(

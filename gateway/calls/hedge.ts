@@ -75,7 +75,7 @@ export async function attemptHedged(
   const race = new AbortController();
   const first = start(gateway, call, chosen, options, race.signal);
   const early = await within(first.ended, hedgeAfterMs);
-  if (early !== null || gateway.underWay.aborted()) {
+  if (early !== null || gateway.activeCalls.aborted()) {
     return first.ended;
   }
   const other = await chooseOther(gateway, call, chosen, first, options);
@@ -83,10 +83,10 @@ export async function attemptHedged(
     return first.ended;
   }
   if (other.slot !== null) {
-    gateway.underWay.holds(call.id, other.slot);
+    gateway.activeCalls.holds(call.id, other.slot);
   }
   const second = start(gateway, call, other, options, race.signal);
-  gateway.underWay.endsBy(call.id, () => {
+  gateway.activeCalls.endsBy(call.id, () => {
     first.abort();
     second.abort();
   });
@@ -120,7 +120,7 @@ function start(
 ): Running {
   const aborter = new AbortController();
   const abort = () => aborter.abort();
-  gateway.underWay.endsBy(call.id, abort);
+  gateway.activeCalls.endsBy(call.id, abort);
   const ended = sendAttempt(gateway, {
     sent,
     target,

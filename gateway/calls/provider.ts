@@ -105,7 +105,7 @@ export async function callProvider(
     }
     recordFailed(gateway, call, ended, attempts);
     const lastedMs = Math.round(performance.now() - startedAt);
-    const owedBefore = gateway.underWay.estimatedCost(call.id);
+    const owedBefore = gateway.activeCalls.estimatedCost(call.id);
     const owes = noteOwed(gateway, ended);
     const next = await nextTarget(gateway, call, route, ended, client);
     describeLast(gateway, call, attempts, ended.target, lastedMs);
@@ -125,7 +125,7 @@ export async function callProvider(
 }
 
 function upstreamOf(
-  gateway: FailurePorts & Pick<Gateway, "underWay">,
+  gateway: FailurePorts & Pick<Gateway, "activeCalls">,
   route: Route,
   { target, sent, slot, answer, abort }: AnsweredAttempt,
   tried: Omit<Tried, "fallbacks">,
@@ -140,7 +140,7 @@ function upstreamOf(
     queuedMs: slot?.queuedMs ?? null,
     abort,
     brokeOff(failure) {
-      if (gateway.underWay.aborted()) {
+      if (gateway.activeCalls.aborted()) {
         return;
       }
       failure.byRequest ||= sent.call.ownAccess;
@@ -174,18 +174,18 @@ async function pause(
 }
 
 function recordAnswered(
-  gateway: Pick<Gateway, "metrics" | "underWay">,
+  gateway: Pick<Gateway, "metrics" | "activeCalls">,
   call: Call,
   route: Route,
   target: Target,
   { attempts, retries }: Pick<Tried, "attempts" | "retries">,
 ): void {
-  const { metrics, underWay } = gateway;
+  const { metrics, activeCalls } = gateway;
   const { id } = target.deployment;
   route.answered(target);
   call.trace?.answered(call.stream ? "stream" : "whole", id);
   metrics.retried(call.group.configured, retries, route.fallbacksTaken);
-  underWay.answered(call.id, target.deployment);
+  activeCalls.answered(call.id, target.deployment);
   countAnswer(gateway, call, target, attempts);
 }
 

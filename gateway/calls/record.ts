@@ -34,19 +34,19 @@ export type RecordPorts = Pick<
   | "pending"
   | "prompts"
   | "traces"
-  | "underWay"
+  | "activeCalls"
   | "webhook"
 >;
 
 /** Writes the intent to the journal, before the call leaves. Throws `journal_full`. */
 export async function journalIntent(
-  gateway: Pick<Gateway, "journal" | "underWay">,
+  gateway: Pick<Gateway, "journal" | "activeCalls">,
   call: Call,
   deployment: PricedDeployment,
 ): Promise<void> {
   const cost = inputCost(call, deployment);
   const written = gateway.journal.intent(intentOf(call, deployment, cost));
-  gateway.underWay.journaled(call.id);
+  gateway.activeCalls.journaled(call.id);
   if (written !== undefined) {
     await written;
   }
@@ -63,15 +63,15 @@ export interface JournaledAttempt {
  * way are billed, and of earlier ones what they may cost. Throws `journal_full`.
  */
 export async function journalFurther(
-  gateway: Pick<Gateway, "journal" | "underWay">,
+  gateway: Pick<Gateway, "journal" | "activeCalls">,
   call: Call,
-  underWay: readonly [JournaledAttempt, ...JournaledAttempt[]],
+  attempts: readonly [JournaledAttempt, ...JournaledAttempt[]],
 ): Promise<void> {
-  const cost = underWay.reduce(
+  const cost = attempts.reduce(
     (sum, attempt) => sum + inputCost(attempt.call, attempt.deployment),
-    gateway.underWay.estimatedCost(call.id),
+    gateway.activeCalls.estimatedCost(call.id),
   );
-  await gateway.journal.amend(intentOf(call, underWay[0].deployment, cost));
+  await gateway.journal.amend(intentOf(call, attempts[0].deployment, cost));
 }
 
 function intentOf(
@@ -109,17 +109,17 @@ const MAX_ID_CHARACTERS = 256;
 
 /** What the journal keeps of the end of a call. */
 function outcomeOf(
-  gateway: Pick<Gateway, "config" | "database" | "underWay">,
+  gateway: Pick<Gateway, "config" | "database" | "activeCalls">,
   call: Call,
   ending: Ending,
 ): Outcome {
   const { deployment, usage, cached } = ending;
-  const { underWay } = gateway;
+  const { activeCalls } = gateway;
   const endedAt = Date.now();
   const charge = chargeOf(
     ending,
-    ending.failedAttempts ?? underWay.estimatedCost(call.id),
-    underWay.deploymentsPassedOver(call.id),
+    ending.failedAttempts ?? activeCalls.estimatedCost(call.id),
+    activeCalls.deploymentsPassedOver(call.id),
   );
   const counted = usage ?? cached?.usage ?? null;
   return {
@@ -155,11 +155,11 @@ function outcomeOf(
 
 /** Releases the reservation and makes the spend visible to the next call. */
 async function settle(
-  gateway: Pick<Gateway, "limits" | "pending" | "underWay">,
+  gateway: Pick<Gateway, "limits" | "pending" | "activeCalls">,
   call: Call,
   outcome: Outcome,
 ): Promise<void> {
-  gateway.underWay.settled(call.id);
+  gateway.activeCalls.settled(call.id);
   await gateway.limits.settle({
     callId: call.id,
     tokens: outcome.cacheHit
@@ -173,16 +173,16 @@ const noResponse = () => null;
 
 /** The intent of a call for which nothing was sent is written with its outcome: then this throws `journal_full`. */
 function journalEnd(
-  { journal, underWay }: Pick<Gateway, "journal" | "underWay">,
+  { journal, activeCalls }: Pick<Gateway, "journal" | "activeCalls">,
   call: Call,
   outcome: Outcome,
 ): Promise<void> | undefined {
-  if (underWay.hasOpenIntent(call.id)) {
-    underWay.recorded(call.id);
+  if (activeCalls.hasOpenIntent(call.id)) {
+    activeCalls.recorded(call.id);
     return journal.outcome(outcome);
   }
   const written = journal.record(intentOf(call, null, 0), outcome);
-  underWay.recorded(call.id);
+  activeCalls.recorded(call.id);
   return written;
 }
 

@@ -54,7 +54,7 @@ export interface AttemptOptions {
 
 export type AttemptPorts = Pick<
   Gateway,
-  "config" | "metrics" | "providers" | "router" | "runners" | "underWay"
+  "config" | "metrics" | "providers" | "router" | "runners" | "activeCalls"
 >;
 
 /** Sends a call to one deployment. Throws {@link UpstreamFailure}. */
@@ -90,7 +90,7 @@ export async function sendAttempt(
     const lost = lostBecause(races);
     const failure = !aborter.signal.aborted
       ? error
-      : gateway.underWay.aborted()
+      : gateway.activeCalls.aborted()
         ? stopped(error)
         : lost !== null
           ? cancelled(lost, error)

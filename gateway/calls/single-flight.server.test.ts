@@ -58,8 +58,8 @@ async function next(): Promise<ServerResponse> {
 
 test("followers of a failed call are sent to the provider one by one, until one is answered", async () => {
   const calls = Array.from({ length: 8 }, () => gateway.chat(key, "the same"));
-  const { underWay } = gateway.running.gateway;
-  await expect.poll(() => underWay.count()).toBe(8);
+  const { activeCalls } = gateway.running.gateway;
+  await expect.poll(() => activeCalls.count()).toBe(8);
   for (let failed = 0; failed < 2; failed++) {
     const leader = await next();
     // A second one would come meanwhile.
@@ -87,15 +87,15 @@ test("a follower whose client left is not sent to the provider", async () => {
     }),
     signal: leaving.signal,
   }).catch(() => null);
-  const { underWay } = gateway.running.gateway;
-  await expect.poll(() => underWay.count()).toBe(2);
+  const { activeCalls } = gateway.running.gateway;
+  await expect.poll(() => activeCalls.count()).toBe(2);
   leaving.abort();
   await follower;
   // Its limits are released at once.
-  await expect.poll(() => underWay.count()).toBe(1);
+  await expect.poll(() => activeCalls.count()).toBe(1);
   first.writeHead(500).end("{}");
   expect((await leader).status).toBe(500);
-  await expect.poll(() => underWay.count()).toBe(0);
+  await expect.poll(() => activeCalls.count()).toBe(0);
   expect(waiting).toHaveLength(0);
 });
 
@@ -157,17 +157,17 @@ function ask(prompt: string): () => void {
 }
 
 test("a stream that has not been answered is stopped when its client and its followers have left, and its input is billed", async () => {
-  const { underWay, ledger, pool } = gateway.running.gateway;
+  const { activeCalls, ledger, pool } = gateway.running.gateway;
   const leave = ask("given up");
   const unanswered = await next();
   const leaveToo = ask("given up");
-  await expect.poll(() => underWay.count()).toBe(2);
+  await expect.poll(() => activeCalls.count()).toBe(2);
   leave();
   await sleep(50);
   expect(unanswered.destroyed).toBe(false);
   leaveToo();
   await expect.poll(() => unanswered.destroyed).toBe(true);
-  await expect.poll(() => underWay.count()).toBe(0);
+  await expect.poll(() => activeCalls.count()).toBe(0);
   expect(waiting).toHaveLength(0);
   await ledger.flush();
   const rows = await query<Record<string, unknown>>(
@@ -186,8 +186,8 @@ test("a stream that has not been answered is stopped when its client and its fol
 test("a stream that does not read the cache has no followers: without its client it is stopped", async () => {
   const [, shared] = await Promise.all([listenTo("shared"), begun()]);
   const follower = gateway.chat(key, "shared", { stream: true });
-  const { underWay } = gateway.running.gateway;
-  await expect.poll(() => underWay.count()).toBe(2);
+  const { activeCalls } = gateway.running.gateway;
+  await expect.poll(() => activeCalls.count()).toBe(2);
   const [leave, own] = await Promise.all([
     listenTo("shared", { "cache-control": "no-cache" }),
     begun(),
@@ -202,8 +202,8 @@ test("a stream that does not read the cache has no followers: without its client
 test("a stream whose client left is stopped when its answer gets too long to share", async () => {
   const [leave, leader] = await Promise.all([listenTo("too long"), begun()]);
   const follower = gateway.chat(key, "too long", { stream: true });
-  const { underWay } = gateway.running.gateway;
-  await expect.poll(() => underWay.count()).toBe(2);
+  const { activeCalls } = gateway.running.gateway;
+  await expect.poll(() => activeCalls.count()).toBe(2);
   leave();
   const long = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content: "word ".repeat(1_000_000) } }] })}\n\n`;
   leader.write(long);
@@ -217,8 +217,8 @@ test("followers of an answer that is too long to share are sent to the provider 
   const calls = Array.from({ length: 3 }, () =>
     gateway.chat(key, "at length", { stream: true }),
   );
-  const { underWay } = gateway.running.gateway;
-  await expect.poll(() => underWay.count()).toBe(3);
+  const { activeCalls } = gateway.running.gateway;
+  await expect.poll(() => activeCalls.count()).toBe(3);
   const text = "word ".repeat(1_000_000);
   const event = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content: text } }], usage: { prompt_tokens: 1, completion_tokens: 1 } })}\n\n`;
   const leader = await next();

@@ -57,7 +57,7 @@ async function lead(
 
 /** Waits for the answer of another call. Throws when this one ends before that. */
 async function follow(
-  gateway: Pick<Gateway, "flights" | "underWay">,
+  gateway: Pick<Gateway, "flights" | "activeCalls">,
   call: Call,
   key: string,
   landed: Promise<Landing>,

@@ -182,7 +182,7 @@ test("a client that stops reading is disconnected after the idle timeout, and it
   answer.on("error", () => undefined);
   answer.pause();
   await stopped;
-  await expect.poll(() => gateway.running.gateway.underWay.count()).toBe(0);
+  await expect.poll(() => gateway.running.gateway.activeCalls.count()).toBe(0);
   answer.destroy();
 });
 

@@ -17,7 +17,7 @@ import type { WaitingClient } from "./waiting-client.ts";
 
 export type SlotPorts = Pick<
   Gateway,
-  "config" | "ledger" | "limits" | "runners" | "tokens" | "underWay"
+  "config" | "ledger" | "limits" | "runners" | "tokens" | "activeCalls"
 >;
 
 export interface SlotOptions {
@@ -47,7 +47,7 @@ const TELL_AFTER_MS = 15_000;
 
 /** A free slot of a deployment's runner; null: it has no slots. Else the queue, in which the call may wait. */
 export async function claimSlot(
-  gateway: Pick<Gateway, "runners" | "underWay">,
+  gateway: Pick<Gateway, "runners" | "activeCalls">,
   call: Call,
   deployment: PricedDeployment,
 ): Promise<Slot | null | SlotQueue> {
@@ -57,7 +57,7 @@ export async function claimSlot(
   }
   const slot = await queue.claim();
   if (slot !== null) {
-    gateway.underWay.holds(call.id, slot);
+    gateway.activeCalls.holds(call.id, slot);
   }
   return slot ?? queue;
 }
@@ -124,7 +124,7 @@ export async function waitInLine(
     }
   }
   if (!(slot instanceof NoSlot)) {
-    gateway.underWay.holds(call.id, slot);
+    gateway.activeCalls.holds(call.id, slot);
   }
   return slot;
 }

@@ -22,7 +22,7 @@ export class WaitEnding {
 
   /** `client`: null for none that can leave. `tooLate` describes the end of the call's time, where its error is the answer. */
   constructor(
-    { underWay }: Pick<Gateway, "underWay">,
+    { activeCalls }: Pick<Gateway, "activeCalls">,
     { id, race, deadlineAt }: Call,
     client: StreamClient | null,
     tooLate = outOfTime,
@@ -42,7 +42,7 @@ export class WaitEnding {
     } else if (race?.aborted === true) {
       this.#onRace();
     }
-    underWay.endsBy(id, () =>
+    activeCalls.endsBy(id, () =>
       this.#end(
         new CallError("overloaded", "The gateway is stopping. Try again.", {
           status: 503,

@@ -13,19 +13,19 @@ export async function whileAdmitted<T>(
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
-  const { underWay, limits } = gateway;
-  underWay.admitted(call.id);
+  const { activeCalls, limits } = gateway;
+  activeCalls.admitted(call.id);
   try {
     return await work();
   } catch (error) {
-    if (underWay.hasOpenIntent(call.id)) {
+    if (activeCalls.hasOpenIntent(call.id)) {
       await recordFailure(gateway, call, error);
     } else {
       await limits.settle({ callId: call.id, tokens: 0, pending: [] });
     }
     throw error;
   } finally {
-    underWay.ended(call.id);
+    activeCalls.ended(call.id);
   }
 }
 
@@ -37,7 +37,7 @@ async function recordFailure(
   if (!(error instanceof CallError)) {
     gateway.log.error({ error, call: call.id }, "a call failed unexpectedly");
   }
-  const deployment = gateway.underWay.answeredBy(call.id);
+  const deployment = gateway.activeCalls.answeredBy(call.id);
   await endCall(gateway, call, {
     status: "failure",
     deployment,

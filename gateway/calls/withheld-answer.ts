@@ -42,11 +42,11 @@ export async function insteadOfWithheld(
   }
   // The fallback may be at the same runner.
   answered.slot?.release();
-  const owedBefore = gateway.underWay.estimatedCost(call.id);
+  const owedBefore = gateway.activeCalls.estimatedCost(call.id);
   noteOwed(gateway, withheld);
   const next = await nextTarget(gateway, call, route, withheld, client);
   if (next === null) {
-    gateway.underWay.setEstimatedCost(call.id, owedBefore);
+    gateway.activeCalls.setEstimatedCost(call.id, owedBefore);
     return null;
   }
   recordFailed(gateway, call, withheld, attempts);

@@ -252,7 +252,7 @@ function ofGateway(gateway: Gateway): readonly Family[] {
     gauge(
       "hearth_calls_in_flight",
       "Calls in flight that hold limits.",
-      one(() => gateway.underWay.count()),
+      one(() => gateway.activeCalls.count()),
     ),
     gauge(
       "hearth_queued_calls",

@@ -103,7 +103,7 @@ test.each(["chat", "native"])(
     expect(others).toEqual([]);
     expect(row?.spend).toBeGreaterThan(0);
     expect((await client.responses.retrieve(id)).status).toBe("cancelled");
-    expect(gateway.running.gateway.underWay.count()).toBe(0);
+    expect(gateway.running.gateway.activeCalls.count()).toBe(0);
   },
 );
 

@@ -76,7 +76,7 @@ test("a deployment is busy with a stream until its end", async () => {
   }
   streams.first.forEach(finish);
   await expect
-    .poll(() => gateway.running.gateway.underWay.count())
+    .poll(() => gateway.running.gateway.activeCalls.count())
     .toBe(streams.second.length);
   for (let more = 1; more <= 5; more++) {
     started.push(await startStream());

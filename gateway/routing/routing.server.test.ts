@@ -291,7 +291,9 @@ test.each([
     aborter.abort();
     await failed;
     await expect
-      .poll(() => gateway.running.gateway.underWay.count(), { timeout: 10_000 })
+      .poll(() => gateway.running.gateway.activeCalls.count(), {
+        timeout: 10_000,
+      })
       .toBe(0);
     expect(good.requests.length).toBe(before + 1);
   },

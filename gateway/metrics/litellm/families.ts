@@ -45,7 +45,9 @@ export class LitellmFamilies {
   }
 }
 
-function inFlight({ underWay }: Pick<Gateway, "underWay">): LitellmFamily {
+function inFlight({
+  activeCalls,
+}: Pick<Gateway, "activeCalls">): LitellmFamily {
   const metric = "litellm_in_flight_requests";
   return {
     metric,
@@ -53,7 +55,7 @@ function inFlight({ underWay }: Pick<Gateway, "underWay">): LitellmFamily {
       gauge(
         metric,
         "Calls in flight that hold limits.",
-        one(() => underWay.count()),
+        one(() => activeCalls.count()),
       ),
   };
 }

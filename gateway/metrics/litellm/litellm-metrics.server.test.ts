@@ -22,8 +22,8 @@ async function start(settings: string, general = ""): Promise<Testbed> {
 
 async function scrape({ gateway }: Testbed): Promise<string> {
   // A call is counted after its answer.
-  const { underWay } = gateway.running.gateway;
-  await expect.poll(() => underWay.count(), { timeout: 10_000 }).toBe(0);
+  const { activeCalls } = gateway.running.gateway;
+  await expect.poll(() => activeCalls.count(), { timeout: 10_000 }).toBe(0);
   const { status, text } = await gateway.request("GET", "/metrics");
   expect(status).toBe(200);
   return text;

@@ -141,7 +141,7 @@ describe.each(["chat", "native"])("%s", (model) => {
     const [row, ...others] = await testbed.rowsOf(user, 1);
     expect(others).toEqual([]);
     expect(row?.spend).toBeGreaterThan(0);
-    expect(gateway.running.gateway.underWay.count()).toBe(0);
+    expect(gateway.running.gateway.activeCalls.count()).toBe(0);
   });
 });
 

@@ -5,7 +5,7 @@ import type { Slot } from "../runners/slot-queue.ts";
 type Progress = "admitted" | "journaled" | "recorded" | "settled";
 
 /** Calls that hold limits now, and how far each is recorded. Renews the leases of long calls in one batch. */
-export class CallsUnderWay {
+export class ActiveCalls {
   readonly #progress = new Map<string, Progress>();
   readonly #answering = new Map<string, PricedDeployment>();
   readonly #estimatedCosts = new Map<string, number>();
