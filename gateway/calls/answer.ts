@@ -11,7 +11,7 @@ import type { Call } from "./call.ts";
 import { headerText } from "./deployment-headers.ts";
 import { guardAnswer } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
-import { isKept, keepAnswer } from "../responses/keep.ts";
+import { isStateful, storeAnswer } from "../responses/store-response.ts";
 import { recordAnswer, type WholeAnswer } from "./record-answer.ts";
 import { endCall, type RecordPorts } from "./record.ts";
 
@@ -40,8 +40,8 @@ export async function sendAnswer(
     responseId: facts.responseId,
     body,
   });
-  const sent = isKept(call)
-    ? await keepAnswer(gateway, call, upstream.deployment.id, body)
+  const sent = isStateful(call)
+    ? await storeAnswer(gateway, call, upstream.deployment.id, body)
     : body;
   return sendWhole(gateway, call, admitted, reply, {
     upstream,

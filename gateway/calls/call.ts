@@ -17,7 +17,7 @@ import type { ModelGroup } from "../routing/catalog.ts";
 import { tagsOf, withTags } from "../routing/tags.ts";
 import type { CallTrace } from "../tracing/traces.ts";
 import type { ClientShape } from "../dialects/client-shape.ts";
-import type { KeptResponse } from "../responses/kept.ts";
+import type { ResponseContext } from "../responses/response-context.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
 import type { CallBody } from "./body.ts";
 import { readClientAccess, withClientAccess } from "./client-access.ts";
@@ -81,7 +81,10 @@ export interface CallKind {
     gateway: Gateway,
     request: FastifyRequest,
     body: CallBody,
-  ): Promise<{ readonly body: CallBody; readonly kept: KeptResponse | null }>;
+  ): Promise<{
+    readonly body: CallBody;
+    readonly context: ResponseContext | null;
+  }>;
   /** What a call is priced by where it is not by tokens; without it always by tokens. */
   measure?(body: CallBody, inputTokens: number): Measure;
   countInput(
@@ -139,7 +142,7 @@ export interface Call extends CacheKeys {
   /** null: no guardrail checks it. */
   readonly guards: CallGuards | null;
   /** null: it continues no stored response, and its own is not stored. */
-  readonly kept: KeptResponse | null;
+  readonly responseContext: ResponseContext | null;
 }
 
 export interface CallStart {
@@ -149,14 +152,14 @@ export interface CallStart {
   readonly sent: CallBody;
   readonly kind: CallKind;
   /** null: it continues no stored response, and its own is not stored. */
-  readonly kept?: KeptResponse | null | undefined;
+  readonly responseContext?: ResponseContext | null | undefined;
 }
 
 /** Determines the payers, the size of the input and the cache key of a call. */
 export async function startCall(
   gateway: Gateway,
   request: FastifyRequest,
-  { caller, named, sent, kind, kept = null }: CallStart,
+  { caller, named, sent, kind, responseContext = null }: CallStart,
 ): Promise<Call> {
   const received = withMetadata(kind.streams ? sent : withoutStream(sent));
   rejectUnsupportedFields(received);
@@ -180,7 +183,7 @@ export async function startCall(
     size,
   );
   const body = providerBody(received);
-  const own = { ownAccess: access !== null, fallbacks, kept };
+  const own = { ownAccess: access !== null, fallbacks, responseContext };
   const cache = cacheOptionsOf(received, headers, options, own);
   const { alias, variant } = variantOf(group, guards);
   const keyInputs = { callType: kind.callType, alias, variant, payers, body };

@@ -57,7 +57,7 @@ const CHECK = {
   requesterIp: "",
   trace: null,
   guards: null,
-  kept: null,
+  responseContext: null,
 } satisfies Partial<Call>;
 
 /** The result of a call that only tests. */

@@ -105,7 +105,7 @@ export function moderationCall(
     requesterIp,
     trace: null,
     guards: null,
-    kept: null,
+    responseContext: null,
   };
 }
 

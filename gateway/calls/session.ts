@@ -12,7 +12,7 @@ const MAX_START_CHARACTERS = 4_096;
  * key that wants none.
  */
 export function sessionOf(
-  { caller, payers, sessionId, body, kept }: Call,
+  { caller, payers, sessionId, body, responseContext }: Call,
   isDefault: boolean,
 ): Session | null {
   const wanted =
@@ -20,12 +20,12 @@ export function sessionOf(
   if (!(typeof wanted === "boolean" ? wanted : isDefault)) {
     return null;
   }
-  if (kept !== null && kept.session !== null) {
-    return kept.session;
+  if (responseContext !== null && responseContext.session !== null) {
+    return responseContext.session;
   }
   const named =
     sessionId || textOf(body["prompt_cache_key"]) || (payers.endUser ?? "");
-  const name = named || (startOf(body) ?? kept?.rootId);
+  const name = named || (startOf(body) ?? responseContext?.rootId);
   return name === undefined
     ? null
     : { key: `${payers.apiKey}/${name}`, isNamed: named !== "" };

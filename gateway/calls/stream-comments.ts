@@ -118,7 +118,7 @@ export function failStream(
   }
   const known = inDialect(gateway, error());
   const pieces =
-    call.kind.shape?.stream(call.body, call.kept?.id).fail(known) ??
+    call.kind.shape?.stream(call.body, call.responseContext?.id).fail(known) ??
     openaiErrorPieces(known);
   client.end(pieces.map(ssePieceText).join(""));
   return true;

@@ -19,7 +19,7 @@ import { inDialect } from "./call-error.ts";
 import { failedCallError } from "./failed-call.ts";
 import { streamCheckOf } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
-import { isKept, KeptStream } from "../responses/keep.ts";
+import { isStateful, StoringStream } from "../responses/store-response.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { recordRejection } from "./record-refusal.ts";
@@ -93,8 +93,8 @@ async function passAndRecord(
     upstream.abort,
   );
   const check = streamCheckOf(gateway, call);
-  const kept = isKept(call) ? new KeptStream(call) : null;
-  const passed = { stream, check, kept, text, audience };
+  const storing = isStateful(call) ? new StoringStream(call) : null;
+  const passed = { stream, check, storing, text, audience };
   const startedAt = performance.now();
   const end = await passOn(gateway, upstream, client, passed);
   const streamedMs = performance.now() - startedAt;
@@ -128,8 +128,8 @@ async function passAndRecord(
     });
   }
   const ending =
-    end.kind === "whole" && kept !== null
-      ? await kept.end(gateway, upstream.deployment.id, text.ending)
+    end.kind === "whole" && storing !== null
+      ? await storing.end(gateway, upstream.deployment.id, text.ending)
       : text.ending;
   client.setTimeout(gateway.config.timeouts.idleMs);
   sendEnd(gateway, call, end, { ...passed, ending, reply });
@@ -164,18 +164,18 @@ function sendEnd(
   end: StreamEnd,
   {
     stream,
-    kept,
+    storing,
     ending,
     reply,
   }: {
     readonly ending: string;
     readonly reply: FastifyReply;
-  } & Pick<CheckedStream, "stream" | "kept">,
+  } & Pick<CheckedStream, "stream" | "storing">,
 ): void {
   const client = reply.raw;
   const fail = (error: CallError) => {
     const pieces = stream.fail(error);
-    client.end(textOf(kept?.push(pieces) ?? pieces));
+    client.end(textOf(storing?.push(pieces) ?? pieces));
   };
   if (end.kind === "cut") {
     fail(brokenOffError(gateway, call, end.failure));
@@ -192,7 +192,7 @@ interface CheckedStream {
   /** null: no guardrail checks it. */
   readonly check: StreamCheck | null;
   /** null: its response is not stored. */
-  readonly kept: KeptStream | null;
+  readonly storing: StoringStream | null;
 }
 
 interface PassedStream extends CheckedStream {
@@ -204,7 +204,7 @@ async function passOn(
   { config }: Pick<Gateway, "config">,
   upstream: UpstreamStream,
   client: FastifyReply["raw"],
-  { stream, check, kept, text, audience }: PassedStream,
+  { stream, check, storing, text, audience }: PassedStream,
 ): Promise<StreamEnd> {
   audience.watch();
   const parser = createStreamParser();
@@ -213,7 +213,7 @@ async function passOn(
     for await (const chunk of upstream.chunks) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
       const passed = check === null ? pieces : await check.push(pieces);
-      const taken = text.take(kept?.push(passed) ?? passed);
+      const taken = text.take(storing?.push(passed) ?? passed);
       if (!text.fitsCache) {
         audience.cannotShare();
       }
@@ -236,7 +236,7 @@ async function passOn(
       ...stream.end(),
     ];
     const passed = (await check?.push(rest, true)) ?? rest;
-    const taken = text.take(kept?.push(passed) ?? passed);
+    const taken = text.take(storing?.push(passed) ?? passed);
     if (taken.text !== "") {
       client.write(taken.text);
     }

@@ -73,11 +73,14 @@ export function translationFor(
     ...inner,
     answer(bytes) {
       const { body, facts } = inner.answer(bytes);
-      return { body: shape.answer(body, call.body, call.kept?.id), facts };
+      return {
+        body: shape.answer(body, call.body, call.responseContext?.id),
+        facts,
+      };
     },
     stream() {
       const provider = inner.stream();
-      const client = shape.stream(call.body, call.kept?.id);
+      const client = shape.stream(call.body, call.responseContext?.id);
       const all = (pieces: readonly StreamPiece[]) =>
         pieces.flatMap((piece) => client.push(piece));
       return {

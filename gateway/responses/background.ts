@@ -7,7 +7,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { InnerCall } from "./inner-call.ts";
-import type { BackgroundRun } from "./kept.ts";
+import type { BackgroundRun } from "./response-context.ts";
 import { RecordedEvents } from "./recorded-events.ts";
 import type { ResponseEvents } from "./response-events.ts";
 import type { ResponseStore } from "./store.ts";

@@ -16,7 +16,7 @@ import { deleteOwned } from "../database/owned.ts";
 import { transaction, type Pool } from "../database/pool.ts";
 import { recordOf, textOf, type JsonRecord } from "../../core/json.ts";
 import { storable, withIds } from "./items.ts";
-import { isOwnId, newId } from "./kept.ts";
+import { isOwnId, newId } from "./response-context.ts";
 import { expiresAt, MAX_BYTES, MAX_ITEMS, tooLong } from "./limits.ts";
 import { itemNotFound, notFound } from "./not-found.ts";
 import { openJson, sealJson } from "./sealed-text.ts";

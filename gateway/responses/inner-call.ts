@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import type { ConnectionMemory } from "./kept.ts";
-import type { OpenedResponse } from "./open.ts";
+import type { ConnectionMemory } from "./response-context.ts";
+import type { OpenedResponse } from "./open-response.ts";
 
 /** Names the call in the request that carries it out. */
 const HEADER = "x-hearth-inner-call";

@@ -6,7 +6,7 @@ import {
   lastEvent,
 } from "../database/response-events.ts";
 import { recordsOf, numberOf, type JsonRecord } from "../../core/json.ts";
-import { isOwnId } from "./kept.ts";
+import { isOwnId } from "./response-context.ts";
 import { notFound } from "./not-found.ts";
 import { openJson, sealJson } from "./sealed-text.ts";
 

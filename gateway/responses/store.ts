@@ -22,7 +22,11 @@ import {
 import { markedReasoning } from "../providers/reasoning-origin.ts";
 import { Conversations } from "./conversations.ts";
 import { asInput, idsOf, storable, withIds } from "./items.ts";
-import { isOwnId, type History, type KeptResponse } from "./kept.ts";
+import {
+  isOwnId,
+  type History,
+  type ResponseContext,
+} from "./response-context.ts";
 import { expiresAt, MAX_BYTES, MAX_RESPONSES, tooLong } from "./limits.ts";
 import { notFound } from "./not-found.ts";
 import { openJson, sealJson } from "./sealed-text.ts";
@@ -57,10 +61,10 @@ export class ResponseStore {
   }
 
   /** Stores the response of a call, and adds its items to its conversation. */
-  async save(kept: KeptResponse, content: Content): Promise<void> {
-    const row = this.#rowOf(kept, content);
-    const addition = this.#additionOf(kept, content);
-    if (kept.background === null) {
+  async save(context: ResponseContext, content: Content): Promise<void> {
+    const row = this.#rowOf(context, content);
+    const addition = this.#additionOf(context, content);
+    if (context.background === null) {
       const times = { ...this.#times(), leaseMs: null };
       await insertResponse(this.#pool, { ...row, ...times }, addition);
     } else {
@@ -69,8 +73,8 @@ export class ResponseStore {
   }
 
   /** Stores a response that will be answered in background. */
-  async queue(kept: KeptResponse, content: Content): Promise<void> {
-    const row = this.#rowOf(kept, content);
+  async queue(context: ResponseContext, content: Content): Promise<void> {
+    const row = this.#rowOf(context, content);
     const times = { ...this.#times(), leaseMs: LEASE_MS };
     await insertResponse(this.#pool, { ...row, ...times }, null);
   }
@@ -228,14 +232,14 @@ export class ResponseStore {
     };
   }
 
-  #rowOf(kept: KeptResponse, content: Content) {
+  #rowOf(context: ResponseContext, content: Content) {
     return {
-      ...this.#sealed(kept.id, content),
-      response_id: kept.id,
-      owner: kept.owner,
-      previous_id: kept.continuesStored ? kept.previousId : null,
-      root_id: kept.rootId,
-      conversation_id: kept.conversationId,
+      ...this.#sealed(context.id, content),
+      response_id: context.id,
+      owner: context.owner,
+      previous_id: context.continuesStored ? context.previousId : null,
+      root_id: context.rootId,
+      conversation_id: context.conversationId,
       status: textOf(content.response["status"]),
     };
   }
@@ -250,7 +254,7 @@ export class ResponseStore {
   }
 
   #additionOf(
-    { conversationId }: KeptResponse,
+    { conversationId }: ResponseContext,
     { input, response, modelId }: Content,
   ): Addition | null {
     if (conversationId === null) {

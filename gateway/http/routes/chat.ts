@@ -86,10 +86,10 @@ export async function carryOut(
     named: group,
     sent: opened?.body ?? body,
     kind,
-    kept: opened?.kept,
+    responseContext: opened?.context,
   });
   const admitted = await lookupAndAdmit(gateway, call);
-  call.kept?.background?.admitted();
+  call.responseContext?.background?.admitted();
   request.admitted = admitted;
   return whileAdmitted(gateway, call, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);

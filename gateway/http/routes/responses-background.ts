@@ -10,9 +10,12 @@ import type { Gateway } from "../../gateway.ts";
 import { passOn, sendInner, type InnerAnswer } from "../inner-request.ts";
 import { BEFORE_FIRST, followResponse } from "./followed-response.ts";
 import { Run } from "../../responses/background.ts";
-import { ownInput, shown } from "../../responses/keep.ts";
-import type { KeptResponse } from "../../responses/kept.ts";
-import { openResponse, type OpenedResponse } from "../../responses/open.ts";
+import { ownInput, withContext } from "../../responses/store-response.ts";
+import type { ResponseContext } from "../../responses/response-context.ts";
+import {
+  openResponse,
+  type OpenedResponse,
+} from "../../responses/open-response.ts";
 import type { StoredResponse } from "../../responses/stored-response.ts";
 
 export function isInBackground({ body }: FastifyRequest): boolean {
@@ -38,24 +41,30 @@ export async function answerInBackground(
   authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(kind.schema, request.body);
   const run = new Run();
-  const { kept, queued } = await queue(gateway, request, body, run).catch(
+  const { context, queued } = await queue(gateway, request, body, run).catch(
     (error: unknown) => {
       run.ended();
       throw error;
     },
   );
-  const rejected = await background.start(kept.owner, queued, run, () =>
+  const rejected = await background.start(context.owner, queued, run, () =>
     carryOut(request, run),
   );
   if (rejected === null && body["stream"] === true) {
-    return followResponse(gateway, reply, kept.owner, kept.id, BEFORE_FIRST);
+    return followResponse(
+      gateway,
+      reply,
+      context.owner,
+      context.id,
+      BEFORE_FIRST,
+    );
   }
   if (rejected === null) {
     return reply
       .type("application/json; charset=utf-8")
       .send(JSON.stringify(queued.response));
   }
-  await responses.remove(kept.owner, kept.id);
+  await responses.remove(context.owner, context.id);
   return passOn(reply, rejected);
 }
 
@@ -65,35 +74,41 @@ async function queue(
   request: FastifyRequest,
   body: CallBody,
   run: Run,
-): Promise<{ readonly kept: KeptResponse; readonly queued: StoredResponse }> {
+): Promise<{
+  readonly context: ResponseContext;
+  readonly queued: StoredResponse;
+}> {
   const caller = callerOf(request);
   const opened = await openResponse(gateway, caller, request.id, body, {
     background: run,
   });
-  const { kept } = opened;
-  if (kept === null) {
+  const { context } = opened;
+  if (context === null) {
     throw new Error("a response in background is always stored");
   }
   run.opened = { ...opened, body: { ...opened.body, stream: true } };
-  const queued = queuedOf(kept, opened);
-  await gateway.responses.queue(kept, queued);
+  const queued = queuedOf(context, opened);
+  await gateway.responses.queue(context, queued);
   if (body["stream"] === true) {
-    await gateway.background.recordEvents(kept.id, queued.response, run);
+    await gateway.background.recordEvents(context.id, queued.response, run);
   }
-  return { kept, queued };
+  return { context, queued };
 }
 
 function queuedOf(
-  kept: KeptResponse,
+  context: ResponseContext,
   { body }: OpenedResponse,
 ): StoredResponse {
   const created = Math.floor(Date.now() / 1_000);
-  const head = { id: kept.id, model: body.model, created };
+  const head = { id: context.id, model: body.model, created };
   return {
-    id: kept.id,
-    conversationId: kept.conversationId,
-    input: ownInput(kept, body),
-    response: shown(kept, { ...emptyResponse(body, head), status: "queued" }),
+    id: context.id,
+    conversationId: context.conversationId,
+    input: ownInput(context, body),
+    response: withContext(context, {
+      ...emptyResponse(body, head),
+      status: "queued",
+    }),
     modelId: null,
     session: null,
   };

@@ -14,8 +14,8 @@ import {
 } from "../../../core/json.ts";
 import { compactionItem, SUMMARY_REQUEST } from "../../responses/compaction.ts";
 import { itemsOf, withIds } from "../../responses/items.ts";
-import { newId } from "../../responses/kept.ts";
-import { openResponse } from "../../responses/open.ts";
+import { newId } from "../../responses/response-context.ts";
+import { openResponse } from "../../responses/open-response.ts";
 import { ownerOf } from "../../responses/owner.ts";
 import { CallError } from "../errors.ts";
 import { headersToPass, passOn, sendInner } from "../inner-request.ts";

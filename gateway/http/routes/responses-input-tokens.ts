@@ -5,7 +5,7 @@ import { authorizeModel } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { estimatedTokens } from "../../calls/count-tokens.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
-import { openResponse } from "../../responses/open.ts";
+import { openResponse } from "../../responses/open-response.ts";
 import { route } from "../route.ts";
 import { responsesBody } from "./responses.ts";
 

@@ -9,8 +9,12 @@ import { modelOf, validateBody } from "../../calls/validate.ts";
 import { emptyResponse } from "../../dialects/responses-answer.ts";
 import type { Gateway } from "../../gateway.ts";
 import { ssePieceText } from "../../providers/wire.ts";
-import { keep, ownInput, shown } from "../../responses/keep.ts";
-import { openResponse } from "../../responses/open.ts";
+import {
+  storeResponse,
+  ownInput,
+  withContext,
+} from "../../responses/store-response.ts";
+import { openResponse } from "../../responses/open-response.ts";
 import type { Turn } from "../../responses/socket/turn.ts";
 import { streamInner } from "../inner-request.ts";
 import { NO_INPUT, route } from "../route.ts";
@@ -70,19 +74,19 @@ export async function answerWarmUp(
     memory,
     mayBeEmpty: true,
   });
-  const { kept } = opened;
-  if (kept === null) {
-    throw new Error("a turn over a WebSocket is always kept");
+  const { context } = opened;
+  if (context === null) {
+    throw new Error("a turn over a WebSocket always has a context");
   }
   const created = Math.floor(Date.now() / 1_000);
-  const head = { id: kept.id, model: body.model, created };
-  const started = shown(kept, emptyResponse(opened.body, head));
+  const head = { id: context.id, model: body.model, created };
+  const started = withContext(context, emptyResponse(opened.body, head));
   const ended = { ...started, status: "completed", usage: NO_USAGE };
-  await keep(gateway, kept, opened.body, () => ({
-    input: ownInput(kept, opened.body),
+  await storeResponse(gateway, context, opened.body, () => ({
+    input: ownInput(context, opened.body),
     response: ended,
     modelId: null,
-    session: kept.session,
+    session: context.session,
   }));
   const events = [
     { type: "response.created", response: started },

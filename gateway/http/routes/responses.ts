@@ -6,7 +6,7 @@ import { responsesShape } from "../../dialects/responses.ts";
 import { responseAnswer } from "./call-answers.ts";
 import { callerOf } from "../../access/authenticate.ts";
 import { innerCallOf } from "../../responses/inner-call.ts";
-import { openResponse } from "../../responses/open.ts";
+import { openResponse } from "../../responses/open-response.ts";
 import { bodyOfFrame } from "../../responses/socket/frames.ts";
 import { Turn } from "../../responses/socket/turn.ts";
 import { callRoute, carryOut, numberOf } from "./chat.ts";

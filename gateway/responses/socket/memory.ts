@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { parseRecord, recordsOf, textOf } from "../../../core/json.ts";
-import type { ConnectionMemory, History } from "../kept.ts";
+import type { ConnectionMemory, History } from "../response-context.ts";
 import { MAX_BYTES } from "../limits.ts";
 import { sessionIn } from "../stored-response.ts";
 

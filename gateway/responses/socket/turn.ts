@@ -1,5 +1,5 @@
 import { InnerCall } from "../inner-call.ts";
-import type { ConnectionMemory } from "../kept.ts";
+import type { ConnectionMemory } from "../response-context.ts";
 
 /** One call over a WebSocket. */
 export class Turn extends InnerCall {

@@ -14,22 +14,22 @@ import {
 } from "../../core/json.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import { asInput, itemsOf, withIds } from "./items.ts";
-import type { KeptResponse } from "./kept.ts";
+import type { ResponseContext } from "./response-context.ts";
 import { outputOf, type Content } from "./stored-response.ts";
 
 type Ports = Pick<Gateway, "config" | "log" | "responses">;
 
 /** A call whose response is stored, or continues a stored one. */
-export type KeptCall = Call & { readonly kept: KeptResponse };
+export type StatefulCall = Call & { readonly responseContext: ResponseContext };
 
-export function isKept(call: Call): call is KeptCall {
-  return call.kept !== null;
+export function isStateful(call: Call): call is StatefulCall {
+  return call.responseContext !== null;
 }
 
 /** A whole answer as the client gets it, stored before it is sent. Other bytes pass. `modelId`: the deployment that answered. */
-export async function keepAnswer(
+export async function storeAnswer(
   ports: Ports,
-  call: KeptCall,
+  call: StatefulCall,
   modelId: string,
   body: Buffer,
 ): Promise<Buffer> {
@@ -37,35 +37,35 @@ export async function keepAnswer(
   if (answered?.["object"] !== "response") {
     return body;
   }
-  const response = shown(call.kept, answered);
-  const isStored = await store(ports, call, modelId, response);
+  const response = withContext(call.responseContext, answered);
+  const isStored = await storeAnswered(ports, call, modelId, response);
   return Buffer.from(JSON.stringify(asStored(response, isStored)));
 }
 
 const FINAL = ["response.completed", "response.incomplete"];
 
 /** The events of a response as the client gets them. */
-export class KeptStream {
-  readonly #call: KeptCall;
+export class StoringStream {
+  readonly #call: StatefulCall;
   #final: StreamPiece | null = null;
 
-  constructor(call: KeptCall) {
+  constructor(call: StatefulCall) {
     this.#call = call;
   }
 
   push(pieces: readonly StreamPiece[]): readonly StreamPiece[] {
-    const shownPieces = pieces.map((piece) => this.#shown(piece));
-    const { background } = this.#call.kept;
+    const sent = pieces.map((piece) => this.#withContext(piece));
+    const { background } = this.#call.responseContext;
     if (background === null) {
-      return shownPieces;
+      return sent;
     }
-    for (const piece of shownPieces) {
+    for (const piece of sent) {
       background.events?.record(piece);
       if (piece.kind === "error") {
         background.failed(failureIn(piece));
       }
     }
-    return shownPieces;
+    return sent;
   }
 
   /** Stores the response of a stream that was whole; answers its last event, `ending`, as the client gets it. */
@@ -75,14 +75,14 @@ export class KeptStream {
     if (this.#final === null || !isRecord(response)) {
       return ending;
     }
-    return (await store(ports, this.#call, modelId, response))
+    return (await storeAnswered(ports, this.#call, modelId, response))
       ? ending
       : ssePieceText(
           withResponse(this.#final, event, asStored(response, false)),
         );
   }
 
-  #shown(piece: StreamPiece): StreamPiece {
+  #withContext(piece: StreamPiece): StreamPiece {
     // Few events have the response; the many deltas are not parsed.
     if (!piece.data.includes('"response"')) {
       return piece;
@@ -92,7 +92,7 @@ export class KeptStream {
     if (!isRecord(response)) {
       return piece;
     }
-    const own = shown(this.#call.kept, response);
+    const own = withContext(this.#call.responseContext, response);
     const sent = withResponse(piece, event, own);
     if (FINAL.includes(textOf(event?.["type"]))) {
       this.#final = sent;
@@ -121,17 +121,20 @@ function withResponse(
 }
 
 /** A response with what the gateway knows of it: the provider stores and continues none. */
-export function shown(kept: KeptResponse, response: JsonRecord): JsonRecord {
-  const { conversationId, previousId } = kept;
+export function withContext(
+  context: ResponseContext,
+  response: JsonRecord,
+): JsonRecord {
+  const { conversationId, previousId } = context;
   return {
     ...response,
-    id: kept.id,
-    background: kept.background !== null,
+    id: context.id,
+    background: context.background !== null,
     previous_response_id: previousId,
     ...(conversationId === null
       ? {}
       : { conversation: { id: conversationId } }),
-    store: kept.stores,
+    store: context.stores,
   };
 }
 
@@ -142,13 +145,13 @@ function asStored(response: JsonRecord, isStored: boolean): JsonRecord {
 /** What is stored of a call before it is answered. */
 function contentOf(
   { config }: Pick<Gateway, "config">,
-  call: KeptCall,
+  call: StatefulCall,
   response: JsonRecord,
   modelId: string,
 ): Content {
   return {
     // As the provider got it: what a guardrail masked is not stored either.
-    input: ownInput(call.kept, call.body),
+    input: ownInput(call.responseContext, call.body),
     response,
     modelId,
     session: sessionOf(call, config.router.sessionAffinity),
@@ -157,7 +160,7 @@ function contentOf(
 
 /** The items of a call's input without those that it continues. */
 export function ownInput(
-  { id, historyLength }: KeptResponse,
+  { id, historyLength }: ResponseContext,
   { input }: CallBody,
 ): readonly JsonRecord[] {
   const own =
@@ -167,18 +170,18 @@ export function ownInput(
   return withIds(own, id);
 }
 
-/** Keeps a response that has an answer; false: it was to be stored, and is not. */
-async function store(
+/** Stores a response that has an answer; false: it was to be stored, and is not. */
+async function storeAnswered(
   ports: Ports,
-  call: KeptCall,
+  call: StatefulCall,
   modelId: string,
   response: JsonRecord,
 ): Promise<boolean> {
-  const { kept, body } = call;
+  const { responseContext: context, body } = call;
   if (!["completed", "incomplete"].includes(textOf(response["status"]))) {
-    return !kept.stores;
+    return !context.stores;
   }
-  return keep(ports, kept, body, () =>
+  return storeResponse(ports, context, body, () =>
     contentOf(ports, call, response, modelId),
   );
 }
@@ -187,33 +190,33 @@ async function store(
  * Stores a response, or lets its connection remember it if the caller wants none stored; false: it was to be stored, and is not.
  * The call has been answered and billed, so it does not fail if Postgres is unavailable: then the client sees `store: false`.
  */
-export async function keep(
+export async function storeResponse(
   ports: Omit<Ports, "config">,
-  kept: KeptResponse,
+  context: ResponseContext,
   body: CallBody,
   contentOfCall: () => Content,
 ): Promise<boolean> {
-  if (!kept.stores && kept.memory === null) {
+  if (!context.stores && context.memory === null) {
     return true;
   }
   const content = contentOfCall();
-  if (kept.stores) {
+  if (context.stores) {
     try {
       // Who follows it reads its end last.
-      await kept.background?.events?.written();
-      await ports.responses.save(kept, content);
+      await context.background?.events?.written();
+      await ports.responses.save(context, content);
       return true;
     } catch (error) {
       ports.log.warn(
-        { error, response: kept.id },
+        { error, response: context.id },
         "a response could not be stored",
       );
     }
   }
-  kept.memory?.remember(kept.id, {
+  context.memory?.remember(context.id, {
     items: [...itemsOf(body["input"]), ...outputOf(content)].map(asInput),
-    rootId: kept.rootId,
+    rootId: context.rootId,
     session: content.session,
   });
-  return !kept.stores;
+  return !context.stores;
 }

@@ -3,7 +3,7 @@ import type { Session } from "../routing/strategies.ts";
 import type { RecordedEvents } from "./recorded-events.ts";
 
 /** Of a call of the Responses API: what it continues, and how its own response is stored. */
-export interface KeptResponse {
+export interface ResponseContext {
   /** The id that the client gets. */
   readonly id: string;
   readonly owner: string;

@@ -11,8 +11,8 @@ import {
   type BackgroundRun,
   type ConnectionMemory,
   type History,
-  type KeptResponse,
-} from "./kept.ts";
+  type ResponseContext,
+} from "./response-context.ts";
 import { MAX_BYTES, tooLong } from "./limits.ts";
 import { itemNotFound } from "./not-found.ts";
 import { ownerOf } from "./owner.ts";
@@ -23,7 +23,7 @@ export interface OpenedResponse {
   /** With everything that it continues in its `input`, and without the fields that say so. */
   readonly body: CallBody;
   /** null: it continues nothing and nothing of it is stored. */
-  readonly kept: KeptResponse | null;
+  readonly context: ResponseContext | null;
 }
 
 export interface OpenOptions {
@@ -84,7 +84,7 @@ export async function openResponse(
           model: body.model,
           input: [...items, ...itemsOf(input)],
         },
-    kept:
+    context:
       !stores && history === null && memory === null
         ? null
         : {
