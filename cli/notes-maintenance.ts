@@ -5,7 +5,7 @@ import type {
   Resolved,
 } from "../supervisor/vaults/conflicts.ts";
 import type { Finding } from "../supervisor/vaults/finding.ts";
-import type { SeedAnswer } from "../supervisor/vaults/keeper.ts";
+import type { SeedAnswer } from "../supervisor/vaults/vault-inspector.ts";
 import type { Roster } from "../supervisor/vaults/roster.ts";
 import { printTable, runJob } from "./job-run.ts";
 import { inZone } from "./local-time.ts";

@@ -126,7 +126,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
     member = { name: made.user, password: made.password };
     await fill(testbed.couch);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
   });
   afterAll(() => testbed.close());
 
@@ -158,7 +158,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(
       (await ask(`${testbed.server.url}/${VAULT}`, { user: member })).status,
     ).toBe(200);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect([...testbed.raised.keys()]).toEqual([]);
     expect(testbed.state.vault(VAULT).member).toBe(VAULT);
 

@@ -56,7 +56,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("a large database with much reclaimable space is reported", async () => {
     await openDatabase(testbed.couch, "vault-small").create();
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(testbed.large).toEqual([vault]);
   });
 

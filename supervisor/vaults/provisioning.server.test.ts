@@ -234,7 +234,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       type: "sync-parameters",
       pbkdf2salt: "late",
     });
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     const { stays } = await testbed.provisioning.remove("vault-late");
     expect(testbed.escrow.read("vault-late").accepted).toBe("late");
     expect(stays.join(" ")).toContain(testbed.backups);

@@ -121,8 +121,8 @@ test("the supervisor measures each vault once a day, and warns when the disk wil
     await database.write(
       noteDocuments(`${at}.bin`, String(at).repeat(6_000_000), 1),
     );
-    await testbed.keeper.inspectAll();
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
+    await testbed.inspector.inspectAll();
     testbed.pass(DAY_MS);
   }
   expect(testbed.state.vault(vault).sizes).toHaveLength(4);
@@ -136,6 +136,6 @@ test("the supervisor measures each vault once a day, and warns when the disk wil
   });
   // The measurements of a recreated database start again.
   await testbed.provisioning.remove(vault);
-  await testbed.keeper.inspectAll();
+  await testbed.inspector.inspectAll();
   expect(testbed.raised.has("notes-growth")).toBe(false);
 });

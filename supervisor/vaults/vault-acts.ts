@@ -15,7 +15,7 @@ import type { Couch } from "./couch.ts";
 import { openDatabase, type Database } from "./database.ts";
 import { growthOf, type Growth } from "./growth.ts";
 import { openHistory, type HistorySource } from "./history-source.ts";
-import type { Keeper, SeedAnswer } from "./keeper.ts";
+import type { VaultInspector, SeedAnswer } from "./vault-inspector.ts";
 import type { NotesState } from "./notes-state.ts";
 import { listVaults, viewVault, type VaultView } from "./overview.ts";
 import type { Provisioning, Removed, SetupAnswer } from "./provisioning.ts";
@@ -32,7 +32,7 @@ export interface VaultActParts {
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
-  readonly keeper: Keeper;
+  readonly inspector: VaultInspector;
   readonly provisioning: Provisioning;
   readonly turns: Mutex;
   /** Bytes that are free where the store keeps its files. */
@@ -186,7 +186,7 @@ type AccessActs = Pick<
 
 /** Actions on a vault as a whole and on the access of its devices. */
 function accessActs({
-  keeper,
+  inspector,
   provisioning,
   turns,
   note,
@@ -219,11 +219,11 @@ function accessActs({
     remove: (vault) =>
       noting(async () => {
         const removed = await provisioning.remove(vault);
-        keeper.forget(removed.vault);
+        inspector.forget(removed.vault);
         return removed;
       }, `vault ${vault} was removed.`),
     restoreSeed: async (vault, accept) => {
-      const answer = await keeper.restoreSeed(checkVaultName(vault), accept);
+      const answer = await inspector.restoreSeed(checkVaultName(vault), accept);
       note(`the security seed of vault ${vault} was ${answer.did}.`);
       return answer;
     },

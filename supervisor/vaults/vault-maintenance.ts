@@ -5,7 +5,7 @@ import type { Context } from "../context.ts";
 import type { Couch } from "./couch.ts";
 import { vaultNames } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
-import type { Keeper } from "./keeper.ts";
+import type { VaultInspector } from "./vault-inspector.ts";
 import { devicesOf, lockOf, openRosters } from "./known-rosters.ts";
 import type { NotesState } from "./notes-state.ts";
 import { openPendingConflicts } from "./pending-conflicts.ts";
@@ -25,14 +25,14 @@ export interface MaintenanceParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly files: VaultFiles;
-  readonly keeper: Keeper;
+  readonly inspector: VaultInspector;
   readonly provisioning: Provisioning;
   readonly turns: Mutex;
   /** Vaults that are being restored. */
   readonly busy: Set<string>;
 }
 
-/** Runs the keeper once a minute, and at once after the notes service has started. */
+/** Inspects the vaults once a minute, and at once after the notes service has started. */
 export class VaultMaintenance {
   readonly #context: Context;
   readonly #parts: MaintenanceParts;
@@ -59,12 +59,12 @@ export class VaultMaintenance {
   }
 
   start(): void {
-    const { couch, keeper } = this.#parts;
+    const { couch, inspector } = this.#parts;
     this.#tick();
     this.#timer = setInterval(() => this.#tick(), TICK_EVERY_MS);
     void followDatabases(
       couch,
-      { created: (vault) => keeper.inspect(vault), quiet: this.#quiet },
+      { created: (vault) => inspector.inspect(vault), quiet: this.#quiet },
       this.#stopping.signal,
     );
   }
@@ -108,7 +108,7 @@ export class VaultMaintenance {
   }
 
   async #inspectOnce(): Promise<void> {
-    const { keeper, turns, busy } = this.#parts;
+    const { inspector, turns, busy } = this.#parts;
     let trouble: unknown;
     try {
       if (!this.#prepared) {
@@ -120,7 +120,7 @@ export class VaultMaintenance {
     }
     const skipped = this.#quiet.take();
     const restored = new Set(busy);
-    const answered = await keeper.inspectAll(skipped);
+    const answered = await inspector.inspectAll(skipped);
     this.#reportPreparation(trouble, answered);
     if (answered) {
       await this.#publish(skipped, restored);

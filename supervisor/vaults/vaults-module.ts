@@ -9,7 +9,7 @@ import { notesOffsiteDrill } from "../offsite/offsite-jobs.ts";
 import type { Context, Module } from "../context.ts";
 import { LARGE_BYTES } from "./compaction.ts";
 import { impatient, openCouch } from "./couch.ts";
-import { Keeper } from "./keeper.ts";
+import { VaultInspector } from "./vault-inspector.ts";
 import { notesJobs } from "./notes-jobs.ts";
 import { openNotesState, type NotesState } from "./notes-state.ts";
 import { Provisioning } from "./provisioning.ts";
@@ -106,7 +106,7 @@ function openParts(context: Context, url: string) {
   return {
     ...store,
     config,
-    keeper: new Keeper({
+    inspector: new VaultInspector({
       ...store,
       deletionLimits: config.notes.mass_deletion,
       largeFrom: LARGE_BYTES,

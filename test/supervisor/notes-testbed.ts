@@ -6,7 +6,7 @@ import { HOUR_MS } from "../../core/duration.ts";
 import type { Alarm, Alarms } from "../../supervisor/alerts/alarm.ts";
 import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
 import { openDatabase } from "../../supervisor/vaults/database.ts";
-import { Keeper } from "../../supervisor/vaults/keeper.ts";
+import { VaultInspector } from "../../supervisor/vaults/vault-inspector.ts";
 import {
   openNotesState,
   type NotesState,
@@ -37,7 +37,7 @@ export interface NotesTestbed {
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
   readonly provisioning: Provisioning;
-  readonly keeper: Keeper;
+  readonly inspector: VaultInspector;
   readonly busy: Set<string>;
   readonly alarms: Alarms;
   /** Alarms that are raised and not cleared, by fingerprint. */
@@ -82,7 +82,7 @@ function testbedOn(
   const alarms = alarmsIn(raised);
   const busy = new Set<string>();
   const large: string[] = [];
-  const keeper = new Keeper({
+  const inspector = new VaultInspector({
     couch,
     state,
     escrow,
@@ -112,7 +112,7 @@ function testbedOn(
     escrow,
     files,
     provisioning,
-    keeper,
+    inspector,
     busy,
     alarms,
     raised,

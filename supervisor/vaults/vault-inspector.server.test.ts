@@ -39,7 +39,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
     ]);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     const statusOfMember = async () =>
       (
         await ask(`${testbed.server.url}/${vault}`, {
@@ -80,7 +80,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const vault = "vault-empty-seed";
     await testbed.provisioning.add({ vault, choices });
     await openDatabase(testbed.couch, vault).put(SEED_ID, seed(""));
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(testbed.escrow.read(vault).versions).toEqual([]);
     expect([...testbed.raised.keys()]).toEqual([]);
   });
@@ -90,7 +90,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const { database, statusOfMember } = await vaultWithSeed(vault);
     const { _rev } = (await database.document(SEED_ID)) ?? {};
     await testbed.couch.ask("DELETE", `/${vault}/${SEED_ID}?rev=${_rev}`);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(await saltIn(vault)).toBe("first");
     expect(await statusOfMember()).toBe(200);
     expect(testbed.raised.get(`notes-seed-lost:${vault}`)?.text).toContain(
@@ -102,7 +102,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const vault = "vault-changed";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await database.put(SEED_ID, seed("second"));
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(await database.security()).toEqual(closedRules);
     expect(await statusOfMember()).toBe(403);
     expect(testbed.raised.get(`notes-seed:${vault}`)).toMatchObject({
@@ -112,22 +112,22 @@ describe.each(serversUnderTest())("on $name", (under) => {
     // Neither a restart nor changed access rules reopen it.
     const later = testbed.again();
     await database.secure(memberRules(vault));
-    await later.keeper.inspectAll();
+    await later.inspector.inspectAll();
     expect(await database.security()).toEqual(closedRules);
     expect(later.raised.has(`notes-seed:${vault}`)).toBe(true);
     // Nor does the seed itself if it returns: a person must decide.
     await database.put(SEED_ID, seed("first"));
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(await statusOfMember()).toBe(403);
 
     await database.put(SEED_ID, seed("second"));
-    expect(await testbed.keeper.restoreSeed(vault, false)).toEqual({
+    expect(await testbed.inspector.restoreSeed(vault, false)).toEqual({
       vault,
       did: "restored",
     });
     expect(await saltIn(vault)).toBe("first");
     expect(await statusOfMember()).toBe(200);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(false);
     expect(testbed.escrow.read(vault).versions).toHaveLength(2);
   });
@@ -136,9 +136,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const vault = "vault-accepted";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await database.put(SEED_ID, seed("second"));
-    await testbed.keeper.inspectAll();
-    await testbed.keeper.restoreSeed(vault, true);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
+    await testbed.inspector.restoreSeed(vault, true);
+    await testbed.inspector.inspectAll();
     expect(await saltIn(vault)).toBe("second");
     expect(await statusOfMember()).toBe(200);
     expect(testbed.escrow.read(vault)).toMatchObject({
@@ -153,7 +153,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await makeAnew(vault);
     await database.put(SEED_ID, seed("second"));
     expect(await statusOfMember()).toBe(403);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(await statusOfMember()).toBe(200);
     expect(await saltIn(vault)).toBe("second");
     expect(testbed.raised.has(`notes-anew:${vault}`)).toBe(true);
@@ -176,7 +176,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       testbed.couch,
       {
         created: async (created) => {
-          await testbed.keeper.inspect(created);
+          await testbed.inspector.inspect(created);
           if (testbed.raised.has(`notes-anew:${vault}`)) {
             repaired.resolve();
           }
@@ -189,7 +189,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await repaired.promise;
     expect(await statusOfMember()).toBe(200);
     await database.put(SEED_ID, seed("second"));
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(await saltIn(vault)).toBe("second");
     expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(false);
     stop.abort();
@@ -214,7 +214,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
         return isRead;
       };
       await expect.poll(read, { timeout: 60_000 }).toBe(false);
-      await testbed.keeper.inspectAll(new Set([vault]));
+      await testbed.inspector.inspectAll(new Set([vault]));
       for (const change of [
         () => database.put("_local/other", {}),
         () => database.secure(closedRules),
@@ -227,9 +227,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
       await following;
       // Without the feed no vault is quiet; quiet vaults are not inspected.
       expect(read()).toBe(true);
-      await testbed.keeper.inspectAll(new Set([vault]));
+      await testbed.inspector.inspectAll(new Set([vault]));
       expect(await database.security()).toEqual(closedRules);
-      await testbed.keeper.inspectAll();
+      await testbed.inspector.inspectAll();
       expect(await database.security()).toEqual(memberRules(vault));
     },
   );
@@ -238,7 +238,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const database = openDatabase(testbed.couch, "vault-of-others");
     await database.create();
     const before = await database.security();
-    await testbed.keeper.inspect("vault-of-others");
+    await testbed.inspector.inspect("vault-of-others");
     expect(await database.security()).toEqual(before);
     expect(testbed.state.known()).not.toContain("vault-of-others");
     await database.drop();
@@ -251,9 +251,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
     ]);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(await saltIn(vault)).toBe("first");
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(testbed.escrow.read(vault).closed).toBeNull();
   });
 
@@ -264,7 +264,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       admins: { names: [], roles: [] },
       members: { names: [], roles: [] },
     });
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(await database.security()).toEqual(memberRules(vault));
     expect(await statusOfMember()).toBe(200);
     expect(testbed.raised.has(`notes-rules:${vault}`)).toBe(true);
@@ -275,7 +275,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const database = openDatabase(testbed.couch, vault);
     await database.create();
     const before = await database.security();
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(await database.security()).toEqual(before);
     const locked = `notes-locked:${vault}`;
     testbed.alarms.raise({
@@ -286,7 +286,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       command: "hearth notes devices",
     });
     await database.drop();
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
     // Alarms of a removed vault are cleared.
     expect(testbed.raised.has(locked)).toBe(false);
@@ -296,15 +296,15 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const vault = "vault-gone";
     const { database } = await vaultWithSeed(vault);
     await database.drop();
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(testbed.raised.get(`notes-gone:${vault}`)).toMatchObject({
       level: "down",
     });
     await wait(1100);
     await database.create();
-    await testbed.keeper.inspectAll();
+    await testbed.inspector.inspectAll();
     expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
   });
 
@@ -340,12 +340,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
       await testbed.provisioning.add({ vault, choices });
       database = openDatabase(testbed.couch, vault);
       await writeNotes(testbed.couch, vault, 40);
-      await testbed.keeper.inspectAll();
+      await testbed.inspector.inspectAll();
     });
 
     test("a few raise no alarm", async () => {
       await remove(0, 4);
-      await testbed.keeper.inspectAll();
+      await testbed.inspector.inspectAll();
       expect(alarm()).toBeUndefined();
     });
 
@@ -356,7 +356,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
           noteDocuments(`moved/${index}.md`, `text of ${index}`, 1),
         ).flat(),
       );
-      await testbed.keeper.inspectAll();
+      await testbed.inspector.inspectAll();
       expect(alarm()).toBeUndefined();
     });
 
@@ -370,13 +370,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
         ten.map((index) => `note ${4 + index}.md`),
         false,
       );
-      await testbed.keeper.inspectAll();
+      await testbed.inspector.inspectAll();
       expect(alarm()).toBeUndefined();
     });
 
     test("many at once raise an alarm with the number of remaining notes, also after a restart", async () => {
       await remove(14, 24);
-      await testbed.keeper.inspectAll();
+      await testbed.inspector.inspectAll();
       expect(testbed.raised.get(`notes-look:${vault}`)).toBeUndefined();
       expect((await database.info())?.doc_del_count).toBe(0);
       expect(alarm()).toMatchObject({
@@ -386,13 +386,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
         ) as string,
       });
       const later = testbed.again();
-      await later.keeper.inspectAll();
+      await later.inspector.inspectAll();
       expect(later.raised.has(`notes-deletions:${vault}`)).toBe(true);
     });
 
     test("the alarm expires after a day", async () => {
       testbed.pass(25 * HOUR_MS);
-      await testbed.keeper.inspectAll();
+      await testbed.inspector.inspectAll();
       expect(alarm()).toBeUndefined();
     });
   });

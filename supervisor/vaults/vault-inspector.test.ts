@@ -5,7 +5,7 @@ import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import type { Couch } from "./couch.ts";
-import { Keeper } from "./keeper.ts";
+import { VaultInspector } from "./vault-inspector.ts";
 import { openNotesState } from "./notes-state.ts";
 import { openEscrow } from "./seed-escrow.ts";
 import { createMutex } from "../../core/mutex.ts";
@@ -42,9 +42,9 @@ const couch: Couch = {
       : undefined,
 };
 
-/** A keeper as after a restart of the supervisor. */
-function newKeeper(): Keeper {
-  return new Keeper({
+/** An inspector as after a restart of the supervisor. */
+function newInspector(): VaultInspector {
+  return new VaultInspector({
     couch,
     state: openNotesState(join(place.directory, "state.json"), () => {}),
     escrow: openEscrow(join(place.directory, "escrow")),
@@ -61,19 +61,19 @@ function newKeeper(): Keeper {
 
 test("the alarm of a vault that hung ends when it responds, also after a restart", async () => {
   hung = ["family", "work"];
-  await newKeeper().inspectAll();
+  await newInspector().inspectAll();
   expect([...raised.keys()]).toEqual(["notes-hung:family", "notes-hung:work"]);
   hung = ["work"];
-  await newKeeper().inspectAll();
+  await newInspector().inspectAll();
   expect([...raised.keys()]).toEqual(["notes-hung:work"]);
 });
 
 test("a vault that cannot be read or written raises an alarm until that is an hour ago", async () => {
   failing = ["family"];
-  await newKeeper().inspectAll();
+  await newInspector().inspectAll();
   expect(raised.get("notes-failing:family")?.level).toBe("down");
   failing = [];
-  await newKeeper().inspectAll();
+  await newInspector().inspectAll();
   expect([...raised.keys()]).toEqual([]);
 });
 
@@ -82,6 +82,6 @@ test("the alarm of a missing database lasts across a restart", async () => {
   state.change("family", { member: "family" });
   const gone = missingAlarm("family");
   raised.set(gone.fingerprint, gone);
-  await newKeeper().inspectAll();
+  await newInspector().inspectAll();
   expect([...raised.keys()]).toEqual(["notes-gone:family"]);
 });

@@ -24,7 +24,7 @@ import {
   type InspectionFindings,
 } from "./vault-inspection.ts";
 
-export interface KeeperParts {
+export interface InspectorParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
@@ -52,14 +52,14 @@ export interface SeedAnswer {
 const EVENT_ALARM_MS = DAY_MS;
 const STORE_FINGERPRINT = "notes-store";
 
-/** Maintains every vault: seeds, access rules, deletions, databases that are created or dropped. */
-export class Keeper {
-  readonly #parts: KeeperParts;
+/** Inspects every vault and raises alarms: seeds, access rules, deletions, databases that are created or dropped. */
+export class VaultInspector {
+  readonly #parts: InspectorParts;
   readonly #missingBefore = new Set<string>();
   /** Vaults whose last inspection failed. */
   readonly #failed = new Set<string>();
 
-  constructor(parts: KeeperParts) {
+  constructor(parts: InspectorParts) {
     this.#parts = parts;
   }
 
