@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { Flights } from "../cache/flights.ts";
 import type { Call } from "./call.ts";
-import { onceAllLeft } from "./departure.ts";
+import { onceAllLeft } from "./once-all-left.ts";
 import type { StreamTranslation } from "./translation.ts";
 
 /** How long the provider's usage is awaited after the client has left at the announced end. */

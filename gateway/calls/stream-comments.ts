@@ -5,7 +5,7 @@ import { ssePieceText } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
-import { onceAllLeft } from "./departure.ts";
+import { onceAllLeft } from "./once-all-left.ts";
 import { answerHeaders } from "./headers.ts";
 import { openaiErrorPieces } from "./stream-error.ts";
 import type { WaitingClient } from "./waiting-client.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { errorInBody, errorInEvent } from "./answered-error.ts";
-import { sentenceOf } from "./sentence.ts";
+import { errorMessageOf } from "./error-message.ts";
 
 const ERRORS: readonly (readonly [string, unknown, number, string])[] = [
   [
@@ -79,7 +79,7 @@ test.each(ERRORS)(
   (_, answer, status, sentence) => {
     const error = errorInBody(Buffer.from(JSON.stringify(answer)));
     expect(error?.status).toBe(status);
-    expect(sentenceOf(status, error?.text ?? "")).toBe(sentence);
+    expect(errorMessageOf(status, error?.text ?? "")).toBe(sentence);
     if (!Array.isArray(answer)) {
       expect(errorInEvent(JSON.stringify(answer))).toEqual(error);
     }

@@ -11,7 +11,7 @@ import {
   createNativeStream,
 } from "./anthropic-stream.ts";
 import { parseRecord, recordOf, textOf } from "../../core/json.ts";
-import { sentenceOf } from "./sentence.ts";
+import { errorMessageOf } from "./error-message.ts";
 import type { ProviderWire } from "./wire.ts";
 
 const API_VERSION = "2023-06-01";
@@ -61,7 +61,7 @@ export function createAnthropicWire(
       const error = recordOf(parseRecord(text)?.["error"]);
       const message = textOf(error["message"]);
       return message === ""
-        ? sentenceOf(status, text)
+        ? errorMessageOf(status, text)
         : anthropicSentence(textOf(error["type"]), message);
     },
   };

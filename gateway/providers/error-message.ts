@@ -3,7 +3,7 @@ import { isRecord, parseJson } from "../../core/json.ts";
 const MAX_CHARACTERS = 500;
 
 /** The message in a provider's error body, else the start of the body, else the status. */
-export function sentenceOf(status: number, text: string): string {
+export function errorMessageOf(status: number, text: string): string {
   const parsed = parseJson(text);
   // Gemini's OpenAI-compatible endpoint wraps its errors in a list.
   const reported: unknown = Array.isArray(parsed) ? parsed[0] : parsed;

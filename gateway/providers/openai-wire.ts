@@ -25,7 +25,7 @@ import {
   rerankRequest,
   unsupportedByRerank,
 } from "./rerank.ts";
-import { sentenceOf } from "./sentence.ts";
+import { errorMessageOf } from "./error-message.ts";
 import { responsesRequest } from "./responses-request.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import {
@@ -108,7 +108,7 @@ export const openaiWire: ProviderWire = {
       ? rerankAnswer(bytes, sent)
       : { body: bytes, facts: factsOf(endpoint, bytes) },
   stream: streamOf,
-  error: sentenceOf,
+  error: errorMessageOf,
 };
 
 function factsOf(endpoint: Endpoint, bytes: Buffer): AnswerFacts {
