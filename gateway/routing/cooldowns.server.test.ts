@@ -30,6 +30,8 @@ afterAll(async () => {
   await database?.drop();
 });
 
+const COLD = ["cold-1", "cold-2", "cold-3", "cold-4", "cold-5"];
+
 function yaml(url: string): string {
   const deployment = (alias: string, model: string, id: string) =>
     `  - model_name: "${alias}"
@@ -41,7 +43,7 @@ function yaml(url: string): string {
     deployment(alias, model, `${alias.slice(0, 4)}-2`);
   return `model_list:
 ${deployment("only", "m", "only-1")}${pair("pair")}${pair("wild/*", "*")}${pair("fail")}${pair("torn")}${pair("mockable")}
-${deployment("slow", "m", "slow-1")}${deployment("backed", "m", "backed-1")}${deployment("spare", "m", "spare-1")}
+${COLD.map((alias) => deployment(alias, "m", alias)).join("")}${deployment("slow", "m", "slow-1")}${deployment("backed", "m", "backed-1")}${deployment("spare", "m", "spare-1")}
 router_settings:
   fallbacks: [{ backed: [spare] }]
 `;
@@ -164,6 +166,21 @@ test("an only deployment cools down for a 429 that names a time; the call itself
   expect(await statuses("slow", [limited], { num_retries: 1 })).toEqual([429]);
   expect(provider.requests.length - before).toBe(2);
   expect(await statuses("slow", ["fine"])).toEqual([429]);
+});
+
+test("fallbacks that cool down do not count towards the five that a call may go to", async () => {
+  for (const alias of COLD) {
+    await statuses(alias, ['[mock]{"status":429,"retryAfter":50}'], {
+      num_retries: 0,
+    });
+  }
+  const answer = await gateway.chat(key, "goes to the sixth", {
+    model: "slow",
+    mock_testing_fallbacks: true,
+    fallbacks: [...COLD, "spare"],
+  });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
 });
 
 test("rejections during a cooldown are counted by alias, and /health lists the deployments that are cooling down", async () => {

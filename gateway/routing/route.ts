@@ -77,7 +77,8 @@ export class Route {
   /** Deployments that cannot take the call at all. */
   readonly #excluded: PricedDeployment[] = [];
   #current: PricedDeployment | null = null;
-  #fallbacksTaken = 0;
+  /** Fallbacks that were called: one that cools down takes no place of another that can answer. */
+  readonly #fallbacksCalled = new Set<ModelGroup>();
   /** Names of fallbacks to try next. */
   readonly #fallbacks: string[] = [];
   /** No other target can take the call: its own deployment is called although it is cooling down. */
@@ -97,7 +98,7 @@ export class Route {
   }
 
   get fallbacksTaken(): number {
-    return this.#fallbacksTaken;
+    return this.#fallbacksCalled.size;
   }
 
   /** The first target. */
@@ -341,7 +342,7 @@ export class Route {
     );
     for (;;) {
       const name = this.#fallbacks.shift();
-      if (name === undefined || this.#fallbacksTaken >= MAX_FALLBACKS) {
+      if (name === undefined || this.fallbacksTaken >= MAX_FALLBACKS) {
         return null;
       }
       const next = this.#visited.has(name) ? null : this.#options.find(name);
@@ -354,7 +355,6 @@ export class Route {
       }
       this.#group = next;
       this.#tried = [];
-      this.#fallbacksTaken++;
       const target = await this.#choose(0);
       return "deployment" in target ? target : this.#fallBack();
     }
@@ -390,7 +390,6 @@ export class Route {
       return null;
     }
     this.#group = group;
-    this.#fallbacksTaken = 0;
     this.#despiteCooldown = true;
     const target = await this.#choose(0);
     return "deployment" in target ? target : null;
@@ -398,6 +397,9 @@ export class Route {
 
   /** Counts an attempt; for the deployment a failure that the request itself caused is an answer. */
   #count({ group, deployment }: Target, failure: UpstreamFailure | null): void {
+    if (group !== this.#options.group) {
+      this.#fallbacksCalled.add(group);
+    }
     const id = cooldownId(group, deployment);
     const countedBefore = this.#counted.get(id) ?? null;
     if (failure !== null && countsAgainstDeployment(failure)) {
