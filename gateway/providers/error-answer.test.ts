@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { secret } from "../config/secret.ts";
-import { withoutSecret } from "./error-answer.ts";
+import type { ProviderCall } from "./provider-call.ts";
+import { errorAnswer, withoutSecret } from "./error-answer.ts";
 
 test("the text of a provider loses the key and the credentials in headers that it was sent", () => {
   const deployment = {
@@ -17,4 +18,20 @@ test("the text of a provider loses the key and the credentials in headers that i
     "[secret], Bearer [secret] and [secret] of [secret] follow below",
   );
   expect(withoutSecret(text, { apiKey: null, headers: {} })).toBe(text);
+});
+
+test.each([
+  ["0", null],
+  ["-1", null],
+  ["Wed, 21 Oct 2015 07:28:00 GMT", null],
+  ["soon", null],
+  ["0.5", 500],
+  ["20", 20_000],
+])("a provider that says retry-after: %s asks for %s ms", (header, ms) => {
+  const call = {
+    deployment: { apiKey: null, headers: {} },
+    error: (_status: number, text: string) => text,
+  } as unknown as ProviderCall;
+  const headers = { "retry-after": header };
+  expect(errorAnswer(call, 503, headers, "busy").retryAfterMs).toBe(ms);
 });

@@ -93,7 +93,7 @@ export function withoutSecret(
   );
 }
 
-/** In seconds, or until a date. */
+/** In seconds, or until a date. One that is over, or 0, asks for no time: how long to wait is left to the caller. */
 function retryAfterMs(header: string | string[] | undefined): number | null {
   const written = Array.isArray(header) ? header[0] : header;
   if (written === undefined) {
@@ -102,6 +102,6 @@ function retryAfterMs(header: string | string[] | undefined): number | null {
   const seconds = Number(written);
   const ms = Number.isFinite(seconds)
     ? seconds * 1_000
-    : Math.max(0, Date.parse(written) - Date.now());
-  return ms >= 0 ? ms : null;
+    : Date.parse(written) - Date.now();
+  return ms > 0 ? ms : null;
 }
