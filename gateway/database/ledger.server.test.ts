@@ -206,6 +206,24 @@ test("a soft budget is reported once, when it is crossed", async () => {
   expect(reported).toEqual([0, 0, 1, 0, 0]);
 });
 
+test("a soft budget that is set below the spend is reported once, with the next call", async () => {
+  const spend = async () =>
+    (await recordRows(pool, [row({ api_key: "k9" })], [], null, "UTC"))
+      .softBudgets;
+  await insertRow(pool, "keys", { token: "k9", key_name: "sk-...9" });
+  const setTo = (soft_budget: number) =>
+    updateRows(pool, "keys", { token: "k9" }, { soft_budget });
+  expect(await spend()).toEqual([]);
+  await setTo(0.1);
+  expect(await spend()).toEqual([
+    { entity: "key:k9", spend: 0.2, threshold: 0.1 },
+  ]);
+  expect(await spend()).toEqual([]);
+  await setTo(0.35);
+  expect(await spend()).toMatchObject([{ threshold: 0.35 }]);
+  expect(await spend()).toEqual([]);
+});
+
 test("text that Postgres cannot store does not stop the ledger", async () => {
   const hostile = row({
     end_user: "nul\0and half \ud800 a pair",

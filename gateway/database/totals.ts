@@ -240,7 +240,11 @@ const ADD_TOTALS = `
     FROM changed c
     JOIN budgets_of(ARRAY(SELECT DISTINCT entity FROM charges)) b ON b.entity = c.entity AND b.soft_budget IS NOT NULL
       AND coalesce(b.budget_duration, 'all') = split_part(c.window_name, '@', 1)
-    WHERE c.spend >= b.soft_budget AND c.before < b.soft_budget
+    WHERE c.spend >= b.soft_budget
+      -- One that was set below the spend is never crossed.
+      AND (c.before < b.soft_budget OR NOT EXISTS (
+        SELECT FROM notices n WHERE n.kind = 'soft_budget' AND n.entity = c.entity
+          AND n.window_name = c.window_name AND n.threshold = b.soft_budget))
     RETURNING entity, spend, threshold
   )
   SELECT entity, window_name AS window, spend, version, NULL::numeric AS threshold FROM windows
