@@ -8,6 +8,7 @@ import { askedSearches, askedTiers, countedAudio } from "../tokens/usage.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
+import { askedImageCost } from "../providers/image-tool.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
 import { rejectionError, type RejectingBudget } from "./refusals.ts";
@@ -276,13 +277,14 @@ function estimateOf(
   const audioTokens = countedAudio(call);
   const webSearches = askedSearches(call, "web_search");
   const fileSearches = askedSearches(call, "file_search");
+  const imageCost = askedImageCost(body);
   const costs = group.deployments.map((deployment) => {
     const { priceCard } = deployment;
     if (priceCard === null) {
       return 0;
     }
     const margin = gateway.tokens.margin(deployment);
-    return mostExpensive(priceCard, {
+    const own = mostExpensive(priceCard, {
       inputTokens: Math.ceil(call.inputTokens * margin),
       audioInputTokens: Math.ceil(audioTokens * margin),
       outputTokens,
@@ -292,6 +294,8 @@ function estimateOf(
       tiers: askedTiers(call, deployment),
       measure: call.measure,
     });
+    // Other models are free where the call's own is.
+    return own === 0 ? 0 : own + imageCost;
   });
   return nanosFromEstimate(Math.max(0, ...costs));
 }

@@ -27,6 +27,8 @@ const OPENAI_PRICES = "https://developers.openai.com/api/docs/pricing";
 const OPENAI_PRIORITY = "https://openai.com/api-priority-processing";
 const OPENAI_SEARCH =
   "https://platform.openai.com/docs/guides/tools-web-search";
+const OPENAI_IMAGE_TOOL =
+  "https://platform.openai.com/docs/guides/tools-image-generation";
 const OPENAI_FLEX =
   "https://developers.openai.com/api/docs/guides/flex-processing";
 const OPENAI_TRANSCRIPTION =
@@ -148,6 +150,41 @@ const CASES: readonly Case[] = [
     },
     cost: (1_000 * 1.25 + 100 * 10) / M + 2 * 0.01 + 0.0025,
     source: OPENAI_SEARCH,
+  },
+  // The tool that makes images asks another model, at its own prices; the totals exclude it.
+  {
+    model: "openai/gpt-5",
+    endpoint: "responses",
+    request: { tools: [{ type: "image_generation" }] },
+    answer: {
+      tools: [{ type: "image_generation", model: "gpt-image-2" }],
+      usage: { input_tokens: 1_000, output_tokens: 100, total_tokens: 1_100 },
+      tool_usage: {
+        image_gen: {
+          input_tokens: 500,
+          input_tokens_details: { text_tokens: 100, image_tokens: 400 },
+          output_tokens: 1_756,
+          output_tokens_details: { image_tokens: 1_756, text_tokens: 0 },
+          total_tokens: 2_256,
+        },
+        web_search: { num_requests: 0 },
+      },
+    },
+    cost: (1_000 * 1.25 + 100 * 10) / M + (100 * 5 + 400 * 8 + 1_756 * 30) / M,
+    source: OPENAI_IMAGE_TOOL,
+  },
+  // Older answers do not name the model, which then is the default.
+  {
+    model: "openai/gpt-5",
+    endpoint: "responses",
+    request: { tools: [{ type: "image_generation" }] },
+    answer: {
+      tools: [{ type: "image_generation" }],
+      usage: { input_tokens: 1_000, output_tokens: 100 },
+      tool_usage: { image_gen: { input_tokens: 50, output_tokens: 4_160 } },
+    },
+    cost: (1_000 * 1.25 + 100 * 10) / M + (50 * 5 + 4_160 * 40) / M,
+    source: OPENAI_IMAGE_TOOL,
   },
   {
     model: "openai/gpt-image-1.5",
@@ -660,4 +697,24 @@ test("an answer that ended before it named its tier is billed at the requested t
     text: "",
   }));
   expect(bill.cost).toBeCloseTo((1 * 0.25) / M / 2, 15);
+});
+
+test("a response that breaks off is billed for the images that it has made", () => {
+  const one = {
+    model: "openai/gpt-5",
+    request: { tools: [{ type: "image_generation" }] },
+  } as unknown as Case;
+  const bill = billed(one, ({ provider }) => {
+    const stream = wireOf(provider).stream("responses");
+    const image = { type: "image_generation_call", quality: "low", result: "" };
+    const tools = [{ type: "image_generation", model: "gpt-image-2" }];
+    for (const event of [
+      { type: "response.created", response: { id: "1", tools } },
+      { type: "response.output_item.done", item: image },
+    ]) {
+      stream.push({ event: null, data: JSON.stringify(event) });
+    }
+    return stream.facts();
+  });
+  expect(bill.cost).toBeCloseTo(1.25 / M + (408 * 30) / M, 12);
 });

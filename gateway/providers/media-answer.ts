@@ -26,7 +26,7 @@ export function imageFacts(bytes: Buffer): AnswerFacts {
   };
 }
 
-function imageUsage(reported: unknown, images: number): Usage {
+export function imageUsage(reported: unknown, images: number): Usage {
   const usage = usageFromOpenAI(reported) ?? inputOnly(0);
   const parts = recordOf(reported)["output_tokens_details"];
   return {

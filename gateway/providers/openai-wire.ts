@@ -1,5 +1,6 @@
 import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
+import type { OtherUsage } from "../tokens/reported-usage.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { readEmbeddings } from "./embedding-vectors.ts";
 import { endOfChat, failedPieces } from "./chat-stream-end.ts";
@@ -12,6 +13,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { countedImages, reportedImages } from "./image-tool.ts";
 import {
   createMediaStream,
   imageFacts,
@@ -189,10 +191,20 @@ function tierFacts({ service_tier }: JsonRecord): Pick<AnswerFacts, "tiers"> {
   return service_tier == null ? {} : { tiers: tiersIn({ service_tier }) };
 }
 
-/** The usage of a response with the searches among its items. */
+/** The usage of a response with the searches among its items, and its images. */
 function responsesUsage(response: JsonRecord): Usage | null {
   const usage = usageFromOpenAI(response["usage"]);
-  return usage && { ...usage, ...searchesAmong(recordsOf(response["output"])) };
+  return (
+    usage && {
+      ...usage,
+      ...searchesAmong(recordsOf(response["output"])),
+      ...othersIn(reportedImages(response)),
+    }
+  );
+}
+
+function othersIn(others: readonly OtherUsage[]): Pick<Usage, "others"> {
+  return others.length === 0 ? {} : { others };
 }
 
 /**
@@ -277,7 +289,10 @@ function createResponsesStream(): StreamTranslator {
     facts: () => ({
       ...facts,
       text: texts.join(""),
-      pieces: searchesAmong(items),
+      pieces: {
+        ...searchesAmong(items),
+        ...othersIn(countedImages(started, items)),
+      },
     }),
   };
 }

@@ -76,9 +76,12 @@ export interface AnswerFacts {
   readonly spokenSeconds?: number;
   /**
    * Of a stream that broke off before it reported any usage: what it contained that is billed by the piece, images from their
-   * first preview on.
+   * first preview on, or by another model.
    */
-  readonly pieces?: Pick<Usage, "images" | "webSearches" | "fileSearches">;
+  readonly pieces?: Pick<
+    Usage,
+    "images" | "webSearches" | "fileSearches" | "others"
+  >;
   /** Of a stream that broke off between the reports of input and output: the reported input. */
   readonly inputUsage?: Usage;
   /** Service tiers other than the standard one, if the answer names any. */
