@@ -32,7 +32,9 @@ const publishedBy = ({ inputs }: typeof none) =>
     port: external,
   }));
 
-const { cert, key } = makeSelfSigned(new Date(Date.now() + 86_400_000));
+const { cert, key } = makeSelfSigned(new Date(Date.now() + 86_400_000), [
+  "*.example.org",
+]);
 const certificate = { edgeCertificate: cert, edgeKey: key };
 const names = {
   hostname: "hearth.example.org",

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { validConfig } from "../../test/infra/stack-config.ts";
+import { DAY_MS } from "../../core/duration.ts";
 import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
 import { configSchema, secretFields } from "./config-schema.ts";
 import { readConfig, readHostSettings } from "./config.ts";
@@ -17,8 +18,23 @@ const group = (name: string, value: unknown): Changes => ({
   [name]: JSON.stringify(value),
 });
 
-const chain = makeSelfSigned(new Date(Date.now() + 86_400_000));
-const otherChain = makeSelfSigned(new Date(Date.now() + 86_400_000));
+const tomorrow = new Date(Date.now() + DAY_MS);
+const chain = makeSelfSigned(tomorrow, ["hearth.example.org"]);
+const otherChain = makeSelfSigned(tomorrow, ["hearth.example.org"]);
+const wildcard = makeSelfSigned(tomorrow, ["*.example.org"]);
+const expired = makeSelfSigned(new Date("2026-11-20T12:00:00Z"), [
+  "hearth.example.org",
+]);
+
+/** A stack with the operator's own certificate for hearth.example.org and these names. */
+const ownCertificate = (
+  { cert, key }: typeof chain,
+  names: { readonly notesHostname?: string },
+): Changes => ({
+  ...group("edge", { tls: "files", hostname: "hearth.example.org", ...names }),
+  edgeCertificate: cert,
+  edgeKey: key,
+});
 
 /** Mistakes and their complete messages. */
 const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
@@ -223,12 +239,21 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
       ] as const,
   ),
   [
-    {
-      ...group("edge", { tls: "files", hostname: "hearth.example.org" }),
-      edgeCertificate: chain.cert,
-      edgeKey: otherChain.key,
-    },
+    ownCertificate({ cert: chain.cert, key: otherChain.key }, {}),
     "hearth:edgeKey is not the key of edgeCertificate: cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
+  ],
+  [
+    ownCertificate(chain, { notesHostname: "notes.example.org" }),
+    "hearth:edgeCertificate is not valid for notes.example.org: npx pulumi config set hearth:edgeCertificate < fullchain.pem",
+  ],
+  [
+    // Browsers ignore the common name.
+    ownCertificate(makeSelfSigned(tomorrow), {}),
+    "hearth:edgeCertificate is not valid for hearth.example.org: npx pulumi config set hearth:edgeCertificate < fullchain.pem",
+  ],
+  [
+    ownCertificate(expired, {}),
+    "hearth:edgeCertificate expired on 2026-11-20 (without a new one: npx pulumi config set --path hearth:edge.tls internal): npx pulumi config set hearth:edgeCertificate < fullchain.pem",
   ],
   [
     { edgeKey: "none" },
@@ -455,6 +480,11 @@ test.each(
   })),
 )("$mistake", ({ changes, sentences }) => {
   expect(errorsOf(changes)).toEqual(sentences);
+});
+
+test("a wildcard covers both host names", () => {
+  const names = { notesHostname: "notes.example.org" };
+  expect(errorsOf(ownCertificate(wildcard, names))).toEqual([]);
 });
 
 test.each(passwords)("%s: too short, in clear, or missing", (name) => {

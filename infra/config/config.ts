@@ -1,4 +1,3 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
 import { RunError } from "@pulumi/pulumi";
 import type { z } from "zod";
 import { parseJson } from "../../core/json.ts";
@@ -12,6 +11,7 @@ import {
   type Setting,
 } from "./config-lookup.ts";
 import { configSchema, hostSettingsSchema } from "./config-schema.ts";
+import { certificateMistakes } from "./edge-certificate.ts";
 import { listenersOn, servesHttps } from "./listeners.ts";
 import { twoHosts, type StackSettings } from "./stack-settings.ts";
 import { pinnedImages, type PulledImage } from "../images/images.ts";
@@ -341,17 +341,22 @@ function edgeMistakes(config: HearthConfig): readonly string[] {
   return errors;
 }
 
-/** Mistakes in the host names and the files of their certificate, of every kind of stack. */
+/** Host names and the files of their certificate, of every kind of stack. */
+interface HostnameSettings {
+  readonly edge: {
+    readonly tls: string;
+    readonly hostname?: string | undefined;
+    readonly notesHostname?: string | undefined;
+    /** On Kubernetes. */
+    readonly supervisorHostname?: string | undefined;
+  };
+  readonly edgeCertificate?: string | undefined;
+  readonly edgeKey?: string | undefined;
+}
+
+/** Mistakes in the host names and the files of their certificate. */
 export function hostnameMistakes(
-  config: {
-    readonly edge: {
-      readonly tls: string;
-      readonly hostname?: string | undefined;
-      readonly notesHostname?: string | undefined;
-    };
-    readonly edgeCertificate?: string | undefined;
-    readonly edgeKey?: string | undefined;
-  },
+  config: HostnameSettings,
   settings: StackSettings,
 ): readonly string[] {
   const { edge } = config;
@@ -372,25 +377,26 @@ export function hostnameMistakes(
     ...(edge.tls === "files"
       ? [
           ...required(config, ["edgeCertificate", "edgeKey"], cause, settings),
-          ...keyMistake(config, settings),
+          ...ownCertificateMistakes(config, settings),
         ]
       : []),
   ];
 }
 
-/** With the key of another certificate, neither edge would start. */
-function keyMistake(
-  {
-    edgeCertificate: certificate,
-    edgeKey: key,
-  }: Pick<HearthConfig, "edgeCertificate" | "edgeKey">,
+/** Mistakes in the operator's own certificate, once both of its settings are there. */
+function ownCertificateMistakes(
+  { edge, edgeCertificate: certificate, edgeKey: key }: HostnameSettings,
   settings: StackSettings,
 ): readonly string[] {
-  return certificate === undefined ||
-    key === undefined ||
-    new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))
-    ? []
-    : [sentence(["edgeKey"], "is not the key of edgeCertificate", settings)];
+  if (certificate === undefined || key === undefined) {
+    return [];
+  }
+  const names = [edge.hostname, edge.notesHostname, edge.supervisorHostname];
+  return certificateMistakes(
+    { certificate, key },
+    names.filter((name) => name !== undefined),
+    settings === twoHosts ? fixCommand(["edge", "tls"], settings) : undefined,
+  ).map(({ setting, what }) => sentence([setting], what, settings));
 }
 
 /** Those of the settings that are missing, although `cause` requires them. */

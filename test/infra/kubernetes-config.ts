@@ -17,7 +17,9 @@ const {
   alertSecrets = "",
 } = validConfig;
 
-const certificate = makeSelfSigned(new Date(Date.now() + 86_400_000));
+const certificate = makeSelfSigned(new Date(Date.now() + 86_400_000), [
+  "*.example.org",
+]);
 const digest = `sha256:${"0".repeat(64)}`;
 
 /** A stack on Kubernetes with the required settings only, as Pulumi passes it. */

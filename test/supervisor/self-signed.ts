@@ -1,8 +1,14 @@
 import { createSign, generateKeyPairSync, randomBytes } from "node:crypto";
 import { DAY_MS } from "../../core/duration.ts";
 
-/** A self-signed certificate for localhost and its key, both PEM. Encoded here because Node can sign but not issue certificates. */
-export function makeSelfSigned(validTo: Date): {
+/**
+ * A self-signed certificate of localhost and its key, both PEM, with these alternative names. Encoded here because Node can sign but not
+ * issue certificates.
+ */
+export function makeSelfSigned(
+  validTo: Date,
+  names: readonly string[] = [],
+): {
   readonly cert: string;
   readonly key: string;
 } {
@@ -25,6 +31,7 @@ export function makeSelfSigned(validTo: Date): {
     sequence(time(new Date(Date.now() - DAY_MS)), time(validTo)),
     name,
     publicKey.export({ type: "spki", format: "der" }),
+    ...(names.length === 0 ? [] : [alternativeNames(names)]),
   );
   const signature = createSign("sha256").update(body).sign(privateKey);
   const certificate = sequence(
@@ -37,6 +44,14 @@ export function makeSelfSigned(validTo: Date): {
     cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   };
+}
+
+/** The extensions of a certificate with subjectAltName as the only one. */
+function alternativeNames(names: readonly string[]): Buffer {
+  const list = sequence(
+    ...names.map((name) => tagged(0x82, Buffer.from(name))),
+  );
+  return tagged(0xa3, sequence(sequence(oid("551d11"), tagged(0x04, list))));
 }
 
 function tagged(tag: number, content: Buffer): Buffer {
