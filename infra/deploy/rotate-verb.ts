@@ -14,7 +14,7 @@ import {
   rotate,
 } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
-import { rejectLostState } from "./unknown-stack.ts";
+import { checkState } from "./unknown-stack.ts";
 
 export async function rotateVerb(
   session: Session,
@@ -30,7 +30,7 @@ export async function rotateVerb(
   const upOptions = flags.refresh === true ? refreshFirst : {};
   if (kind === "master" && flags.end === true) {
     rejectUnfinishedRotation(await readSettings(session));
-    await rejectLostState(session);
+    await checkState(session);
     await checkAndBackUp(session, flags);
     await endGrace(session, upOptions);
     return 0;
@@ -42,7 +42,7 @@ export async function rotateVerb(
     kind,
     provider,
   );
-  await rejectLostState(session);
+  await checkState(session);
   await checkAndBackUp(session, flags);
   const options = {
     graceSeconds,

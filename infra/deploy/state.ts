@@ -6,7 +6,7 @@ export const VOLUME_TYPE = "docker:index/volume:Volume";
 export const RELEASE_TYPE = "kubernetes:helm.sh/v3:Release";
 export const ROLE_TYPE = "postgresql:index/role:Role";
 
-/** A resource in the state file, where secrets are encrypted. */
+/** A resource in the exported state; `revealed` reads its secrets. */
 export interface StateResource {
   readonly urn: string;
   readonly type: string;
@@ -92,6 +92,25 @@ export async function changeState(
     ...exported,
     deployment: { ...deployment, ...change(deployment) },
   });
+}
+
+/** Marks a secret of the state. */
+const SECRET_MARK = "4dabf18193072939515e22adb298388d";
+
+/** A value of the exported state with its secrets, which the export has as JSON texts in marked objects. */
+export function revealed(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(revealed);
+  }
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
+  const { plaintext } = value as { readonly plaintext?: unknown };
+  return SECRET_MARK in value && typeof plaintext === "string"
+    ? revealed(JSON.parse(plaintext))
+    : Object.fromEntries(
+        Object.entries(value).map(([key, each]) => [key, revealed(each)]),
+      );
 }
 
 /** The resource's own name, the last part of its URN. */

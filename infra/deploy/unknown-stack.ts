@@ -9,6 +9,7 @@ import {
   namesByHost,
   type HostView,
 } from "./host-view.ts";
+import { rejectChangedIdentity } from "./kept-settings.ts";
 import { readSettings, type Session } from "./session.ts";
 import { isEmptyState, readState, ROLE_TYPE } from "./state.ts";
 
@@ -39,13 +40,22 @@ export async function checkDestroy(
 }
 
 /**
- * Throws if the state is empty but a stack is running on the hosts, whose containers would be removed and created again, or if
+ * Throws if the state does not belong to what runs on the hosts, or the configuration not to the state: a run would start over with
+ * other containers, or with data that it cannot read.
+ */
+export async function checkState(session: Session): Promise<void> {
+  const state = await readState(session.stack);
+  if (isEmptyState(state)) {
+    await rejectLostState(session);
+  }
+  await rejectChangedIdentity(session, state);
+}
+
+/**
+ * For an empty state. Throws if a stack is running on the hosts, whose containers would be removed and created again, or if
  * names or ports are used by something else. A host that does not respond is left to the engine, which cannot reach it either.
  */
-export async function rejectLostState(session: Session): Promise<void> {
-  if (!isEmptyState(await readState(session.stack))) {
-    return;
-  }
+async function rejectLostState(session: Session): Promise<void> {
   const { engines } = session;
   const [a, b] = await Promise.all([
     probeHost(engines.a),

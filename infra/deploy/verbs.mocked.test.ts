@@ -242,6 +242,25 @@ test("a service placed on another host than it runs on is rejected before anythi
   );
 });
 
+test.each([[["up"]], [["preview"]], [["rotate", "redis"]]])(
+  "%s with another prefix than the deployed one changes nothing",
+  async (words) => {
+    const resources = [
+      ...KNOWN,
+      {
+        ...ofType("docker:index/volume:Volume", "postgres-data"),
+        inputs: { name: "hearth-postgres" },
+      },
+    ];
+    expect(
+      await runOn(words, {}, { prefix: "trial" }, resources),
+    ).toMatchObject({
+      requests: [],
+      ended: expect.stringMatching(/^hearth:prefix is trial, but /),
+    });
+  },
+);
+
 test("purge reports that nothing is left only if that is true", async () => {
   vi.mocked(text).mockResolvedValue("home");
   const first = await destroy({ purge: true });

@@ -12,7 +12,7 @@ import { reportChanges } from "./report-changes.ts";
 import { rejectUnfinishedRotation } from "./rotate.ts";
 import { rotateVerb } from "./rotate-verb.ts";
 import { readSettings, type Session } from "./session.ts";
-import { rejectLostState } from "./unknown-stack.ts";
+import { checkState } from "./unknown-stack.ts";
 import { onHost } from "./without-host.ts";
 
 const MAX_WORDS: Readonly<Record<string, number>> = {
@@ -62,7 +62,7 @@ export async function runVerb(
 
 async function upVerb(session: Session, flags: Flags): Promise<number> {
   rejectUnfinishedRotation(await readSettings(session));
-  await rejectLostState(session);
+  await checkState(session);
   await checkAndBackUp(session, flags);
   return reportChanges(
     session,
@@ -76,7 +76,7 @@ async function upVerb(session: Session, flags: Flags): Promise<number> {
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
   // Reports mistakes before the engine's long output.
   await readSettings(session);
-  await rejectLostState(session);
+  await checkState(session);
   // This may write the state: the engine can neither preview the move of a protected volume nor exclude one whose host changed.
   // Removing it from the state changes nothing on the hosts, and `up` imports a volume by name.
   await followPlacement(session);
@@ -126,7 +126,7 @@ async function upgradeVerb(
     );
   }
   rejectUnfinishedRotation(await readSettings(session));
-  await rejectLostState(session);
+  await checkState(session);
   if (flags["forget-old"] === true) {
     await forgetOldPostgres(session);
   } else {
