@@ -22,6 +22,8 @@ const CONTEXT = "hearth";
 export interface ReleaseStack {
   /** Values of the chart in addition to this cluster's; all that were given before are replaced. */
   setChartValues(values: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Changes a setting and returns its previous value. */
+  changeSetting(name: string, value: string): Promise<string>;
   /** Runs a verb of `npm run deploy`; returns the lines that it prints. Throws the reason that it would print. */
   deploy(verb: string, flags?: Flags): Promise<readonly string[]>;
   /** Removes its file from the project. */
@@ -95,6 +97,12 @@ export async function initStack(
   return {
     setChartValues: (values) =>
       configure({ chartValues: { ...CHART_VALUES, ...values } }),
+    async changeSetting(name, value) {
+      const key = `hearth:${name}`;
+      const before = await stack.getConfig(key);
+      await stack.setConfig(key, { ...before, value });
+      return before.value;
+    },
     async deploy(verb, flags = {}) {
       const output: string[] = [];
       const session = await openSession(stack, (line) => output.push(line));

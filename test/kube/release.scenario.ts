@@ -92,6 +92,22 @@ describe("a release", () => {
     expect((await podsOf(release)).map(uidOf)).toEqual(before);
   });
 
+  test("another salt key and another id of the notes are rejected, and nothing is changed", async () => {
+    const { stack } = release;
+    const before = (await podsOf(release)).map(uidOf);
+    const saltKey = await stack.changeSetting("saltKey", "s".repeat(20));
+    const uuid = await stack.changeSetting("notesUuid", "f".repeat(32));
+    await expect(stack.deploy("up")).rejects.toThrow(
+      `invalid values, nothing was changed:
+  saltKey is not HEARTH_SALT_KEY of the Secret hearth, by which the credentials in Postgres are encrypted: set it to that, or leave it empty.
+  notesUuid is ${"f".repeat(32)}, but NOTES_UUID of the ConfigMap hearth-notes is ${uuid}, and with another one every device syncs all notes again: set it to that, or leave it empty.`,
+    );
+    await stack.changeSetting("saltKey", saltKey);
+    await stack.changeSetting("notesUuid", uuid);
+    expect(await stack.deploy("up")).toEqual(["3 same"]);
+    expect((await podsOf(release)).map(uidOf)).toEqual(before);
+  });
+
   test("the console offers the sign-in with an account, and the gateways look up the keys of its tokens", async () => {
     const supervisor = await urlOf(release, "supervisor");
     const headers = { accept: "text/html" };

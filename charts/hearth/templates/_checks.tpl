@@ -27,6 +27,7 @@ sentence that says what to do.
 {{- include "hearth.environmentMistakes" (list "supervisor.env" .supervisor.env "alertSecrets") }}
 {{- include "hearth.postgresMistakes" . }}
 {{- include "hearth.passwordMistakes" $root }}
+{{- include "hearth.identityMistakes" $root }}
 {{- include "hearth.redisMistakes" . }}
 {{- include "hearth.notesMistakes" . }}
 {{- include "hearth.edgeMistakes" . }}
@@ -244,6 +245,20 @@ sentence that says what to do.
 {{- include "hearth.mistake" (printf "postgres.passwords.%s is not the password that the role %s has: change it there (ALTER ROLE %s PASSWORD …) and in %s of the Secret %s first, or remove the value." $value $role $role $key $name) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Values that must stay as they were installed; only a cluster can tell. */}}
+{{- define "hearth.identityMistakes" -}}
+{{- $fullname := include "hearth.fullname" . }}
+{{- $salt := dig "data" "HEARTH_SALT_KEY" "" (lookup "v1" "Secret" .Release.Namespace $fullname | default (dict)) | b64dec }}
+{{- if and .Values.saltKey $salt (ne .Values.saltKey $salt) }}
+{{- include "hearth.mistake" (printf "saltKey is not HEARTH_SALT_KEY of the Secret %s, by which the credentials in Postgres are encrypted: set it to that, or leave it empty." $fullname) }}
+{{- end }}
+{{- $notes := printf "%s-notes" $fullname }}
+{{- $uuid := dig "data" "NOTES_UUID" "" (lookup "v1" "ConfigMap" .Release.Namespace $notes | default (dict)) }}
+{{- if and .Values.notesUuid $uuid (ne .Values.notesUuid $uuid) }}
+{{- include "hearth.mistake" (printf "notesUuid is %s, but NOTES_UUID of the ConfigMap %s is %s, and with another one every device syncs all notes again: set it to that, or leave it empty." .Values.notesUuid $notes $uuid) }}
 {{- end }}
 {{- end }}
 
