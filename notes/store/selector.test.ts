@@ -77,6 +77,61 @@ test.each([
   expect(performance.now() - started).toBeLessThan(60_000);
 });
 
+const many = <Value>(length: number, value: Value): Value[] =>
+  Array.from({ length }, () => value);
+const members = Object.fromEntries(many(10_000, 0).map((_each, n) => [n, n]));
+const text = "a".repeat(5_000);
+
+/** Each condition that matches comes after those that would take too long. */
+test.each([
+  [
+    "conditions on each value of a list",
+    [...many(10_000, { $elemMatch: { $eq: 1 } }), { $size: 10_000 }],
+    many(10_000, 0),
+  ],
+  [
+    "conditions on all values of a list",
+    [...many(10_000, { $allMatch: { $eq: 0 } }), { $size: 10_000 }],
+    [...many(9_999, 0), 1],
+  ],
+  [
+    "alternatives for each value of a list",
+    [
+      { $elemMatch: { $or: many(10_000, { $exists: false }) } },
+      { $size: 9000 },
+    ],
+    many(9_000, 0),
+  ],
+  [
+    "paths into each value of a list",
+    [...many(10, { $elemMatch: { ["a.".repeat(10_000)]: 1 } }), { $size: 900 }],
+    many(900, {}),
+  ],
+  [
+    "conditions on the names of all members",
+    [...many(10_000, { $keyMapMatch: { $eq: "x" } }), { "1": 1 }],
+    members,
+  ],
+  [
+    "comparisons of long texts",
+    [...many(100, { $elemMatch: { $eq: `${text}b` } }), { $size: 1_000 }],
+    many(1_000, `${text}c`),
+  ],
+  [
+    "comparisons of lists",
+    [...many(10_000, { $eq: many(5_001, 0) }), { $size: 10_000 }],
+    many(10_000, 0),
+  ],
+  [
+    "comparisons of all members",
+    [...many(1_000, { $eq: { "0": 1 } }), { "1": 1 }],
+    members,
+  ],
+])("a document does not match if too many %s precede", (_name, $or, s) => {
+  expect(matches({ s: { $or } }, { s })).toBe(false);
+  expect(matches({ s: $or.at(-1) }, { s })).toBe(true);
+});
+
 test("an aborted condition matches neither way", () => {
   const costly = { s: { $regex: "(a{1,30}){1,30}!b" } };
   const document = { s: "a".repeat(200_000) };

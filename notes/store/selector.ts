@@ -8,6 +8,9 @@ import { openBudget, type Budget } from "./work-budget.ts";
 /** Whether a value matches; `undefined` means a missing member. */
 type Test = (value: unknown, raw: boolean) => boolean;
 
+/** To list the members of an object takes longer than to read a list. */
+const STEPS_PER_MEMBER = 10;
+
 type Matches = (document: Readonly<Record<string, unknown>>) => boolean;
 
 export interface Selector {
@@ -38,7 +41,10 @@ export function compileSelector(
     return { members, test: all({ [name]: condition }, false, context) };
   });
   const matching = (some: typeof conditions): Matches => {
-    const test = everyOf(some.map((condition) => condition.test));
+    const test = everyOf(
+      some.map((condition) => condition.test),
+      budget,
+    );
     // One document must not block the vault's other requests.
     return (document) => {
       budget.reset();
@@ -76,18 +82,20 @@ function all(
       ? operator(name, condition, negated, context)
       : member(name, condition, negated, context),
   );
-  return negated ? anyOf(tests) : everyOf(tests);
+  return negated
+    ? anyOf(tests, context.budget)
+    : everyOf(tests, context.budget);
 }
 
-const everyOf =
-  (tests: readonly Test[]): Test =>
-  (value, raw) =>
-    tests.every((test) => test(value, raw));
+function everyOf(tests: readonly Test[], budget: Budget): Test {
+  return (value, raw) =>
+    budget.spend(tests.length) && tests.every((test) => test(value, raw));
+}
 
-const anyOf =
-  (tests: readonly Test[]): Test =>
-  (value, raw) =>
-    tests.some((test) => test(value, raw));
+function anyOf(tests: readonly Test[], budget: Budget): Test {
+  return (value, raw) =>
+    budget.spend(tests.length) && tests.some((test) => test(value, raw));
+}
 
 function member(
   path: string,
@@ -105,6 +113,9 @@ function member(
       : operator("$eq", condition, negated, inner);
   const acceptsMissing = wantsMissing(condition, negated);
   return (value, raw) => {
+    if (!context.budget.spend(names.length)) {
+      return false;
+    }
     const found = memberAt(value, names);
     if (found === undefined) {
       return acceptsMissing;
@@ -166,13 +177,17 @@ function operator(
       const tests = selectorList(name, argument).map((selector) =>
         all(selector, negated, context),
       );
-      return (name === "$and") !== negated ? everyOf(tests) : anyOf(tests);
+      return (name === "$and") !== negated
+        ? everyOf(tests, context.budget)
+        : anyOf(tests, context.budget);
     }
     case "$nor": {
       const tests = selectorList(name, argument).map((selector) =>
         all(selector, !negated, context),
       );
-      return negated ? anyOf(tests) : everyOf(tests);
+      return negated
+        ? anyOf(tests, context.budget)
+        : everyOf(tests, context.budget);
     }
     case "$not":
       return isRecord(argument)
@@ -225,7 +240,9 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
       list.length > 0 &&
       context.budget.spend(value.length * list.length) &&
       list.every((wanted) =>
-        value.some((item) => compare(item, wanted, false) === 0),
+        value.some(
+          (item) => compare(item, wanted, false, context.budget) === 0,
+        ),
       );
   },
   $size: (argument, _, name) => {
@@ -250,38 +267,47 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   $elemMatch: (argument, context, name) => {
     const test = selectorArgument(name, argument, context);
     return (value, raw) =>
-      Array.isArray(value) && value.some((item) => test(item, raw));
+      Array.isArray(value) &&
+      context.budget.spend(value.length) &&
+      value.some((item) => test(item, raw));
   },
   $allMatch: (argument, context, name) => {
     const test = selectorArgument(name, argument, context);
     return (value, raw) =>
       Array.isArray(value) &&
       value.length > 0 &&
+      context.budget.spend(value.length) &&
       value.every((item) => test(item, raw));
   },
   $keyMapMatch: (argument, context, name) => {
     const test = selectorArgument(name, argument, context);
-    return (value, raw) =>
-      isRecord(value) && Object.keys(value).some((key) => test(key, raw));
+    return (value, raw) => {
+      const keys =
+        isRecord(value) && !context.budget.isSpent() ? Object.keys(value) : [];
+      return (
+        context.budget.spend(keys.length * STEPS_PER_MEMBER) &&
+        keys.some((key) => test(key, raw))
+      );
+    };
   },
 };
 
 function comparing(accepts: (order: number) => boolean): Operator {
-  return (argument) => (value, raw) => accepts(compare(value, argument, raw));
+  return (argument, { budget }) =>
+    (value, raw) =>
+      accepts(compare(value, argument, raw, budget));
 }
 
-function within(argument: unknown, context: Context, name: string): Test {
+function within(argument: unknown, { budget }: Context, name: string): Test {
   const list = listArgument(name, argument);
+  const isListed = (value: unknown): boolean =>
+    list.some((wanted) => compare(value, wanted, false, budget) === 0);
   return (value) => {
     const items = Array.isArray(value) ? value : [value];
-    if (!context.budget.spend(items.length * list.length)) {
+    if (!budget.spend(items.length * list.length)) {
       return false;
     }
-    return (
-      items.some((item) =>
-        list.some((wanted) => compare(item, wanted, false) === 0),
-      ) || list.some((wanted) => compare(value, wanted, false) === 0)
-    );
+    return items.some(isListed) || isListed(value);
   };
 }
 
@@ -349,22 +375,27 @@ function typeName(value: unknown): string {
 }
 
 /** Null before booleans, numbers, strings, arrays, objects. `raw` compares strings by code point, as for ids. */
-function compare(a: unknown, b: unknown, raw: boolean): number {
+function compare(a: unknown, b: unknown, raw: boolean, budget: Budget): number {
   const rank = rankOf(a) - rankOf(b);
   if (rank !== 0) {
     return rank;
   }
   if (typeof a === "string" && typeof b === "string") {
+    if (!budget.spend(Math.min(a.length, b.length))) {
+      return 0;
+    }
     return raw ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : collate(a, b);
   }
   if (typeof a === "number" || typeof a === "boolean") {
     return Number(a) - Number(b);
   }
   if (Array.isArray(a) && Array.isArray(b)) {
-    return compareLists(a, b, raw);
+    return compareLists(a, b, raw, budget);
   }
-  if (isRecord(a) && isRecord(b)) {
-    return compareLists(Object.entries(a), Object.entries(b), raw);
+  if (isRecord(a) && isRecord(b) && !budget.isSpent()) {
+    const [ofA, ofB] = [Object.entries(a), Object.entries(b)];
+    budget.spend((ofA.length + ofB.length) * STEPS_PER_MEMBER);
+    return compareLists(ofA, ofB, raw, budget);
   }
   return 0;
 }
@@ -373,9 +404,14 @@ function compareLists(
   a: readonly unknown[],
   b: readonly unknown[],
   raw: boolean,
+  budget: Budget,
 ): number {
-  for (let index = 0; index < Math.min(a.length, b.length); index += 1) {
-    const order = compare(a[index], b[index], raw);
+  const shared = Math.min(a.length, b.length);
+  if (!budget.spend(shared)) {
+    return 0;
+  }
+  for (let index = 0; index < shared; index += 1) {
+    const order = compare(a[index], b[index], raw, budget);
     if (order !== 0) {
       return order;
     }

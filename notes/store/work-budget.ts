@@ -1,7 +1,7 @@
 /** Steps that the conditions of a selector may take on one document: about a second. */
 const MAX_STEPS = 50_000_000;
 
-/** Bounds the work on one document: a selector can contain any number of comparisons. */
+/** Bounds the work on one document: a selector can contain any number of comparisons, each with any number of values. */
 export interface Budget {
   readonly reset: () => void;
   /** False when the work would exceed the budget; it must then be skipped. */
