@@ -72,11 +72,11 @@ async function begin(
   }
   try {
     const redirectUri = `${origin}${pathOf(request)}/callback`;
-    const { url, state, secret } = await users.begin(provider, redirectUri, to);
+    const { url, state, proof } = await users.begin(provider, redirectUri, to);
     return reply
       .header(
         "set-cookie",
-        proofCookie(request, state, secret, PENDING_MINUTES * 60),
+        proofCookie(request, state, proof, PENDING_MINUTES * 60),
       )
       .redirect(url, 303);
   } catch (error) {
@@ -155,12 +155,12 @@ function pathOf({ params }: FastifyRequest<ProviderRequest>): string {
 function proofCookie(
   request: FastifyRequest,
   state: string,
-  secret: string,
+  proof: string,
   seconds: number,
 ): string {
   return cookie(request, {
     name: proofCookieName(request, state),
-    value: secret,
+    value: proof,
     seconds,
     sameSite: "Lax",
   });

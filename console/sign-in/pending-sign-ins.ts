@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { MINUTE_MS } from "../../core/duration.ts";
+import { openBytes, sealBytes } from "../../core/sealed.ts";
 import { newToken } from "../../supervisor/history/sessions.ts";
-import { isSameText } from "../http/same-text.ts";
 
 /** A browser that was sent to a provider. */
 export interface PendingSignIn {
@@ -15,56 +16,67 @@ export interface PendingSignIn {
 }
 
 export const PENDING_MINUTES = 10;
-const MAX_PENDING = 10_000;
+const MAX_USED = 10_000;
+/** Browsers drop cookies of more than 4096 bytes. */
+const MAX_PATH_LENGTH = 2000;
 
 interface Entry {
   readonly pending: PendingSignIn;
-  readonly secret: string;
   /** Milliseconds since 1970. */
   readonly endsAt: number;
 }
 
 /**
- * Sign-ins in progress, by their state. Each can be used once, within ten minutes, and only by the browser that began it, which
- * proves that with a secret in a cookie: a sign-in cannot be ended in another browser. In memory.
+ * Sign-ins in progress, each in a cookie of the browser that began it, encrypted: a sign-in cannot be ended in another browser, and
+ * clients that begin many do not end those of others. Each can be used once, within ten minutes, and before a restart.
  */
 export class PendingSignIns {
   readonly #now: () => number;
-  readonly #entries = new Map<string, Entry>();
+  readonly #key = randomBytes(32);
+  /** By state, when they end. */
+  readonly #used = new Map<string, number>();
 
   /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Returns the state for the provider, and the secret for the browser's cookie. */
+  /** Returns the state for the provider, and the value of the browser's cookie. */
   add(pending: PendingSignIn): {
     readonly state: string;
-    readonly secret: string;
+    readonly proof: string;
   } {
-    for (const [known, { endsAt }] of this.#entries) {
-      if (endsAt > this.#now() && this.#entries.size < MAX_PENDING) {
-        break;
-      }
-      this.#entries.delete(known);
-    }
-    const [state, secret] = [newToken(), newToken()];
+    const state = newToken();
+    const to = pending.to.length > MAX_PATH_LENGTH ? "/" : pending.to;
     const endsAt = this.#now() + PENDING_MINUTES * MINUTE_MS;
-    this.#entries.set(state, { pending, secret, endsAt });
-    return { state, secret };
+    const entry: Entry = { pending: { ...pending, to }, endsAt };
+    const sealed = sealBytes(JSON.stringify(entry), this.#key, state);
+    return { state, proof: sealed.toString("base64url") };
   }
 
   /** The sign-in of this state and browser, once. */
-  use(state: string, secret: string | undefined): PendingSignIn | undefined {
-    const entry = this.#entries.get(state);
-    if (
-      entry === undefined ||
-      secret === undefined ||
-      !isSameText(entry.secret, secret)
-    ) {
+  use(state: string, proof = ""): PendingSignIn | undefined {
+    const sealed = Buffer.from(proof, "base64url");
+    const opened = openBytes(sealed, this.#key, state);
+    if (opened === undefined || this.#used.has(state)) {
       return undefined;
     }
-    this.#entries.delete(state);
-    return entry.endsAt > this.#now() ? entry.pending : undefined;
+    const { pending, endsAt } = JSON.parse(opened) as Entry;
+    if (endsAt <= this.#now()) {
+      return undefined;
+    }
+    this.#noteUse(state, endsAt);
+    return pending;
+  }
+
+  /** The provider accepts no code twice either, so the oldest may be forgotten. */
+  #noteUse(state: string, endsAt: number): void {
+    for (const [known, knownEnd] of this.#used) {
+      if (knownEnd > this.#now() && this.#used.size < MAX_USED) {
+        break;
+      }
+      this.#used.delete(known);
+    }
+    this.#used.set(state, endsAt);
   }
 }

@@ -99,7 +99,7 @@ export class UserSignIn {
   ): Promise<{
     readonly url: string;
     readonly state: string;
-    readonly secret: string;
+    readonly proof: string;
   }> {
     const provider = this.#providerOf(name);
     const pending = {
@@ -109,23 +109,23 @@ export class UserSignIn {
       nonce: newToken(),
       verifier: newToken(),
     };
-    const { state, secret } = this.#pending.add(pending);
+    const { state, proof } = this.#pending.add(pending);
     const url = await provider.authorizationUrl(pending, state);
-    return { url, state, secret };
+    return { url, state, proof };
   }
 
   /** Ends a sign-in: a new session. Throws a ProviderDenial or a ProviderUnavailable. */
   async finish(
     name: string,
     query: URLSearchParams,
-    secret: string | undefined,
+    proof: string | undefined,
   ): Promise<{
     readonly token: string;
     readonly seconds: number;
     readonly to: string;
   }> {
     const state = query.get("state") ?? "";
-    const pending = this.#pending.use(state, secret);
+    const pending = this.#pending.use(state, proof);
     if (pending?.provider !== name) {
       throw new ProviderDenial(
         "This sign-in was already used, has expired or began in another browser. Sign in again.",
