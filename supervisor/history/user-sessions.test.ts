@@ -71,6 +71,18 @@ test("a session ends at its time, by another operator password, and with all oth
   expect(open().find(other)).toBeUndefined();
 });
 
+test("a person who signs in again and again ends only sessions of that person", () => {
+  const sessions = open();
+  const [first, other] = [
+    sessions.start(anna, ""),
+    sessions.start({ ...anna, subject: "2" }, ""),
+  ];
+  const newest = Array.from({ length: 1000 }, () => sessions.start(anna, ""));
+  expect(sessions.find(first)).toBeUndefined();
+  expect(sessions.find(other)).toMatchObject({ subject: "2" });
+  expect(sessions.find(newest.at(-1) ?? "")).toEqual(anna);
+});
+
 test("a confirmation changes the role, but does not bring back an ended session", () => {
   const sessions = open();
   const token = sessions.start(anna, "old");

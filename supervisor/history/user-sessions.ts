@@ -4,6 +4,8 @@ import { openBytes, sealBytes } from "../../core/sealed.ts";
 import { ROLES, type Role } from "../sign-in/roles.ts";
 import { keyedHash, MAX_SESSIONS, newToken } from "./sessions.ts";
 
+const MAX_SESSIONS_OF_PERSON = 100;
+
 /** A browser session of a user that signed in at a provider. Times in milliseconds since 1970. */
 export interface UserSession {
   /** Name of the provider, and a hash of its settings: a session does not outlive a change of them. */
@@ -66,7 +68,7 @@ export class UserSessions {
   /** Returns the token of a new session. */
   start(session: UserSession, secrets: string): string {
     const token = newToken();
-    this.#prune();
+    this.#prune(session);
     this.#store(this.#hashOf(token), {
       session,
       secrets: sealBytes(secrets, sealingKey(token)),
@@ -125,7 +127,15 @@ export class UserSessions {
     return keyedHash(this.#key(), token);
   }
 
-  #prune(): void {
+  /** Makes room for a session. A person who signs in again and again ends none of another. */
+  #prune({ provider, subject }: UserSession): void {
+    const own = [...this.#open].filter(
+      ([, { session }]) =>
+        session.provider === provider && session.subject === subject,
+    );
+    for (const [hash] of own.slice(0, -(MAX_SESSIONS_OF_PERSON - 1))) {
+      this.#drop(hash);
+    }
     for (const [hash, { session }] of this.#open) {
       if (session.endsAt <= this.#now() || this.#open.size >= MAX_SESSIONS) {
         this.#drop(hash);
