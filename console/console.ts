@@ -74,12 +74,13 @@ export function buildConsole(
   onStopRequested: ConsoleOptions["onStopRequested"],
   onRoute?: (route: RouteOptions) => void,
 ): FastifyInstance {
-  const { config, env, history, jobs, runtime, watch, credentials } =
+  const { config, env, history, jobs, runtime, watch, credentials, onNotice } =
     supervision.context;
   const status = () => supervision.status();
   const api = buildApi({
     status,
     attention: () => supervision.attention(),
+    onNotice,
     runtime,
     watch,
     history,

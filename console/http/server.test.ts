@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect, type AddressInfo } from "node:net";
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { operatorHeaders } from "../../supervisor/credentials.ts";
@@ -22,6 +24,7 @@ let api: ReturnType<typeof buildApi>;
 let stopped: string[];
 let restarted: string[];
 let searches: number;
+let notices: string[];
 let gateway: ServiceView;
 let check: CheckView;
 
@@ -64,6 +67,7 @@ beforeEach(() => {
   stopped = [];
   restarted = [];
   searches = 0;
+  notices = [];
   gateway = { ...GATEWAY };
   check = { ...CHECK };
   api = buildApi({
@@ -73,6 +77,7 @@ beforeEach(() => {
       searches += 1;
       return status().attention;
     },
+    onNotice: (sentence) => notices.push(sentence),
     runtime: () => runtime,
     watch: () => ({
       list: () => [check],
@@ -159,6 +164,21 @@ function askAs(
     headers: { host: "127.0.0.1:4080", ...headers },
   });
 }
+
+test("connections above the limit of open files are closed, and the operator reads once what to do", async () => {
+  await api.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = api.server.address() as AddressInfo;
+  expect(api.server.maxConnections).toBeGreaterThan(0);
+  api.server.maxConnections = 1;
+  const first = connect(port, "127.0.0.1");
+  await once(first, "connect");
+  for (const rejected of [1, 2].map(() => connect(port, "127.0.0.1"))) {
+    await once(rejected, "close");
+  }
+  expect(notices).toHaveLength(1);
+  expect(notices[0]).toContain("ulimit -n");
+  first.destroy();
+});
 
 test("the navigation counts what needs attention; a page that shows it too does not find it again", async () => {
   gateway = { ...gateway, state: "gave-up" };

@@ -1,6 +1,10 @@
 import Fastify, { type FastifyInstance, type RouteOptions } from "fastify";
 import { recordOf } from "../../core/json.ts";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
+import {
+  maxClientConnections,
+  rejectedConnectionLogger,
+} from "../../core/open-files.ts";
 import type { AdminApi } from "../../supervisor/gateway/admin-api.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { portTaken } from "../../supervisor/runtimes/process/ports.ts";
@@ -33,6 +37,8 @@ export interface ApiParts
   readonly now?: () => number;
   /** What needs a person; a part of the status that every page shows. */
   readonly attention: () => Status["attention"];
+  /** A message for the operator. */
+  readonly onNotice: (sentence: string) => void;
   /** Number of proxies in front that set X-Forwarded-For; 0 ignores the header. */
   readonly proxyHops?: number;
   /** IANA name of the zone of all times on pages. */
@@ -88,6 +94,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   });
   server.decorate("attention", parts.attention);
   server.decorate("providers", () => users.list());
+  limitConnections(server, parts.onNotice);
   guardRoutes(server, authenticator);
   answerErrors(server);
   acceptForms(server);
@@ -97,6 +104,16 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   registerThemeRoute(server);
   registerServiceRoutes(server, parts);
   return server;
+}
+
+/** Clients that have not signed in could otherwise leave no files for checks, restarts and backups. */
+function limitConnections(
+  { server }: FastifyInstance,
+  onNotice: ApiParts["onNotice"],
+): void {
+  server.maxConnections = maxClientConnections();
+  const error = (_fields: object, sentence: string) => onNotice(sentence);
+  server.on("drop", rejectedConnectionLogger({ error }, server.maxConnections));
 }
 
 /** Answers unknown paths and errors, as a page or as JSON. */

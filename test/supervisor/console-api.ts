@@ -13,6 +13,7 @@ export function buildTestApi({
       throw new Error("not used");
     },
     attention: () => [],
+    onNotice: () => undefined,
     runtime: () => undefined,
     watch: () => undefined,
     history,
