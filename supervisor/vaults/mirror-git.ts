@@ -1,12 +1,14 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { devNull } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { execute } from "../../core/execute.ts";
 import { Failure } from "../../core/failure.ts";
 import { MIRROR_DATA } from "./mirror-folder.ts";
 
 const COMMIT_EVERY_MS = 15 * MINUTE_MS;
+/** Takes precedence over files in the vault, with which a member could change what is committed, run filters or let `git add` fail. */
+const ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n";
 
 /** The folder of a mirror as a git repository. */
 export interface MirrorGit {
@@ -49,6 +51,10 @@ export async function openMirrorGit(
   if (!existsSync(join(directory, ".git"))) {
     await git("init", "--quiet");
   }
+  const attributes = await git("rev-parse", "--git-path", "info/attributes");
+  const attributesFile = resolve(directory, attributes.trim());
+  mkdirSync(dirname(attributesFile), { recursive: true });
+  writeFileSync(attributesFile, ATTRIBUTES);
   let committedAt = -Infinity;
 
   const commit = async (): Promise<void> => {

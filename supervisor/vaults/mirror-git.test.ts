@@ -1,0 +1,35 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openMirrorGit } from "./mirror-git.ts";
+
+test("a vault's .gitattributes neither changes what is committed, nor runs filters, nor ends the commits", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-mirror-git-"));
+  const run = (...words: readonly string[]): string =>
+    execFileSync("git", ["-C", directory, ...words], { encoding: "utf8" });
+  const windows = "one\r\ntwo\r\n";
+  try {
+    run("init", "--quiet");
+    run("config", "filter.upper.clean", "tr a-z A-Z");
+    writeFileSync(
+      join(directory, ".gitattributes"),
+      "* text=auto ident\n*.md filter=upper\n*.txt working-tree-encoding=UTF-16\n",
+    );
+    for (const name of ["a.md", "a.txt"]) {
+      writeFileSync(join(directory, name), windows);
+    }
+    for (const _start of [1, 2]) {
+      const git = await openMirrorGit(directory, "notes", Date.now);
+      await git.commit();
+    }
+    expect([run("show", "HEAD:a.md"), run("show", "HEAD:a.txt")]).toEqual([
+      windows,
+      windows,
+    ]);
+    expect(run("log", "--format=%s").trim().split("\n")).toHaveLength(1);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
