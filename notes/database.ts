@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import {
+  diskFailure,
   fullDisk,
   isDiskFailure,
   Refusal,
@@ -214,13 +215,7 @@ class DatabaseThread implements Database {
         this.#opening.resolve();
         break;
       case "unusable":
-        this.#opening.reject(
-          message.isFullDisk
-            ? fullDisk()
-            : new Error(
-                `database ${this.name} (${this.#file}) cannot be opened: ${message.message}`,
-              ),
-        );
+        this.#opening.reject(this.#whyUnusable(message));
         void this.#worker.terminate();
         break;
       case "pong":
@@ -246,6 +241,22 @@ class DatabaseThread implements Database {
         }
         receive(this.#calls, message, this.#send);
     }
+  }
+
+  #whyUnusable({
+    message,
+    isFullDisk,
+    isDiskFailure,
+  }: Extract<FromWorker, { readonly kind: "unusable" }>): Error {
+    if (isFullDisk) {
+      return fullDisk();
+    }
+    const detail = `database ${this.name} (${this.#file}) cannot be opened: ${message}`;
+    if (!isDiskFailure) {
+      return new Error(detail);
+    }
+    this.#events.failed(this.name, detail, true);
+    return diskFailure();
   }
 
   #terminate(watchdogMs: number): void {

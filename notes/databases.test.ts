@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -7,8 +7,11 @@ import { openDatabases, type Databases } from "./databases.ts";
 
 let directory: string;
 let databases: Databases;
+/** Databases that could not be read or written. */
+let failing: string[];
 
 beforeEach(async () => {
+  failing = [];
   directory = mkdtempSync(join(tmpdir(), "hearth-notes-databases-"));
   databases = await openDatabases({
     directory,
@@ -19,7 +22,10 @@ beforeEach(async () => {
     events: {
       compacted: () => undefined,
       readOnly: () => undefined,
-      failed: (name, detail) => expect.unreachable(`${name}: ${detail}`),
+      failed: (name, detail, isDiskFailure) =>
+        isDiskFailure
+          ? failing.push(name)
+          : expect.unreachable(`${name}: ${detail}`),
       hung: (name) => expect.unreachable(`${name} hung`),
     },
   });
@@ -88,11 +94,28 @@ test("a closed database can be deleted and created again", async () => {
   ).toBeGreaterThan(Number(start));
 });
 
+test.each([
+  ["is damaged", (file: string) => writeFileSync(file, "damaged")],
+  [
+    "cannot be opened, as on a read-only disk,",
+    (file: string) => {
+      rmSync(file);
+      mkdirSync(file);
+    },
+  ],
+])("a database whose file %s is reported", async (_what, damage) => {
+  await databases.create("vault");
+  await expect.poll(() => databases.opened()).toEqual([]);
+  expect(failing).toEqual([]);
+  damage(join(directory, "vault.sqlite"));
+  await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
+  expect(failing).toEqual(["vault"]);
+});
+
 test("a database whose file is damaged can be deleted and created again", async () => {
   await databases.create("vault");
   await expect.poll(() => databases.opened()).toEqual([]);
   writeFileSync(join(directory, "vault.sqlite"), "damaged");
-  await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
   await databases.remove("vault");
   expect(databases.names()).toEqual(["_users"]);
   await databases.create("vault");

@@ -1,3 +1,5 @@
+import { HOUR_MS } from "../core/duration.ts";
+
 /** A database that had trouble. */
 export interface Incident {
   readonly database: string;
@@ -5,21 +7,28 @@ export interface Incident {
   readonly at: string;
 }
 
-/** The latest incident of each database since this process started. */
+/** The latest incident of each database within the last hour, since this process started. */
 export interface LatestIncidents {
   readonly add: (database: string) => void;
   readonly latest: () => readonly Incident[];
+  /** A removed database has none, even if another one is created under its name. */
+  readonly forget: (database: string) => void;
 }
 
-export function openLatestIncidents(): LatestIncidents {
+export function openLatestIncidents(now = Date.now): LatestIncidents {
   const MAX = 20;
   let incidents: readonly Incident[] = [];
+  const forget = (database: string): void => {
+    incidents = incidents.filter((each) => each.database !== database);
+  };
   return {
     add: (database) => {
-      const at = new Date().toISOString();
-      const others = incidents.filter((each) => each.database !== database);
-      incidents = [...others, { database, at }].slice(-MAX);
+      forget(database);
+      const at = new Date(now()).toISOString();
+      incidents = [...incidents, { database, at }].slice(-MAX);
     },
-    latest: () => incidents,
+    forget,
+    latest: () =>
+      incidents.filter(({ at }) => Date.parse(at) > now() - HOUR_MS),
   };
 }

@@ -68,10 +68,7 @@ export function refusalOf(failure: unknown): Refusal {
     return fullDisk();
   }
   if (isDiskFailure(failure)) {
-    return new Refusal(
-      "internal_error",
-      "The file of this database is damaged, or its disk fails; see the notes store's log.",
-    );
+    return diskFailure();
   }
   return new Refusal(
     "internal_error",
@@ -85,11 +82,20 @@ export const fullDisk = (): Refusal =>
     "The disk that holds the notes is full. Free some space there, then sync again.",
   );
 
+export const diskFailure = (): Refusal =>
+  new Refusal(
+    "internal_error",
+    "The file of this database is damaged or cannot be opened, or its disk fails or is read-only; see the notes store's log.",
+  );
+
 /** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE for the index of the write-ahead log (https://www.sqlite.org/rescode.html). */
 const FULL_DISK_CODES: readonly unknown[] = [13, 4874];
 
-/** SQLITE_IOERR, SQLITE_CORRUPT and SQLITE_NOTADB; the lowest byte of an extended code (https://www.sqlite.org/rescode.html). */
-const DISK_FAILURE_CODES: readonly unknown[] = [10, 11, 26];
+/**
+ * SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_CANTOPEN and SQLITE_NOTADB; the lowest byte of an extended code
+ * (https://www.sqlite.org/rescode.html).
+ */
+const DISK_FAILURE_CODES: readonly unknown[] = [8, 10, 11, 14, 26];
 
 /** Whether a database could not be read or written, other than because of a full disk. */
 export function isDiskFailure(failure: unknown): boolean {

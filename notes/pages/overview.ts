@@ -2,6 +2,7 @@ import { html, type Html } from "../../core/html.ts";
 import { shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { sizeWords } from "../../core/size.ts";
 import { counted, grouped } from "../../core/words.ts";
+import type { Incident } from "../latest-incidents.ts";
 
 /** One database as the page shows it; sizes in bytes. */
 export interface DatabaseRow {
@@ -21,15 +22,14 @@ export interface Overview {
     readonly name: string;
     readonly reason: string;
   }[];
+  /** Databases that could not be read or written within the last hour. */
+  readonly failing: readonly Incident[];
 }
 
 /** The administration page: databases, their sizes, conflicts, and compaction. */
-export function overviewPage(
-  { rows, unreadable }: Overview,
-  stylesheet: string,
-): string {
-  const conflicted = rows.reduce((sum, row) => sum + row.conflicted, 0);
-  const [look, title, verdict] = verdictOf(conflicted, unreadable.length);
+export function overviewPage(overview: Overview, stylesheet: string): string {
+  const { rows } = overview;
+  const [look, title, verdict] = verdictOf(overview);
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -53,7 +53,7 @@ export function overviewPage(
             <h1>${verdict}</h1>
             <p>${summary(rows)}</p>
           </section>
-          ${look === "ok" ? html`` : attention({ rows, unreadable })}
+          ${look === "ok" ? html`` : attention(overview)}
           <h2>Databases</h2>
           ${vaults(rows).length === 0 ? emptyState : html``} ${table(rows)}
           <p class="soft">
@@ -87,17 +87,26 @@ td form {
 const emptyState = html`<p>No vaults yet. Create one:</p>
   <pre>hearth notes add my-vault</pre>`;
 
-function verdictOf(
-  conflicted: number,
-  unreadable: number,
-): readonly [Look, string, string] {
-  if (unreadable > 0) {
+function verdictOf({
+  rows,
+  unreadable,
+  failing,
+}: Overview): readonly [Look, string, string] {
+  if (unreadable.length > 0) {
     return [
       "bad",
       "Unreadable",
-      `${counted(unreadable, "database cannot", "databases cannot")} be read.`,
+      `${counted(unreadable.length, "database cannot", "databases cannot")} be read.`,
     ];
   }
+  if (failing.length > 0) {
+    return [
+      "bad",
+      "Failing",
+      `${counted(failing.length, "database")} could not be read or written.`,
+    ];
+  }
+  const conflicted = rows.reduce((sum, row) => sum + row.conflicted, 0);
   return conflicted > 0
     ? [
         "warn",
@@ -107,12 +116,24 @@ function verdictOf(
     : ["ok", "Notes", "All is well."];
 }
 
-function attention({ rows, unreadable }: Overview): Html {
+function attention({ rows, unreadable, failing }: Overview): Html {
   const damaged = unreadable.map(
     ({ name, reason }) =>
       html`<div class="row">
         <p><b>${name} cannot be read</b><br /><small>${reason}</small></p>
         <pre>hearth notes list</pre>
+      </div>`,
+  );
+  const failed = failing.map(
+    ({ database, at }) =>
+      html`<div class="row">
+        <p>
+          <b>${database} could not be read or written</b><br /><small
+            >Last at ${at.slice(11, 16)} UTC: its file is damaged or cannot be
+            opened, or its disk fails or is read-only.</small
+          >
+        </p>
+        <pre>hearth doctor</pre>
       </div>`,
   );
   const conflicts = rows
@@ -130,7 +151,7 @@ function attention({ rows, unreadable }: Overview): Html {
         </div>`,
     );
   return html`<h2>Needs attention</h2>
-    <div class="card attention">${damaged}${conflicts}</div>`;
+    <div class="card attention">${damaged}${failed}${conflicts}</div>`;
 }
 
 function table(rows: readonly DatabaseRow[]): Html {

@@ -289,6 +289,8 @@ export async function removeDatabase(
     throw noSuchFeature(name);
   }
   await context.databases.remove(name);
+  context.restarts.forget(name);
+  context.diskFailures.forget(name);
   context.log.warn(
     { database: name, by: exchange.user.name },
     "database deleted",

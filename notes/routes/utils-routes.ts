@@ -72,7 +72,10 @@ async function readOverview(
       }
     }
   }
-  return { rows, unreadable };
+  const failing = context.diskFailures
+    .latest()
+    .filter(({ database }) => rows.some(({ name }) => name === database));
+  return { rows, unreadable, failing };
 }
 
 /** Browsers also send the password with forms of other sites. */

@@ -86,6 +86,7 @@ export type FromWorker =
       readonly kind: "unusable";
       readonly message: string;
       readonly isFullDisk: boolean;
+      readonly isDiskFailure: boolean;
     }
   | {
       readonly kind: "head";

@@ -50,6 +50,7 @@ function start(): void {
       kind: "unusable",
       message: (failure as Error).message,
       isFullDisk: isFullDisk(failure),
+      isDiskFailure: isDiskFailure(failure),
     });
     return;
   }

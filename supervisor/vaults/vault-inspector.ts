@@ -149,8 +149,8 @@ export class VaultInspector {
   }
 
   async #reportTrouble(): Promise<void> {
-    const { couch, alarms, now } = this.#parts;
-    const { hung, failing } = await troubledVaults(couch, now());
+    const { couch, alarms } = this.#parts;
+    const { hung, failing } = await troubledVaults(couch);
     alarms.replace(
       fingerprints.hung(""),
       [...hung].map(([vault, isHung]) => hungAlarm(vault, isHung)),

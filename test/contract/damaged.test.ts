@@ -37,6 +37,16 @@ test("a vault whose file is damaged is named, and the other vaults are not", asy
     expect(await system.json()).toMatchObject({
       failing_databases: [{ database: "damaged", at: expect.any(String) }],
     });
+    const page = await (await ask(`${notes.url}/_utils`)).text();
+    expect(page).toContain("1 database could not be read or written.");
+    expect(page).toContain("damaged could not be read or written");
+    await ask(`${notes.url}/damaged`, { method: "DELETE" });
+    await ask(`${notes.url}/damaged`, { method: "PUT" });
+    const restored = await ask(`${notes.url}/_node/_local/_system`);
+    expect(await restored.json()).not.toHaveProperty("failing_databases");
+    expect(await (await ask(`${notes.url}/_utils`)).text()).toContain(
+      "All is well.",
+    );
   } finally {
     await notes.stop();
   }
