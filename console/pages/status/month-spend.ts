@@ -115,7 +115,7 @@ const BY_PAYER = `
             GROUP BY 1, 2 ORDER BY 3 DESC, 2, 1 LIMIT 6) d
     LEFT JOIN report_names n ON n.kind = 'key' AND n.id = d.api_key
     LEFT JOIN report_keys k ON k.token = d.api_key
-    ORDER BY 3 DESC, 1, 2`;
+    ORDER BY d.spend DESC, d.model, key`;
 
 async function query(client: Client, today: string): Promise<MonthSpend> {
   const sums = await client.query<Omit<MonthSpend, "days" | "payers">>(TOTALS, [
