@@ -7,6 +7,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { signatureBlocks } from "../providers/gemini-signature.ts";
 
 /** The content of an answer, or of one chunk of it, in OpenAI's chat shape. Only the first choice is read. */
@@ -15,7 +16,7 @@ export interface ChatAnswer extends ChatChoice {
   readonly model: string;
   /** Seconds. */
   readonly created: number;
-  readonly usage: ChatUsage | null;
+  readonly usage: Usage | null;
 }
 
 export interface ChatChoice {
@@ -33,15 +34,6 @@ export interface ToolCallPart {
   readonly id: string;
   readonly name: string;
   readonly arguments: string;
-}
-
-/** Input includes cache reads and writes. */
-export interface ChatUsage {
-  readonly input: number;
-  readonly output: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-  readonly reasoning: number;
 }
 
 /** null for text that is not an answer. */
@@ -62,7 +54,7 @@ export function readChatAnswer(text: string): ChatAnswer | null {
     created: numberOf(answer["created"]) ?? 0,
     ...readChoice(choice ?? {}),
     // Moonshot reports that of a stream in its last choice.
-    usage: usageOf(answer["usage"] ?? choice?.["usage"]),
+    usage: usageFromOpenAI(answer["usage"] ?? choice?.["usage"]),
   };
 }
 
@@ -102,21 +94,6 @@ function toolCallPart(call: JsonRecord, position: number): ToolCallPart {
     id: textOf(call["id"]),
     name: textOf(called["name"]),
     arguments: isRecord(written) ? JSON.stringify(written) : textOf(written),
-  };
-}
-
-function usageOf(usage: unknown): ChatUsage | null {
-  if (!isRecord(usage)) {
-    return null;
-  }
-  const input = recordOf(usage["prompt_tokens_details"]);
-  const output = recordOf(usage["completion_tokens_details"]);
-  return {
-    input: numberOf(usage["prompt_tokens"]) ?? 0,
-    output: numberOf(usage["completion_tokens"]) ?? 0,
-    cacheRead: numberOf(input["cached_tokens"]) ?? 0,
-    cacheWrite: numberOf(input["cache_creation_tokens"]) ?? 0,
-    reasoning: numberOf(output["reasoning_tokens"]) ?? 0,
   };
 }
 

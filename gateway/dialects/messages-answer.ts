@@ -1,11 +1,7 @@
 import { toolInput, toolUseId } from "../providers/anthropic-content.ts";
 import type { JsonRecord } from "../../core/json.ts";
-import {
-  idOf,
-  readChatAnswer,
-  type ChatAnswer,
-  type ChatUsage,
-} from "./chat-answer.ts";
+import { inputOnly, type Usage } from "../pricing/prices.ts";
+import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
 
 /** A chat answer as Anthropic's message; other bytes pass. */
 export function messageAnswer(bytes: Buffer): Buffer {
@@ -84,20 +80,16 @@ export function stopReason(
 }
 
 /** Anthropic counts cache reads and writes separately from the input. */
-export function messageUsage(usage: ChatUsage | null): JsonRecord {
-  const { input, output, cacheRead, cacheWrite } = usage ?? NO_USAGE;
+export function messageUsage(usage: Usage | null): JsonRecord {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } =
+    usage ?? inputOnly(0);
   return {
-    input_tokens: Math.max(0, input - cacheRead - cacheWrite),
-    cache_creation_input_tokens: cacheWrite,
-    cache_read_input_tokens: cacheRead,
-    output_tokens: output,
+    input_tokens: Math.max(
+      0,
+      inputTokens - cachedInputTokens - cacheWriteTokens,
+    ),
+    cache_creation_input_tokens: cacheWriteTokens,
+    cache_read_input_tokens: cachedInputTokens,
+    output_tokens: outputTokens,
   };
 }
-
-const NO_USAGE: ChatUsage = {
-  input: 0,
-  output: 0,
-  cacheRead: 0,
-  cacheWrite: 0,
-  reasoning: 0,
-};

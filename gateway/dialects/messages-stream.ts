@@ -1,12 +1,12 @@
 import type { CallError } from "../http/errors.ts";
 import { textOf, type JsonRecord } from "../../core/json.ts";
+import type { Usage } from "../pricing/prices.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
   errorMessageIn,
   errorStatusIn,
   readChatAnswer,
   type ChatAnswer,
-  type ChatUsage,
 } from "./chat-answer.ts";
 import type { ClientStream } from "./client-shape.ts";
 import { emptyMessage, messageUsage, stopReason } from "./messages-answer.ts";
@@ -19,7 +19,7 @@ export class MessagesStream implements ClientStream {
   #started = false;
   #ended = false;
   #finishReason: string | null = null;
-  #usage: ChatUsage | null = null;
+  #usage: Usage | null = null;
   #blocks = new BlockWriter("");
 
   constructor(model: string) {

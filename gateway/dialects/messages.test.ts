@@ -16,6 +16,7 @@ import {
   sseText,
 } from "./chat-stream-fixture.ts";
 import { messagesShape } from "./messages.ts";
+import { responsesShape } from "./responses.ts";
 
 const BODY = { model: "alias", max_tokens: 100, messages: [] };
 const OPENAI = testDeployment();
@@ -186,6 +187,40 @@ test("an answer of Anthropic reaches an Anthropic client unchanged", () => {
     cache_creation_input_tokens: 240,
     cache_read_input_tokens: 1_800,
     output_tokens: 120,
+  });
+});
+
+test.each([
+  [
+    "OpenAI's names",
+    {
+      prompt_tokens: 100,
+      prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 },
+    },
+  ],
+  ["Moonshot's name for reads", { prompt_tokens: 100, cached_tokens: 60 }],
+])("reads and writes of the cache are counted by %s", (_names, usage) => {
+  const answer = Buffer.from(
+    JSON.stringify({ choices: [], usage: { ...usage, completion_tokens: 5 } }),
+  );
+  const written = "prompt_tokens_details" in usage ? 30 : 0;
+  const message = JSON.parse(
+    messagesShape.answer(answer, BODY).toString(),
+  ) as Message;
+  expect(message.usage).toEqual({
+    input_tokens: 40 - written,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: 60,
+    output_tokens: 5,
+  });
+  const response: unknown = JSON.parse(
+    responsesShape.answer(answer, BODY).toString(),
+  );
+  expect(response).toMatchObject({
+    usage: {
+      input_tokens: 100,
+      input_tokens_details: { cached_tokens: 60, cache_write_tokens: written },
+    },
   });
 });
 

@@ -1,11 +1,7 @@
 import type { CallBody } from "../calls/body.ts";
 import type { JsonRecord } from "../../core/json.ts";
-import {
-  idOf,
-  readChatAnswer,
-  type ChatAnswer,
-  type ChatUsage,
-} from "./chat-answer.ts";
+import type { Usage } from "../pricing/prices.ts";
+import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
 import { callItem } from "./responses-calls.ts";
 import { encryptedContent } from "./responses-input.ts";
 import { translatedTools, type TranslatedTools } from "./responses-tools.ts";
@@ -71,7 +67,7 @@ export function endedResponse(
   head: ResponseHead,
   output: readonly JsonRecord[],
   finishReason: string | null,
-  usage: ChatUsage | null,
+  usage: Usage | null,
 ): JsonRecord {
   const reason = incompleteReason(finishReason);
   return {
@@ -147,12 +143,15 @@ export function textPart(text: string): JsonRecord {
   return { type: "output_text", text, annotations: [], logprobs: [] };
 }
 
-function responseUsage(usage: ChatUsage): JsonRecord {
+function responseUsage(usage: Usage): JsonRecord {
   return {
-    input_tokens: usage.input,
-    input_tokens_details: { cached_tokens: usage.cacheRead },
-    output_tokens: usage.output,
-    output_tokens_details: { reasoning_tokens: usage.reasoning },
-    total_tokens: usage.input + usage.output,
+    input_tokens: usage.inputTokens,
+    input_tokens_details: {
+      cached_tokens: usage.cachedInputTokens,
+      cache_write_tokens: usage.cacheWriteTokens,
+    },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: usage.inputTokens + usage.outputTokens,
   };
 }

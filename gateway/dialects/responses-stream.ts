@@ -5,13 +5,13 @@ import {
   isContextWindow,
 } from "../providers/failure.ts";
 import { textOf, type JsonRecord } from "../../core/json.ts";
+import type { Usage } from "../pricing/prices.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
   errorMessageIn,
   errorStatusIn,
   readChatAnswer,
   type ChatAnswer,
-  type ChatUsage,
 } from "./chat-answer.ts";
 import type { ClientStream } from "./client-shape.ts";
 import {
@@ -32,7 +32,7 @@ export class ResponsesStream implements ClientStream {
   #ended = false;
   #sequence = 0;
   #finishReason: string | null = null;
-  #usage: ChatUsage | null = null;
+  #usage: Usage | null = null;
 
   constructor(body: CallBody, answerId?: string) {
     this.#body = body;

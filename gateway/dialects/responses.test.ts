@@ -174,7 +174,7 @@ test("the caller's parameters are repeated, and usage is counted", () => {
     model: "gpt-5-mini-2025-08-07",
     usage: {
       input_tokens: 1_200,
-      input_tokens_details: { cached_tokens: 1_024 },
+      input_tokens_details: { cached_tokens: 1_024, cache_write_tokens: 0 },
       output_tokens: 64,
       output_tokens_details: { reasoning_tokens: 32 },
       total_tokens: 1_264,

@@ -104,7 +104,11 @@ test("prompt tokens include cache reads and writes", () => {
     prompt_tokens: 2_070,
     completion_tokens: 120,
     total_tokens: 2_190,
-    prompt_tokens_details: { cached_tokens: 1_800, cache_creation_tokens: 240 },
+    prompt_tokens_details: {
+      cached_tokens: 1_800,
+      cache_write_tokens: 240,
+      cache_creation_tokens: 240,
+    },
     completion_tokens_details: { reasoning_tokens: 70 },
   });
   expect(facts.usage).toMatchObject({

@@ -24,6 +24,8 @@ export function openaiUsage(usage: JsonRecord): JsonRecord {
     total_tokens: input + output,
     prompt_tokens_details: {
       cached_tokens: read,
+      // OpenAI's name, and LiteLLM's older one.
+      cache_write_tokens: written,
       cache_creation_tokens: written,
     },
     ...(thinking === null
