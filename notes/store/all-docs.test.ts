@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { temporaryStore, textOf } from "../../test/contract/temporary-store.ts";
-import { allDocs, localDocs } from "./all-docs.ts";
+import { allDocs } from "./all-docs.ts";
 import type { Answer } from "./answer.ts";
 import { readDocument } from "./incoming.ts";
-import { writeLocal } from "./local-documents.ts";
+import { localDocs, writeLocal } from "./local-documents.ts";
 import type { OperationName, StoreRequest } from "./protocol.ts";
 import { inTransaction } from "./store.ts";
 
@@ -41,6 +41,27 @@ test("numbers of rows have no upper limit", async () => {
       found,
     );
   }
+});
+
+test("local documents are listed in pieces, between which other requests run", async () => {
+  const { store } = vault;
+  await inTransaction(store, () =>
+    writeLocal(store, "_local/a", readDocument(Buffer.from('{"n":1}'))),
+  );
+  const keys = JSON.stringify(["_local/a", "_local/b", 1]);
+  const query = { keys, include_docs: "true" };
+  const answer = localDocs(store, request("localDocs", query));
+  expect(rowsOf(answer)).toEqual([
+    {
+      id: "_local/a",
+      key: "_local/a",
+      value: { rev: "0-1" },
+      doc: { _id: "_local/a", _rev: "0-1", n: 1 },
+    },
+    { key: "_local/b", error: "not_found" },
+    { key: 1, error: "not_found" },
+  ]);
+  expect("pieces" in answer).toBe(true);
 });
 
 test("no document has a key that is not a string", async () => {

@@ -1,9 +1,8 @@
-import { Refusal } from "../refusal.ts";
-import { json, type Answer, type Piece } from "./answer.ts";
+import type { Answer, Piece } from "./answer.ts";
 import { documentPieces } from "./assemble.ts";
 import { onMissingChunk } from "./collect.ts";
 import { liveRows } from "./current-rows.ts";
-import { bodyObject, count, flag, jsonParameter } from "./query.ts";
+import { count, flag, jsonParameter, withBody } from "./query.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { committedSequence, sequenceToken } from "./sequence.ts";
 import type { DocumentRow, Store } from "./store.ts";
@@ -16,24 +15,6 @@ type Query = StoreRequest["query"];
 export function allDocs(store: Store, request: StoreRequest): Answer {
   const query = withBody(request);
   return { status: 200, pieces: view(store, query) };
-}
-
-/** Options in the body count like those of the query. */
-function withBody(request: StoreRequest): Query {
-  if (request.body === undefined) {
-    return request.query;
-  }
-  return { ...request.query, ...queryOf(bodyObject(request.body)) };
-}
-
-function queryOf(body: Record<string, unknown>): Record<string, string> {
-  const { keys } = body;
-  if (keys !== undefined && !Array.isArray(keys)) {
-    throw new Refusal("bad_request", "`keys` body member must be an array.");
-  }
-  return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [name, JSON.stringify(value)]),
-  );
 }
 
 // Parameters are read first, so that invalid ones are rejected before the response starts.
@@ -255,39 +236,4 @@ function* rowsIn(
       [low, lowIncluded] = [last, false];
     }
   }
-}
-
-/** The `_local` documents by id; `_all_docs` does not list them. */
-export function localDocs(store: Store, request: StoreRequest): Answer {
-  const query = withBody(request);
-  const keys = jsonParameter(query, "keys");
-  const row = (id: unknown): unknown => {
-    const found = typeof id === "string" ? store.read.local.get(id) : undefined;
-    if (found === undefined) {
-      return { key: id, error: "not_found" };
-    }
-    const rev = `0-${String(found.rev)}`;
-    const members = Buffer.from(found.body as Uint8Array).toString();
-    return {
-      id,
-      key: id,
-      value: { rev },
-      ...(flag(query, "include_docs")
-        ? {
-            doc: {
-              _id: id,
-              _rev: rev,
-              ...(JSON.parse(`{${members}}`) as object),
-            },
-          }
-        : {}),
-    };
-  };
-  const ids = Array.isArray(keys)
-    ? keys
-    : store.read
-        .other("SELECT id FROM local_documents ORDER BY id LIMIT ? OFFSET ?")
-        .all(count(query, "limit") ?? -1, count(query, "skip") ?? 0)
-        .map((found) => found.id);
-  return json(200, { total_rows: null, offset: null, rows: ids.map(row) });
 }

@@ -1,11 +1,11 @@
 import { Refusal } from "../refusal.ts";
-import { json, type Answer } from "./answer.ts";
+import { json, type Answer, type Piece } from "./answer.ts";
 import { piecesText, wrap } from "./assemble.ts";
 import { writingDocument } from "./body-turn.ts";
 import { idInUrl } from "./document-ids.ts";
 import type { IncomingDocument } from "./incoming.ts";
 import type { StoreRequest } from "./protocol.ts";
-import { flag } from "./query.ts";
+import { count, flag, jsonParameter, withBody } from "./query.ts";
 import { inTransaction, type Store } from "./store.ts";
 
 const missing = (): Refusal => new Refusal("not_found", "missing");
@@ -79,4 +79,58 @@ export function writeLocal(
   const next = rev === undefined ? 1 : Number(rev.hash) + 1;
   store.write.putLocal.run(id, next, document.body);
   return `0-${next}`;
+}
+
+/** The `_local` documents by id; `_all_docs` does not list them. */
+export function localDocs(store: Store, request: StoreRequest): Answer {
+  const query = withBody(request);
+  const keys = jsonParameter(query, "keys");
+  const isListed = !Array.isArray(keys);
+  const ids = isListed
+    ? store.read
+        .other("SELECT id FROM local_documents ORDER BY id LIMIT ? OFFSET ?")
+        .all(count(query, "limit") ?? -1, count(query, "skip") ?? 0)
+        .map((found) => found.id)
+    : keys;
+  return { status: 200, pieces: localRows(store, query, ids, isListed) };
+}
+
+function* localRows(
+  store: Store,
+  query: StoreRequest["query"],
+  ids: readonly unknown[],
+  isListed: boolean,
+): Generator<Piece, void> {
+  yield '{"total_rows":null,"offset":null,"rows":[';
+  let separator = "";
+  for (const id of ids) {
+    const found = typeof id === "string" ? store.read.local.get(id) : undefined;
+    // One that was listed has been deleted meanwhile.
+    if (found === undefined && isListed) {
+      continue;
+    }
+    yield separator;
+    separator = ",";
+    yield* localRowPieces(query, id, found);
+  }
+  yield "]}\n";
+}
+
+function* localRowPieces(
+  query: StoreRequest["query"],
+  id: unknown,
+  found: ReturnType<Store["read"]["local"]["get"]>,
+): Generator<Piece> {
+  const key = JSON.stringify(id);
+  if (found === undefined) {
+    yield `{"key":${key},"error":"not_found"}`;
+    return;
+  }
+  const rev = `0-${String(found.rev)}`;
+  yield `{"id":${key},"key":${key},"value":{"rev":"${rev}"}`;
+  if (flag(query, "include_docs")) {
+    yield ',"doc":';
+    yield* wrap(String(id), rev, found.body as Uint8Array, "");
+  }
+  yield "}";
 }

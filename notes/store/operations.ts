@@ -5,7 +5,7 @@ import {
   putSecurity,
   revsLimit,
 } from "./administration.ts";
-import { allDocs, localDocs } from "./all-docs.ts";
+import { allDocs } from "./all-docs.ts";
 import type { Answer } from "./answer.ts";
 import { bulkDocs } from "./bulk-docs.ts";
 import { bulkGet } from "./bulk-get.ts";
@@ -14,7 +14,12 @@ import { collect } from "./collect.ts";
 import { compact } from "./compaction.ts";
 import { find } from "./find.ts";
 import { history } from "./history.ts";
-import { deleteLocal, getLocal, putLocal } from "./local-documents.ts";
+import {
+  deleteLocal,
+  getLocal,
+  localDocs,
+  putLocal,
+} from "./local-documents.ts";
 import type { OperationName, StoreRequest } from "./protocol.ts";
 import { getDocument } from "./read-document.ts";
 import { revsDiff } from "./revs-diff.ts";

@@ -87,3 +87,21 @@ export function bodyObject(body: Body | undefined): JsonRecord {
   }
   return value;
 }
+
+/** Options in the body count like those of the query. */
+export function withBody(request: StoreRequest): Query {
+  if (request.body === undefined) {
+    return request.query;
+  }
+  return { ...request.query, ...queryOf(bodyObject(request.body)) };
+}
+
+function queryOf(body: Record<string, unknown>): Record<string, string> {
+  const { keys } = body;
+  if (keys !== undefined && !Array.isArray(keys)) {
+    throw new Refusal("bad_request", "`keys` body member must be an array.");
+  }
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name, JSON.stringify(value)]),
+  );
+}
