@@ -1,4 +1,4 @@
-// Which room may import which (CONTRIBUTING.md): imports only go down, and in no circle, types included.
+// Which folder may import which (CONTRIBUTING.md): imports only go down, and in no circle, types included.
 const MAY_IMPORT = {
   core: [],
   gateway: ["core"],
@@ -9,28 +9,28 @@ const MAY_IMPORT = {
   cli: ["core", "supervisor", "console", "embedded"],
   infra: ["core"],
 };
-const ROOMS = Object.keys(MAY_IMPORT);
+const FOLDERS = Object.keys(MAY_IMPORT);
 const TESTS =
   "\\.(test|scenario|browser|agent)\\.ts$|-(fixture|child)\\.ts$|/testing/";
 
-/** Paths that installed units and releases start: each hands over to the room that it is in now. */
+/** Paths that installed units and releases start: each hands over to the folder that it is in now. */
 const ENTRY_POINTS = "^supervisor/(cli/)?main\\.ts$";
 
-function onlyDownFrom(room) {
-  const above = ROOMS.filter(
-    (other) => other !== room && !MAY_IMPORT[room].includes(other),
+function onlyDownFrom(folder) {
+  const above = FOLDERS.filter(
+    (other) => other !== folder && !MAY_IMPORT[folder].includes(other),
   );
   return {
-    name: `${room}-imports-${MAY_IMPORT[room].join("-") || "no-room"}-only`,
+    name: `${folder}-imports-${MAY_IMPORT[folder].join("-") || "no-folder"}-only`,
     severity: "error",
-    from: { path: `^${room}/`, pathNot: [TESTS, ENTRY_POINTS] },
+    from: { path: `^${folder}/`, pathNot: [TESTS, ENTRY_POINTS] },
     to: { path: `^(${above.join("|")})/` },
   };
 }
 
 export default {
   forbidden: [
-    ...ROOMS.map(onlyDownFrom),
+    ...FOLDERS.map(onlyDownFrom),
     {
       name: "no-cycles",
       severity: "error",
@@ -46,7 +46,7 @@ export default {
     {
       name: "nothing-but-tests-imports-tests",
       severity: "error",
-      from: { path: `^(${ROOMS.join("|")}|scripts)/`, pathNot: TESTS },
+      from: { path: `^(${FOLDERS.join("|")}|scripts)/`, pathNot: TESTS },
       to: { path: `^test/|${TESTS}` },
     },
   ],

@@ -1,4 +1,4 @@
-// Measures the codebase by room (npm run house): files, lines, comments, long functions, imports, dependencies.
+// Measures the codebase by folder (npm run measure): files, lines, comments, long functions, imports, dependencies.
 import { existsSync, readFileSync } from "node:fs";
 import ts from "typescript";
 import { $ } from "zx";
@@ -20,28 +20,28 @@ interface SourceFile {
   readonly longFunctions: readonly { name: string; lines: number }[];
 }
 
-const rows = await Promise.all(FOLDERS.map(measureRoom));
+const rows = await Promise.all(FOLDERS.map(measureFolder));
 console.table(rows);
 const { cycles, upward } = await readImports();
 console.log(
   `${sum(rows.map(({ lines }) => lines))} lines of product, ${sum(rows.map((row) => row["test lines"]))} of tests; ${cycles} import cycles, ${upward} imports that violate .dependency-cruiser.mjs`,
 );
 
-async function measureRoom(room: string) {
-  const files = await sourceFiles(room);
+async function measureFolder(folder: string) {
+  const files = await sourceFiles(folder);
   const product = files.filter(({ path }) => !isTest(path));
   const functions = product.flatMap(({ longFunctions }) => longFunctions);
   const lines = sum(product.map((file) => file.lines));
   const comments = sum(product.map(({ commentLines }) => commentLines));
   return {
-    room,
+    folder,
     files: product.length,
     lines,
     "comments %": lines === 0 ? 0 : Math.round((comments / lines) * 1000) / 10,
     "test lines": sum(files.map((file) => file.lines)) - lines,
     [`functions > ${LONG}`]: functions.length,
     [`> ${TOO_LONG}`]: functions.filter((each) => each.lines > TOO_LONG).length,
-    packages: dependenciesOf(room),
+    packages: dependenciesOf(folder),
   };
 }
 
@@ -53,8 +53,8 @@ function isTest(path: string): boolean {
   return path.startsWith("test/") || TEST.test(path);
 }
 
-async function sourceFiles(room: string): Promise<readonly SourceFile[]> {
-  const { stdout } = await shell`git ls-files -z ${`${room}/*.ts`}`;
+async function sourceFiles(folder: string): Promise<readonly SourceFile[]> {
+  const { stdout } = await shell`git ls-files -z ${`${folder}/*.ts`}`;
   return stdout
     .split("\0")
     .filter((path) => path !== "" && existsSync(inProject(path)))
@@ -106,9 +106,9 @@ function codeLines(
     .length;
 }
 
-/** Number of direct dependencies at run time; undefined for a room that is not a package. */
-function dependenciesOf(room: string): number | undefined {
-  const manifest = inProject(`${room}/package.json`);
+/** Number of direct dependencies at run time; undefined for a folder that is not a package. */
+function dependenciesOf(folder: string): number | undefined {
+  const manifest = inProject(`${folder}/package.json`);
   if (!existsSync(manifest)) {
     return undefined;
   }
