@@ -2,21 +2,18 @@ import type { FastifyReply } from "fastify";
 import type { Gateway } from "../gateway.ts";
 import { brokenOff, type UpstreamFailure } from "../providers/failure.ts";
 import { stopReading } from "../providers/streamed-answer.ts";
-import { pricesOutput } from "../pricing/prices.ts";
-import { audioTokensOut, inputUsage, usageOf } from "../tokens/usage.ts";
+import { MAX_MEASURED_BYTES } from "../tokens/spoken-audio.ts";
+import { usageOf } from "../tokens/usage.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
-import { secondsOf } from "./audio-length.ts";
 import type { Call } from "./call.ts";
 import { headerText } from "./deployment-headers.ts";
 import { answerHeaders } from "./headers.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { endCall } from "./record.ts";
 import { endUnread } from "./send-attempt.ts";
+import { isBilledByLength, spokenSeconds } from "./spoken-length.ts";
 import { untilRead } from "./stream.ts";
-
-/** Of an answer whose length is to be measured. */
-const MAX_MEASURED_BYTES = 32 * 1024 * 1024;
 
 interface Passed {
   /** The last byte, held back until the call is recorded. */
@@ -85,7 +82,7 @@ async function passOn(
   upstream: ArrivingAnswer,
   client: FastifyReply["raw"],
 ): Promise<Passed> {
-  const measured = isBilledByLength(call, upstream);
+  const measured = isBilledByLength(call, upstream.deployment);
   const kept: Buffer[] = [];
   let last: Buffer = Buffer.alloc(0);
   let bytes = 0;
@@ -120,42 +117,16 @@ async function passOn(
   return { last, firstAt, failure, bytes, kept };
 }
 
-/** Whether the length of the audio decides about the cost: its tokens have a price, and characters have none. */
-function isBilledByLength(call: Call, { deployment }: ArrivingAnswer): boolean {
-  const { priceCard } = deployment;
-  return (
-    priceCard !== null &&
-    inputUsage(call, deployment).billedBy === undefined &&
-    pricesOutput(priceCard)
-  );
-}
-
-/** Uncompressed speech: 24,000 samples of 16 bits a second. */
-const PCM_BYTES_PER_SECOND = 48_000;
-
-/** Where the audio does not tell its length, that of the reservation; never longer than that, which a wrong header could say. */
 async function factsOf(
   call: Call,
-  upstream: ArrivingAnswer,
+  { deployment, contentType }: ArrivingAnswer,
   { bytes, kept }: Passed,
 ): Promise<AnswerFacts> {
   const nothing = { usage: null, responseId: null, text: "" };
-  if (!isBilledByLength(call, upstream)) {
-    return nothing;
-  }
-  const longest = call.outputTokens / audioTokensOut(1);
-  const { contentType } = upstream;
-  const seconds =
-    call.body["response_format"] === "pcm"
-      ? bytes / PCM_BYTES_PER_SECOND
-      : bytes > MAX_MEASURED_BYTES
-        ? longest
-        : await secondsOf({
-            bytes: Buffer.concat(kept),
-            name: "",
-            contentType,
-          });
-  return { ...nothing, spokenSeconds: Math.min(seconds ?? longest, longest) };
+  const spoken = { bytes, kept, contentType };
+  return isBilledByLength(call, deployment)
+    ? { ...nothing, spokenSeconds: await spokenSeconds(call, spoken) }
+    : nothing;
 }
 
 async function record(

@@ -25,6 +25,7 @@ import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { recordRejection } from "./record-refusal.ts";
 import { endCall } from "./record.ts";
 import { endUnread } from "./send-attempt.ts";
+import { withSpokenSeconds } from "./spoken-length.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
 import { openStream, STREAM_TYPE } from "./stream-comments.ts";
@@ -101,12 +102,13 @@ async function passAndRecord(
   if (end.kind === "cut" || end.kind === "failed") {
     upstream.brokeOff(end.failure);
   }
-  const facts = stream.facts();
-  const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
+  const { deployment } = upstream;
+  const facts = await withSpokenSeconds(call, deployment, stream.facts());
+  const usage = usageOf(gateway.tokens, call, deployment, facts);
   const succeeded = end.kind === "whole" || end.kind === "client_gone";
   const outcome = await endCall(gateway, call, {
     status: succeeded ? "success" : "failure",
-    deployment: upstream.deployment,
+    deployment,
     usage,
     firstTokenAt: text.firstTokenAt,
     responseId: facts.responseId,
@@ -129,7 +131,7 @@ async function passAndRecord(
   }
   const ending =
     end.kind === "whole" && storing !== null
-      ? await storing.end(gateway, upstream.deployment.id, text.ending)
+      ? await storing.end(gateway, deployment.id, text.ending)
       : text.ending;
   client.setTimeout(gateway.config.timeouts.idleMs);
   sendEnd(gateway, call, end, { ...passed, ending, reply });

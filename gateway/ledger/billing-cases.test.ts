@@ -718,3 +718,19 @@ test("a response that breaks off is billed for the images that it has made", () 
   });
   expect(bill.cost).toBeCloseTo(1.25 / M + (408 * 30) / M, 12);
 });
+
+test("audio of a chat that breaks off is billed by its length, and its transcript as text", () => {
+  const one = { model: "openai/gpt-audio", request: {} } as unknown as Case;
+  const bill = billed(one, ({ provider }) => {
+    const stream = wireOf(provider).stream("chat");
+    const data = Buffer.alloc(24_000).toString("base64");
+    for (const audio of [{ data, transcript: "one two" }, { data }]) {
+      const choices = [{ index: 0, delta: { audio }, finish_reason: null }];
+      stream.push({ event: null, data: JSON.stringify({ choices }) });
+    }
+    return stream.facts();
+  });
+  const text = counter.countText("one two", "gpt-audio");
+  expect(text).toBeGreaterThan(0);
+  expect(bill.cost).toBeCloseTo((1 * 2.5 + text * 10 + 20 * 64) / M, 12);
+});

@@ -1,6 +1,7 @@
 import { numberOf, recordOf, recordsOf, textOf } from "../../core/json.ts";
 import type { JsonRecord } from "../../core/json.ts";
 import { mostExpensive, publishedPrices } from "../pricing/prices.ts";
+import { imageTokensOf } from "../tokens/image-tokens.ts";
 import { inputOnly, type OtherUsage } from "../tokens/reported-usage.ts";
 import { imageUsage } from "./media-answer.ts";
 
@@ -11,16 +12,6 @@ import { imageUsage } from "./media-answer.ts";
 const TOOL = "image_generation";
 const DEFAULT_MODEL = "gpt-image-1";
 
-/**
- * Tokens of its largest image, by quality; `auto` may choose any.
- * https://platform.openai.com/docs/guides/image-generation#cost-and-latency
- */
-const TOKENS_OF_QUALITY: ReadonlyMap<unknown, number> = new Map([
-  ["low", 408],
-  ["medium", 1_584],
-]);
-const MAX_TOKENS = 6_240;
-
 function toolIn({ tools }: JsonRecord): JsonRecord | undefined {
   return recordsOf(tools).find(({ type }) => type === TOOL);
 }
@@ -28,10 +19,6 @@ function toolIn({ tools }: JsonRecord): JsonRecord | undefined {
 /** Answers name the model that they used; a request need not. */
 function modelOf(tool: JsonRecord | undefined): string {
   return textOf(tool?.["model"]) || DEFAULT_MODEL;
-}
-
-function tokensOf({ quality }: JsonRecord): number {
-  return TOKENS_OF_QUALITY.get(quality) ?? MAX_TOKENS;
 }
 
 /** What a response reports of the images that it made. */
@@ -50,7 +37,7 @@ export function countedImages(
 ): readonly OtherUsage[] {
   const tokens = items
     .filter(({ type }) => type === `${TOOL}_call`)
-    .reduce((sum, image) => sum + tokensOf(image), 0);
+    .reduce((sum, image) => sum + imageTokensOf(image["quality"]), 0);
   return tokens === 0
     ? []
     : [
@@ -74,5 +61,8 @@ export function askedImageCost(body: JsonRecord): number {
       : publishedPrices(modelOf(tool));
   return card === null || tool === undefined
     ? 0
-    : mostExpensive(card, { inputTokens: 0, outputTokens: tokensOf(tool) });
+    : mostExpensive(card, {
+        inputTokens: 0,
+        outputTokens: imageTokensOf(tool["quality"]),
+      });
 }

@@ -5,6 +5,8 @@ import {
   type Usage,
 } from "../pricing/prices.ts";
 import { isRecord, parseRecord, recordOf, textOf } from "../../core/json.ts";
+import { imageTokensOf } from "../tokens/image-tokens.ts";
+import { AudioCollector } from "../tokens/spoken-audio.ts";
 import { createStreamReader } from "./openai.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import {
@@ -79,58 +81,61 @@ const PREVIEW_EVENT = /^image_(generation|edit)\.partial_image$/;
 export function createMediaStream(endpoint: Endpoint): StreamTranslator {
   const reader = createStreamReader();
   const texts: string[] = [];
+  const spoken = new AudioCollector();
   const isImages = endpoint === "images" || endpoint === "image_edits";
   let images = 0;
-  let isBegun = false;
   let imageTokens: Usage | null = null;
+  /** The tokens of an image of which only previews have arrived, at most; null: there is none. */
+  let begunTokens: number | null = null;
   let held: readonly StreamPiece[] = [];
   let ended = false;
   function push({ event, data }: SseEvent): readonly StreamPiece[] {
     const kind = reader.read({ event, data });
     const reported = parseRecord(data) ?? {};
     const type = textOf(reported["type"]);
-    const before = held;
+    const before = held.map((piece) => ({ ...piece, kind: "pass" as const }));
     held = [];
     if (type.endsWith(".delta")) {
       texts.push(textOf(reported["delta"]));
+      spoken.add(textOf(reported["audio"]));
     }
-    isBegun = PREVIEW_EVENT.test(type);
+    if (PREVIEW_EVENT.test(type)) {
+      begunTokens = imageTokensOf(reported["quality"]);
+    }
     if (IMAGE_EVENT.test(type)) {
+      begunTokens = null;
       images++;
       imageTokens = sumOf(imageTokens, imageUsage(reported["usage"], images));
       held = [{ kind: "done", event, data }];
-      return before.map((piece) => ({ ...piece, kind: "pass" as const }));
+      return before;
     }
     const last = kind === "done" || LAST_EVENTS.includes(type);
     const failed = kind === "error" || type === "error";
     ended ||= last || failed;
+    if (failed) {
+      begunTokens = null;
+    }
     return [
-      ...before.map((piece) => ({ ...piece, kind: "pass" as const })),
+      ...before,
       { kind: failed ? "error" : last ? "done" : "pass", event, data },
     ];
   }
   return {
     push,
-    end() {
-      if (held.length > 0) {
-        return held;
-      }
-      return ended ? [] : [CUT_SHORT_EVENT];
-    },
+    end: () => (held.length > 0 || ended ? held : [CUT_SHORT_EVENT]),
     facts() {
       const facts = reader.facts();
       const text = facts.text + texts.join("");
       if (isImages) {
-        const begun = images + (isBegun ? 1 : 0);
-        return {
-          ...facts,
-          usage: imageTokens && { ...imageTokens, images: begun },
-          pieces: { images: begun },
-          text: "",
-        };
+        return { ...facts, ...imagesSoFar(imageTokens, begunTokens), text: "" };
       }
       return endpoint === "speech"
-        ? { ...facts, usage: facts.usage && speechUsage(facts.usage), text: "" }
+        ? {
+            ...facts,
+            usage: facts.usage && speechUsage(facts.usage),
+            text: "",
+            spoken,
+          }
         : { ...facts, text };
     },
   };
@@ -144,6 +149,22 @@ const CUT_SHORT_EVENT: StreamPiece = {
     error: { type: "server_error", message: CUT_SHORT },
   }),
 };
+
+/** What is billed of images: those that were reported, and one of which only previews have arrived. */
+function imagesSoFar(
+  reported: Usage | null,
+  begunTokens: number | null,
+): Pick<AnswerFacts, "usage" | "pieces"> {
+  if (begunTokens === null) {
+    return { usage: reported };
+  }
+  const tokens = { outputTokens: begunTokens, imageOutputTokens: begunTokens };
+  const images = (reported?.images ?? 0) + 1;
+  const sum = sumOf(reported, { ...inputOnly(0), ...tokens, images });
+  return reported === null
+    ? { usage: null, pieces: { ...tokens, images, estimated: true } }
+    : { usage: { ...sum, estimated: true } };
+}
 
 /** The tokens of all images of a stream. */
 function sumOf(before: Usage | null, { images = 0, ...added }: Usage): Usage {

@@ -12,6 +12,7 @@ import {
   recordsOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
 import { refusedSampling } from "./openai-sampling.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
@@ -154,6 +155,7 @@ interface OpenAIAnswer {
 /** A message, or what a chunk adds to it. */
 interface Said {
   readonly content?: unknown;
+  readonly audio?: unknown;
   readonly tool_calls?: unknown;
   readonly reasoning_content?: unknown;
   /** The name of the same in OpenRouter, Groq, Cerebras and newer vLLM; some servers send both. */
@@ -209,6 +211,7 @@ export function createStreamReader(): StreamReader {
   /** Whether the end of each choice was announced. */
   const ended = new Map<unknown, boolean>();
   const texts: string[] = [];
+  let audioBytes = 0;
   return {
     read({ data }) {
       if (data === "[DONE]") {
@@ -229,6 +232,7 @@ export function createStreamReader(): StreamReader {
         if (text !== "") {
           texts.push(text);
         }
+        audioBytes += bytesOfAudio(choice.delta);
         // Some servers send an empty one with every chunk.
         if (choice.finish_reason) {
           ended.set(choice.index, true);
@@ -248,6 +252,9 @@ export function createStreamReader(): StreamReader {
       responseId,
       text: texts.join(""),
       choices: ended.size,
+      ...(audioBytes === 0
+        ? {}
+        : { spokenSeconds: audioBytes / PCM_BYTES_PER_SECOND }),
       ...present({ tiers }),
       endAnnounced: ended.size > 0 && ![...ended.values()].includes(false),
     }),
@@ -285,8 +292,15 @@ function textOf(message: Said | undefined): string {
   return (
     reasoning +
     asText(message.content) +
+    asText(recordOf(message.audio)["transcript"]) +
     recordsOf(message.tool_calls).map(textOfCall).join("")
   );
+}
+
+/** Streams have audio in one format only, `pcm16`: https://platform.openai.com/docs/guides/audio */
+function bytesOfAudio(delta: Said | undefined): number {
+  const { data } = recordOf(delta?.audio);
+  return Buffer.byteLength(asText(data), "base64");
 }
 
 /** What the model has written of a tool call: each piece of a stream repeats the fields around it. */

@@ -1,6 +1,7 @@
 import type { Usage } from "../pricing/prices.ts";
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import type { StreamedAudio } from "../tokens/spoken-audio.ts";
 import type { SseEvent } from "../../core/sse.ts";
 
 /** The endpoints of providers. All but `messages` and `count_tokens` (Anthropic's) and `rerank` (Cohere's) have OpenAI's shapes. */
@@ -72,16 +73,15 @@ export interface AnswerFacts {
   readonly choices?: number;
   /** Of a whole answer: the provider withheld its content, of all choices. */
   readonly isFiltered?: boolean;
-  /** Of speech without a report of its usage: its length, where its cost depends on it. */
+  /** Of audio without a report of its usage: its length, where its cost depends on it. */
   readonly spokenSeconds?: number;
+  /** Of a stream of speech: its audio so far. */
+  readonly spoken?: StreamedAudio;
   /**
-   * Of a stream that broke off before it reported any usage: what it contained that is billed by the piece, images from their
-   * first preview on, or by another model.
+   * Of a stream that broke off before it reported any usage: what it contained besides its text, such as images from their first
+   * preview on.
    */
-  readonly pieces?: Pick<
-    Usage,
-    "images" | "webSearches" | "fileSearches" | "others"
-  >;
+  readonly pieces?: Partial<Usage>;
   /** Of a stream that broke off between the reports of input and output: the reported input. */
   readonly inputUsage?: Usage;
   /** Service tiers other than the standard one, if the answer names any. */

@@ -39,16 +39,13 @@ function tokenUsageOf(
     );
     return withTiers(usage, usage.tiers ?? facts.tiers ?? []);
   }
+  const written =
+    facts.text === ""
+      ? 0
+      : tokens.countText(facts.text, deployment.baseModel ?? deployment.model);
   const counted = {
     ...(facts.inputUsage ?? countedInput(call)),
-    outputTokens:
-      facts.text === ""
-        ? 0
-        : tokens.countText(
-            facts.text,
-            deployment.baseModel ?? deployment.model,
-          ),
-    ...spokenTokens(facts),
+    ...withSpoken(written, facts),
     ...facts.pieces,
   };
   return withTiers(
@@ -105,12 +102,20 @@ export function inputUsage(
     : measuredUsage(deployment.priceCard, usage, call.measure, null);
 }
 
-function spokenTokens({ spokenSeconds }: AnswerFacts): Partial<Usage> {
+/** What a model has written and spoken. */
+function withSpoken(
+  written: number,
+  { spokenSeconds }: AnswerFacts,
+): Pick<Usage, "outputTokens"> & Partial<Usage> {
   if (spokenSeconds === undefined) {
-    return {};
+    return { outputTokens: written };
   }
-  const tokens = audioTokensOut(spokenSeconds);
-  return { outputTokens: tokens, audioOutputTokens: tokens, estimated: true };
+  const spoken = audioTokensOut(spokenSeconds);
+  return {
+    outputTokens: written + spoken,
+    audioOutputTokens: spoken,
+    estimated: true,
+  };
 }
 
 type CountedCall = Pick<Call, "body" | "inputTokens" | "measure">;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   instruct,
   PER_IMAGE,
+  PER_IMAGE_TOKEN,
   startMediaFixture,
   type MediaFixture,
 } from "./media-fixture.ts";
@@ -94,6 +95,16 @@ describe("images", () => {
     expect(await spendOfCut("painter", 1)).toBeCloseTo(PER_IMAGE, 12);
     expect(await spendOfCut("painter", 2)).toBeCloseTo(PER_IMAGE, 12);
     expect(await spendOfCut("painter", 3)).toBeCloseTo(2 * PER_IMAGE, 12);
+  });
+
+  test("a stream that breaks off bills the tokens of an image that was begun", async () => {
+    const spends = [];
+    for (const cutAfter of [1, 2, 3]) {
+      spends.push(await spendOfCut("painter-tokens", cutAfter));
+    }
+    expect(spends.map((spend) => Math.round(spend / PER_IMAGE_TOKEN))).toEqual([
+      6_240, 40, 6_280,
+    ]);
   });
 
   test("a stream that breaks off before it reports usage bills its counted input", async () => {

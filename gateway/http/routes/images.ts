@@ -3,13 +3,8 @@ import type { CallBody } from "../../calls/body.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { pricesOutput } from "../../pricing/prices.ts";
+import { MAX_TOKENS_PER_IMAGE } from "../../tokens/image-tokens.ts";
 import { callRoute, numberOf } from "./chat.ts";
-
-/**
- * Of the largest image of `gpt-image-1`, in its highest quality. A model that needs more is known by its recent answers.
- * https://platform.openai.com/docs/guides/image-generation#cost-and-latency
- */
-const MAX_TOKENS_PER_IMAGE = 6_240;
 
 /** Estimates the tokens of images, where a deployment bills by them. */
 export function imageTokens(

@@ -73,6 +73,25 @@ describe("speech", () => {
     expect(Number(row["spend"])).toBeCloseTo(input.length * PER_CHARACTER, 12);
   });
 
+  test("events that break off before their usage are billed by the length of their audio", async () => {
+    const key = await media.gateway.createKey();
+    const answer = await media.client(key).audio.speech.create({
+      model: "voice-tokens",
+      voice: "alloy",
+      input: instruct({ cutAfter: 1, chunkDelayMs: 50 }),
+      stream_format: "sse",
+    });
+    await answer.text();
+    const row = await media.rowOf(answer);
+    expect(row).toMatchObject({
+      status: "failure",
+      completion_tokens: 40,
+      metadata: { estimated: true },
+    });
+    const input = Number(row["prompt_tokens"]) * 1e-6;
+    expect(Number(row["spend"])).toBeCloseTo(input + 40 * 1e-5, 12);
+  });
+
   test("a client that leaves stops the provider and pays", async () => {
     const key = await media.gateway.createKey();
     const input = instruct({ chunkDelayMs: 60_000 });
