@@ -112,9 +112,7 @@ export function createMediaStream(endpoint: Endpoint): StreamTranslator {
     const last = kind === "done" || LAST_EVENTS.includes(type);
     const failed = kind === "error" || type === "error";
     ended ||= last || failed;
-    if (failed) {
-      begunTokens = null;
-    }
+    begunTokens = failed ? null : begunTokens;
     return [
       ...before,
       { kind: failed ? "error" : last ? "done" : "pass", event, data },
