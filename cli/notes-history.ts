@@ -2,6 +2,7 @@ import { momentText, parseMoment } from "../supervisor/vaults/moment.ts";
 import {
   isBelow,
   readVaultAt,
+  readVersions,
   restoreVault,
 } from "../supervisor/vaults/vault-past.ts";
 import { printTable } from "./job-run.ts";
@@ -9,7 +10,7 @@ import { inZone } from "./local-time.ts";
 import { showDifference } from "./notes-difference.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { paint, print, printJson } from "./terminal.ts";
 import { openPast, type OpenedPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { Failure } from "../core/failure.ts";
@@ -120,16 +121,7 @@ async function showPast(
   );
   const single = found.find(({ note }) => note.path === path);
   if (moment === undefined && single !== undefined) {
-    const versions = await source.versions(single.note._id);
-    return list(
-      await Promise.all(
-        versions.map(async ({ doc, since, until }) => {
-          const note = await cipher.read(doc);
-          return { note: note!, since, until };
-        }),
-      ),
-      options,
-    );
+    return list(await readVersions(source, cipher, single.note._id), options);
   }
   const existing = found.filter(({ note }) => !note.deleted);
   if (path !== undefined && existing.length === 0) {
@@ -207,6 +199,11 @@ export async function restoreFromHistory(options: HistoryOptions): Promise<0> {
     print(
       `Vault ${vault}${path === undefined ? "" : `, ${path}`} restored to ${inZone(restored.at)}: ${restored.written.length} written, ${restored.deleted.length} deleted, ${restored.unchanged} unchanged. Devices receive the changes with their next sync.`,
     );
+    for (const id of restored.unreadable) {
+      print(
+        paint("warn", `Not restored: note ${id} (it cannot be decrypted).`),
+      );
+    }
   }
   return 0;
 }

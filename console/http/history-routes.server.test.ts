@@ -101,6 +101,7 @@ test("one folder is restored through the API, binary files included; other folde
     written: ["daily/a.md", "daily/i.png"],
     deleted: ["daily/later.md"],
     unchanged: 0,
+    unreadable: [],
   });
   const { notes: present } = await readVaultAt(source, cipher, Date.now());
   const contents = new Map<string, Buffer>();

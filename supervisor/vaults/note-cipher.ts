@@ -7,8 +7,10 @@ import {
 import { base64ToArrayBuffer } from "octagonal-wheels/binary/base64";
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
+import { parseJson } from "../../core/json.ts";
 import { isEncryptedPath } from "./livesync.ts";
 
+const chunksInside = z.record(z.string(), z.looseObject({ data: z.string() }));
 /** A note, or another file, as LiveSync stores it, decrypted. */
 const metadata = z.looseObject({
   _id: z.string(),
@@ -20,7 +22,7 @@ const metadata = z.looseObject({
   size: z.number().default(0),
   children: z.array(z.string()).default([]),
   /** Chunks embedded in the document itself. */
-  eden: z.record(z.string(), z.looseObject({ data: z.string() })).default({}),
+  eden: chunksInside.default({}),
   deleted: z.boolean().default(false),
 });
 const sealed = z.looseObject({
@@ -43,6 +45,9 @@ export interface ChunkDocument {
 const SEALED_PATH = "/\\:";
 const SEALED_EDEN = "h:++encrypted-hkdf";
 
+/** A note or a part of one that cannot be decrypted. A member of the vault can write any number of them. */
+export class UnreadableNote extends Failure {}
+
 /** Reads and writes the documents of one vault; encryption is LiveSync's second (HKDF, AES-256-GCM), by its author's library. */
 export class NoteCipher {
   readonly #vault: string;
@@ -60,7 +65,7 @@ export class NoteCipher {
     this.#askPassphrase = askPassphrase;
   }
 
-  /** Undefined for a document that is not a note. */
+  /** Undefined for a document that is not a note. Throws an UnreadableNote. */
   async read(document: unknown): Promise<NoteDocument | undefined> {
     const parsed = metadata.safeParse(document);
     if (!parsed.success) {
@@ -71,15 +76,11 @@ export class NoteCipher {
     return {
       ...stored,
       ...(isEncryptedPath(stored.path)
-        ? sealed.parse(await this.#unsealPath(stored.path))
+        ? this.#parsed(sealed, await this.#unsealPath(stored.path))
         : {}),
       ...(eden === undefined
         ? {}
-        : {
-            eden: JSON.parse(
-              await this.#unseal(eden.data),
-            ) as NoteDocument["eden"],
-          }),
+        : { eden: this.#parsed(chunksInside, await this.#unseal(eden.data)) }),
     };
   }
 
@@ -93,7 +94,10 @@ export class NoteCipher {
       return { ...stored, ...members };
     }
     const { mtime, ...others } = members;
-    const inside = (await this.#unsealPath(path)) as object;
+    const inside = this.#parsed(
+      z.looseObject({}),
+      await this.#unsealPath(path),
+    );
     const text = JSON.stringify({ ...inside, mtime });
     const changed = await encryptText(
       text,
@@ -103,23 +107,37 @@ export class NoteCipher {
     return { ...stored, ...others, path: SEALED_PATH + changed };
   }
 
+  /** Throws an UnreadableNote. */
   async chunk({ data, e_: encrypted }: ChunkDocument): Promise<string> {
     return encrypted === true ? this.#unseal(data) : data;
   }
 
-  async #unsealPath(path: string): Promise<unknown> {
-    return JSON.parse(await this.#unseal(path.slice(SEALED_PATH.length)));
+  #unsealPath(path: string): Promise<string> {
+    return this.#unseal(path.slice(SEALED_PATH.length));
+  }
+
+  #parsed<Schema extends z.ZodType>(
+    schema: Schema,
+    json: string,
+  ): z.output<Schema> {
+    const parsed = schema.safeParse(parseJson(json));
+    if (!parsed.success) {
+      throw new UnreadableNote(
+        `vault ${this.#vault} contains a note of an unknown form.`,
+      );
+    }
+    return parsed.data;
   }
 
   async #unseal(text: string): Promise<string> {
     if (!text.startsWith(HKDF_ENCRYPTED_PREFIX)) {
-      throw new Failure(
+      throw new UnreadableNote(
         `vault ${this.#vault} contains notes encrypted with a version before 2: first rewrite them on a device (Rebuild everything).`,
       );
     }
     const key = await this.#passphrase();
     return decrypt(text, key, this.#seed()).catch(() => {
-      throw new Failure(`wrong passphrase for vault ${this.#vault}.`);
+      throw new UnreadableNote(`wrong passphrase for vault ${this.#vault}.`);
     });
   }
 
@@ -132,7 +150,7 @@ export class NoteCipher {
     if (this.#salt !== null) {
       return new Uint8Array(base64ToArrayBuffer(this.#salt));
     }
-    throw new Failure(
+    throw new UnreadableNote(
       `vault ${this.#vault} has lost its security seed. Run \`hearth notes restore-seed ${this.#vault}\` to restore it.`,
     );
   }

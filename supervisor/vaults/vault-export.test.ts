@@ -110,6 +110,43 @@ test("a note of which a part is missing is reported, and all others are written"
   expect(readdirSync(directory).toSorted()).toEqual(["a.md", "z.md"]);
 });
 
+test("a note that cannot be decrypted is reported, and all others are written", async () => {
+  const source = sourceOf([
+    note("f:1", { path: "/\\:%=poison" }),
+    note("a.md"),
+    note("f:2", { path: "/\\:" }),
+    note("half.md", { children: ["h:a", "h:poison"] }),
+  ]);
+  const chunks: HistorySource["chunks"] = async (ids) => [
+    ...(await source.chunks(ids)),
+    ...ids
+      .filter((id) => id === "h:poison")
+      .map((_id) => ({ _id, _rev: "1-a", data: "%=", e_: true })),
+  ];
+  const target = join(directory, "new");
+  expect(await exportVault({ ...source, chunks }, cipher, target, 7)).toEqual({
+    at: 7,
+    files: 1,
+    left: [
+      { path: "f:1", why: "it cannot be decrypted" },
+      { path: "f:2", why: "it cannot be decrypted" },
+      { path: "half.md", why: "part of it cannot be decrypted" },
+    ],
+  });
+  expect(readdirSync(target)).toEqual(["a.md"]);
+});
+
+test("nothing is exported if no note can be decrypted", async () => {
+  await expect(
+    exportVault(
+      sourceOf([note("f:1", { path: "/\\:%=poison" })]),
+      cipher,
+      directory,
+      7,
+    ),
+  ).rejects.toThrow("has lost its security seed");
+});
+
 test("the largest chunks of an encrypted file are read in answers that a command accepts", async () => {
   // 102,400 bytes times customChunkSize + 1, in base64, encrypted, and in base64 again.
   const largest = (102_400 * 61 * 16) / 9;

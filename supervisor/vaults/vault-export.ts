@@ -12,7 +12,11 @@ import { syncDirectory, syncTree } from "../../core/durable-file.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import { makeDirectory } from "../../core/make-directory.ts";
 import type { HistorySource } from "./history-source.ts";
-import type { NoteCipher, NoteDocument } from "./note-cipher.ts";
+import {
+  UnreadableNote,
+  type NoteCipher,
+  type NoteDocument,
+} from "./note-cipher.ts";
 import { contentOf, MissingChunk, readVaultAt } from "./vault-past.ts";
 import {
   filePathOf,
@@ -28,7 +32,7 @@ const UNFINISHED = ".hearth-unfinished-export";
 export interface Exported {
   readonly at: number;
   readonly files: number;
-  /** Files that are incomplete on the server or that the file system could not store, and why. */
+  /** Files that are incomplete on the server, cannot be decrypted or stored by the file system, and why. */
   readonly left: readonly LeftOut[];
 }
 
@@ -41,7 +45,10 @@ export async function exportVault(
 ): Promise<Exported> {
   const past = await readVaultAt(source, cipher, at);
   const making = claim(directory);
-  const left: LeftOut[] = [];
+  const left: LeftOut[] = [...past.unreadable.keys()].map((path) => ({
+    path,
+    why: "it cannot be decrypted",
+  }));
   let files = 0;
   const write = async (
     note: NoteDocument,
@@ -52,6 +59,10 @@ export async function exportVault(
     } catch (error) {
       if (error instanceof MissingChunk) {
         return "part of it is missing on the server";
+      }
+      // With a wrong passphrase, that of none can.
+      if (error instanceof UnreadableNote && files > 0) {
+        return "part of it cannot be decrypted";
       }
       throw error;
     }

@@ -1,8 +1,12 @@
 import { Failure } from "../../core/failure.ts";
 import type { HistorySource, NoteChanges } from "./history-source.ts";
 import type { MirrorCounts, MirrorFolder } from "./mirror-folder.ts";
-import type { NoteCipher, NoteDocument } from "./note-cipher.ts";
-import { contentOf, MissingChunk } from "./vault-past.ts";
+import {
+  UnreadableNote,
+  type NoteCipher,
+  type NoteDocument,
+} from "./note-cipher.ts";
+import { contentOf, MissingChunk, readNote } from "./vault-past.ts";
 import { filePathOf } from "./vault-paths.ts";
 
 export interface MirrorOptions {
@@ -71,14 +75,17 @@ export async function mirrorVault(options: MirrorOptions): Promise<void> {
 }
 
 async function enlist(
-  { cipher, folder }: MirrorOptions,
+  { cipher, folder, report }: MirrorOptions,
   rows: NoteChanges["rows"],
   pending: Pending,
   live: Set<string>,
 ): Promise<void> {
+  const unreadable = new Map<string, UnreadableNote>();
   for (const { id, doc } of rows) {
-    const note = await cipher.read(doc);
-    if (note === undefined || note.deleted) {
+    const note = await readNote(cipher, doc);
+    if (note instanceof UnreadableNote) {
+      unreadable.set(id, note);
+    } else if (note === undefined || note.deleted) {
       pending.delete(id);
       live.delete(id);
       folder.remove(id);
@@ -86,6 +93,15 @@ async function enlist(
       pending.set(id, { note, reported: false });
       live.add(id);
     }
+  }
+  for (const [id, why] of unreadable) {
+    if (live.size === 0) {
+      throw why;
+    }
+    // A file of an earlier version stays.
+    live.add(id);
+    pending.delete(id);
+    report(`Not written: note ${id} (it cannot be decrypted).`);
   }
 }
 
@@ -103,7 +119,7 @@ async function writePending(
       }
       pending.delete(id);
     } catch (error) {
-      if (!(error instanceof MissingChunk)) {
+      if (!isOfOneNote(error, folder)) {
         throw error;
       }
       if (!waiting.reported) {
@@ -112,4 +128,12 @@ async function writePending(
       waiting.reported = true;
     }
   }
+}
+
+/** Whether the content of other notes can be read: with a wrong passphrase none can. */
+function isOfOneNote(error: unknown, folder: MirrorFolder): error is Failure {
+  return (
+    error instanceof MissingChunk ||
+    (error instanceof UnreadableNote && folder.counts().files > 0)
+  );
 }

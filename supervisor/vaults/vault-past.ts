@@ -3,6 +3,7 @@ import { Failure } from "../../core/failure.ts";
 import { CHUNKS_PER_REQUEST, type HistorySource } from "./history-source.ts";
 import {
   joinChunks,
+  UnreadableNote,
   type NoteCipher,
   type NoteDocument,
 } from "./note-cipher.ts";
@@ -22,6 +23,8 @@ export interface PastVault {
   readonly at: number;
   /** By document id; deleted notes are left out unless the document still says so. */
   readonly notes: ReadonlyMap<string, PastNote>;
+  /** Revisions of notes that cannot be decrypted, by document id. */
+  readonly unreadable: ReadonlyMap<string, string>;
 }
 
 export interface Difference {
@@ -40,17 +43,21 @@ export interface Restored {
   readonly deleted: readonly string[];
   /** Notes that needed no change. */
   readonly unchanged: number;
+  /** Documents that cannot be decrypted; they stay as they are. */
+  readonly unreadable: readonly string[];
 }
 
 const DOCUMENTS_PER_REQUEST = 100;
 
-/** All notes of a vault as of `at`, milliseconds since 1970. */
+/** All notes of a vault as of `at`, milliseconds since 1970. Throws an UnreadableNote if none can be decrypted. */
 export async function readVaultAt(
   source: HistorySource,
   cipher: NoteCipher,
   at: number,
 ): Promise<PastVault> {
   const notes = new Map<string, PastNote>();
+  const unreadable = new Map<string, string>();
+  let why: UnreadableNote | undefined;
   let start: string | null = "";
   let shown = at;
   while (start !== null) {
@@ -58,13 +65,50 @@ export async function readVaultAt(
     shown = page.at;
     start = page.next;
     for (const { doc, since, until } of page.rows) {
-      const note = await cipher.read(doc);
-      if (note !== undefined) {
+      const note = await readNote(cipher, doc);
+      if (note instanceof UnreadableNote) {
+        why ??= note;
+        unreadable.set(doc._id, doc._rev);
+      } else if (note !== undefined) {
         notes.set(doc._id, { note, stored: doc, since, until });
       }
     }
   }
-  return { at: shown, notes };
+  if (why !== undefined && notes.size === 0) {
+    throw why;
+  }
+  return { at: shown, notes, unreadable };
+}
+
+/** The versions of a note without those that cannot be decrypted. */
+export async function readVersions(
+  source: HistorySource,
+  cipher: NoteCipher,
+  document: string,
+): Promise<readonly Omit<PastNote, "stored">[]> {
+  const versions: Omit<PastNote, "stored">[] = [];
+  for (const { doc, since, until } of await source.versions(document)) {
+    const note = await readNote(cipher, doc);
+    if (note !== undefined && !(note instanceof UnreadableNote)) {
+      versions.push({ note, since, until });
+    }
+  }
+  return versions;
+}
+
+/** A note, or why it cannot be decrypted; undefined for a document that is not a note. */
+export async function readNote(
+  cipher: NoteCipher,
+  document: unknown,
+): Promise<NoteDocument | UnreadableNote | undefined> {
+  try {
+    return await cipher.read(document);
+  } catch (error) {
+    if (error instanceof UnreadableNote) {
+      return error;
+    }
+    throw error;
+  }
 }
 
 /** Whether a file is the named one, or is in the named folder. */
@@ -79,7 +123,7 @@ export function isBelow(path: string, named: string | undefined): boolean {
 /** Part of a note is not on the server, for example while a device uploads it. */
 export class MissingChunk extends Failure {}
 
-/** The bytes of a note. Throws a MissingChunk if a chunk is missing. */
+/** The bytes of a note. Throws a MissingChunk if a chunk is missing, and an UnreadableNote if one cannot be decrypted. */
 export async function contentOf(
   source: HistorySource,
   cipher: NoteCipher,
@@ -98,10 +142,7 @@ export async function contentOf(
     for (const chunk of await source.chunks(
       wanted.slice(at, at + CHUNKS_PER_REQUEST),
     )) {
-      data.set(
-        chunk._id,
-        await cipher.chunk(chunk as typeof chunk & { e_?: boolean }),
-      );
+      data.set(chunk._id, await readChunk(cipher, chunk, path));
     }
   }
   const pieces = children.map((id) => {
@@ -114,6 +155,23 @@ export async function contentOf(
     );
   });
   return joinChunks(type, pieces);
+}
+
+async function readChunk(
+  cipher: NoteCipher,
+  chunk: Parameters<NoteCipher["chunk"]>[0],
+  path: string,
+): Promise<string> {
+  try {
+    return await cipher.chunk(chunk);
+  } catch (error) {
+    throw error instanceof UnreadableNote
+      ? new UnreadableNote(
+          `part of "${path}" cannot be decrypted: ${error.message}`,
+          error,
+        )
+      : error;
+  }
 }
 
 /**
@@ -141,7 +199,9 @@ export async function restoreVault(
     ...(await Promise.all(
       changed.map(async ({ note, stored }) => {
         const { _rev: _then, deleted: _no, ...rest } = stored;
-        const rev = present.notes.get(note._id)?.note._rev;
+        const rev =
+          present.notes.get(note._id)?.note._rev ??
+          present.unreadable.get(note._id);
         return cipher.change(
           { ...rest, ...(rev === undefined ? {} : { _rev: rev }) },
           { mtime: now },
@@ -168,7 +228,20 @@ export async function restoreVault(
     written: changed.map(({ note }) => note.path).toSorted(),
     deleted: added.map(({ note }) => note.path).toSorted(),
     unchanged,
+    unreadable: path === undefined ? unreadableBeside(difference) : [],
   };
+}
+
+/** Notes that cannot be decrypted now or as they were then, without those that are written again. */
+function unreadableBeside({
+  past,
+  present,
+  changed,
+}: Difference): readonly string[] {
+  const written = new Set(changed.map(({ note }) => note._id));
+  return [...new Set([...past.unreadable.keys(), ...present.unreadable.keys()])]
+    .filter((id) => !written.has(id))
+    .toSorted();
 }
 
 /** Differences between `at` and now, in the vault or under `path`. */
@@ -205,7 +278,8 @@ export async function differenceSince(
     changed,
     added: [...present.notes.values()]
       .filter(isWanted)
-      .filter(({ note }) => !ids.has(note._id)),
+      .filter(({ note }) => !ids.has(note._id))
+      .filter(({ note }) => !past.unreadable.has(note._id)),
     unchanged: then.length - changed.length,
   };
 }

@@ -293,6 +293,41 @@ test("a wrong passphrase or a folder that is not a mirror of the vault is reject
   await right.end();
 });
 
+test("a note that cannot be decrypted is reported, its file stays, and all others are mirrored", async () => {
+  const { edit } = await device(encryption);
+  const poison = async (id: string, rev?: string): Promise<void> => {
+    const answer = await ask(`${notes.url}/vault/${encodeURIComponent(id)}`, {
+      method: "PUT",
+      json: { _rev: rev, type: "plain", path: "/\\:%=poison", children: [] },
+    });
+    expect(answer.status).toBe(201);
+  };
+  await poison("first");
+  await edit(async (vault) => vault.write("a.md", "one"));
+  const running = mirror();
+  await expect.poll(mirrored, pollOptions).toEqual({ "a.md": "one" });
+  const found = await ask(`${notes.url}/vault/_all_docs?include_docs=true`);
+  const { rows } = (await found.json()) as {
+    readonly rows: readonly {
+      readonly id: string;
+      readonly doc: { readonly _rev: string; readonly path?: string };
+    }[];
+  };
+  const note = rows.find(({ id, doc }) => id !== "first" && doc.path);
+  await poison(note?.id ?? "", note?.doc._rev);
+  await edit(async (vault) => vault.write("b.md", "two"));
+  await expect.poll(mirrored, pollOptions).toEqual({
+    "a.md": "one",
+    "b.md": "two",
+  });
+  await running.end();
+  expect(reports).toEqual(
+    ["first", note?.id].map(
+      (id) => `Not written: note ${id} (it cannot be decrypted).`,
+    ),
+  );
+});
+
 test("with git, the changes of every 15 minutes are one commit", async () => {
   let now = Date.UTC(2026, 10, 22, 18);
   const { edit } = await device();
