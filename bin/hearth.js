@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { findHomeRoot } from "../supervisor/home/home-root.js";
 import {
   checkout,
+  fail,
   packagedNodeOf,
   runWithPackagedNode,
   setUp,
@@ -45,6 +46,11 @@ function install() {
       env: { ...process.env, HEARTH_HOME: home },
     },
   );
+  if (created.status === null) {
+    fail(
+      `could not create the release of this checkout (${created.error?.message ?? `ended by ${created.signal}`}): check the memory and the limits of this machine (\`ulimit -a\`), then run the command again.`,
+    );
+  }
   if (created.status !== 0) {
     process.exit(1);
   }

@@ -16,7 +16,7 @@ const packagedNode = packagedNodeOf(root);
 const MAX_WAIT_MS = 15 * 60_000;
 
 /** Prints one sentence to stderr and exits with code 1. */
-function fail(sentence) {
+export function fail(sentence) {
   process.stderr.write(`hearth: ${sentence}\n`);
   process.exit(1);
 }
