@@ -14,10 +14,11 @@ export interface Screen {
 
 export const DESK: Screen = { name: "desk", width: 1280, scheme: "light" };
 
-/** Desktop and phone in light and dark, a tablet, and the narrowest supported width. */
+/** Desktop and phone in light and dark, a small laptop, a tablet, and the narrowest supported width. */
 export const SCREENS: readonly Screen[] = [
   DESK,
   { name: "desk-dark", width: 1280, scheme: "dark", examined: true },
+  { name: "laptop", width: 1024, scheme: "light" },
   { name: "tablet", width: 768, scheme: "light" },
   { name: "phone", width: 360, scheme: "light", examined: true },
   { name: "phone-dark", width: 360, scheme: "dark" },
