@@ -74,6 +74,29 @@ test("without script the theme is chosen by a form that returns to the page", as
   await page.context().close();
 });
 
+/** In CSS pixels, less than from one row of the header to the next. */
+const ROW_HEIGHT = 30;
+
+test.each([360, 1280])(
+  "the keyboard walks through the header as it is read, at %d px",
+  async (width) => {
+    const { page } = await openPage(browser, { ...DESK, width });
+    await page.goto(testbed.address);
+    const header = page.locator("header");
+    const stops = await header.locator("a, input, button").count();
+    const rows: number[] = [];
+    await header.locator(".brand").focus();
+    for (let stop = 0; stop < stops; stop += 1) {
+      const { y = 0, height = 0 } =
+        (await page.locator(":focus").boundingBox()) ?? {};
+      rows.push(Math.round((y + height / 2) / ROW_HEIGHT));
+      await page.keyboard.press("Tab");
+    }
+    expect(rows).toEqual(rows.toSorted((a, b) => a - b));
+    await page.context().close();
+  },
+);
+
 test("the keyboard opens pages, the search and the list of shortcuts, but not while typing", async () => {
   const { page, complaints } = await openPage(browser, DESK);
   await page.goto(testbed.address);
