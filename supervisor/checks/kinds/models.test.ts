@@ -54,6 +54,13 @@ test("unresponsive models are a warning with their names", async () => {
   });
 });
 
+test("one unresponsive model is counted as one", async () => {
+  expect(await probe(["a"], { b: "refused" })).toMatchObject({
+    level: "warning",
+    text: "1 of 2 models does not answer: b (refused)",
+  });
+});
+
 test("it is down if no model answers", async () => {
   expect(await probe([], { a: "refused" })).toMatchObject({
     ok: false,

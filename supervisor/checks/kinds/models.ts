@@ -81,7 +81,7 @@ export async function probeModels(
     .join("; ");
   const more = silent.length - MAX_NAMED;
   return (healthy_endpoints.length === 0 ? failing : warning)(
-    `${silent.length} of ${counted(enabled, "model does", "models do")} not answer: ${named}${more > 0 ? `; and ${more} more` : ""}`,
+    `${silent.length} of ${counted(enabled, "model")} ${silent.length === 1 ? "does" : "do"} not answer: ${named}${more > 0 ? `; and ${more} more` : ""}`,
     measures,
   );
 }
