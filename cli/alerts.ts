@@ -1,3 +1,4 @@
+import { afterSubject } from "../supervisor/alerts/alarm.ts";
 import type { ActiveAlarm } from "../supervisor/alerts/alerting.ts";
 import type { SinkState } from "../supervisor/alerts/dispatcher.ts";
 import type { Silence } from "../supervisor/alerts/silence.ts";
@@ -71,7 +72,7 @@ function describeAlarm(alarm: ActiveAlarm): readonly string[] {
       ? ""
       : paint("soft", ` (silenced: ${alarm.silence.why})`);
   return [
-    `${sign} ${paint("strong", alarm.subject)}: ${alarm.text} ${paint("soft", `(for ${inWords(Date.now() - alarm.since)})`)}${silenced}`,
+    `${sign} ${paint("strong", alarm.subject)}${afterSubject(alarm)} ${paint("soft", `(for ${inWords(Date.now() - alarm.since)})`)}${silenced}`,
     ...(alarm.output === undefined ? [] : [`    ${alarm.output}`]),
     `    ${alarm.command}`,
   ];

@@ -1,3 +1,4 @@
+import { afterSubject } from "./alerts/alarm.ts";
 import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watched.ts";
 import type { OffsiteWarning } from "./offsite/warning.ts";
@@ -173,9 +174,7 @@ function alarmAttention(
     name: alarm.subject,
     about: subjectOf(alarm),
     level: alarm.level,
-    text: alarm.text.startsWith(alarm.subject)
-      ? alarm.text
-      : `${alarm.subject}: ${alarm.text}`,
+    text: `${alarm.subject}${afterSubject(alarm)}`,
     since: alarm.since,
     command: alarm.command,
     output: alarm.output ?? null,

@@ -21,6 +21,14 @@ export interface Alarm {
   readonly owner?: string;
 }
 
+/** What follows the subject in a sentence about an alarm, whose text may begin with the subject: " is down", ": disk full". */
+export function afterSubject({
+  subject,
+  text,
+}: Pick<Alarm, "subject" | "text">): string {
+  return text.startsWith(subject) ? text.slice(subject.length) : `: ${text}`;
+}
+
 /** The owner of an alarm, where one is known. */
 export function ownedBy(owner: string | null): Pick<Alarm, "owner"> {
   return owner === null ? {} : { owner };

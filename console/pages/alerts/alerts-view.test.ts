@@ -62,6 +62,16 @@ function factsOf(change: Partial<AlertsFacts> = {}): AlertsFacts {
   };
 }
 
+test("an alert names its subject once", () => {
+  const open = { ...alarm, since: now, silence: null };
+  const { alarms } = viewAlerts(
+    factsOf({ alarms: [open, { ...open, text: "disk full" }] }),
+  );
+  expect(
+    alarms.map(({ subject, afterSubject }) => subject + afterSubject),
+  ).toEqual(["gateway is down", "gateway: disk full"]);
+});
+
 test("no secret of a channel is shown", () => {
   const view = viewAlerts(factsOf());
   expect(JSON.stringify(view)).not.toContain("SECRET");

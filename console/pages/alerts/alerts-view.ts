@@ -5,6 +5,7 @@ import {
   alarmIncidents,
   type AlarmIncident,
 } from "../../../supervisor/alerts/alarm-incidents.ts";
+import { afterSubject } from "../../../supervisor/alerts/alarm.ts";
 import type { AlarmRecord } from "../../../supervisor/alerts/alarm-store.ts";
 import type { ActiveAlarm } from "../../../supervisor/alerts/alerting.ts";
 import type { SinkConfig } from "../../../supervisor/alerts/config.ts";
@@ -61,7 +62,7 @@ export function viewAlerts(facts: AlertsFacts) {
       subject: alarm.subject,
       href: hrefOf(alarm),
       calls: callsOfAlarm(alarm.fingerprint),
-      text: alarm.text,
+      afterSubject: afterSubject(alarm),
       warned: alarm.level === "warning",
       output: alarm.output ?? null,
       tried: alarm.tried ?? [],
@@ -153,7 +154,7 @@ function viewPast(
   const lasted = inWords((until ?? now) - from);
   return {
     subject: alarm.subject,
-    text: alarm.text,
+    afterSubject: afterSubject(alarm),
     look,
     period: isNotice
       ? moment(from, timeZone)
