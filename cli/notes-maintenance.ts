@@ -21,7 +21,7 @@ const pathOf = (vault: string, act: string) =>
 export const devices = defineVerb({
   name: "notes devices",
   description:
-    "Show a vault's devices: last sync, changes behind, plugin versions.",
+    "Show a vault's devices: last connection, changes since, plugin versions.",
   example: "hearth notes devices notes",
   args: { ...vaultArg, ...jsonArg, ...supervisorArg },
   run: async ({ vault, json, supervisor }) => {
@@ -38,7 +38,7 @@ export const devices = defineVerb({
       );
     } else {
       printTable(
-        ["device", "last seen", "behind", "plugin", "app", ""],
+        ["device", "last seen", "changes since", "plugin", "app", ""],
         roster.devices.map((device) => [
           { text: device.name, tone: "strong" },
           { text: `${inWords(Date.now() - device.lastSeen)} ago` },

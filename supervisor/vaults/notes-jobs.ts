@@ -59,7 +59,8 @@ function scheduledJobs(parts: NotesJobParts): readonly Job[] {
     },
     {
       name: "notes-devices",
-      description: "Report devices that are behind, outdated or locked out.",
+      description:
+        "Report devices that are outdated, locked out or set up differently.",
       schedule: scheduleOf(jobs.notes_devices),
       run: () => devices(parts),
     },

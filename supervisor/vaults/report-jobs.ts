@@ -86,7 +86,7 @@ export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
     status: "done",
     summary:
       remarks.length === 0
-        ? `${count} devices; no action needed.`
+        ? `${counted(count, "device")}; no action needed.`
         : remarks.join(" "),
     details: { vaults: rosters },
   };

@@ -28,7 +28,7 @@ export interface RosterDevice {
   readonly appVersion: string;
   /** Milliseconds since 1970. */
   readonly lastSeen: number;
-  /** Changes that it has not received yet. */
+  /** Changes of the vault since it last connected, which a device that syncs live may have received. */
   readonly behind: number;
   /** Its plugin is older than the newest in the vault. */
   readonly outdated: boolean;

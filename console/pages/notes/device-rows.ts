@@ -1,6 +1,6 @@
 import type { Roster } from "../../../supervisor/vaults/roster.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { ago, counted } from "../../../core/words.ts";
+import { ago, grouped } from "../../../core/words.ts";
 
 /** A vault's devices as tables show them, the most recently seen first. */
 export function deviceRows({ vault, locked, devices }: Roster, now: number) {
@@ -8,9 +8,7 @@ export function deviceRows({ vault, locked, devices }: Roster, now: number) {
     vault,
     name: device.name,
     seen: device.lastSeen === 0 ? "never" : ago(device.lastSeen, now),
-    behind: device.behind,
-    behindWords:
-      device.behind === 0 ? "none" : counted(device.behind, "change"),
+    changesSince: device.behind === 0 ? "none" : grouped(device.behind),
     look: (locked && !device.accepted
       ? "bad"
       : device.outdated || Object.keys(device.differs).length > 0

@@ -191,14 +191,22 @@ test("backup and drill show their last and next run", () => {
       note: "next in 17 h",
     },
     { name: "Conflicts", value: "0", note: "no decisions pending" },
-    { name: "Devices", value: "2", note: "1 not up to date" },
+    { name: "Devices", value: "2", note: "last seen 1 h ago" },
   ]);
   expect(subline).toBe("1 vault · next backup 22 Nov, 03:02");
   const first = notes({ backups: [], backupJob: undefined });
   expect(first.figures[0]).toMatchObject({ value: "none yet", note: "" });
 });
 
-test("a vault shows its sizes, a device its pending changes", () => {
+test("a device that syncs two vaults is reported once", () => {
+  const outdated = { ...roster, remarks: ["Phone is outdated: update it."] };
+  const { remarks } = notes({
+    vaults: [vault({}, { roster: outdated }), vault({}, { roster: outdated })],
+  });
+  expect(remarks).toEqual(["Phone is outdated: update it."]);
+});
+
+test("a vault shows its sizes, a device the changes since it connected", () => {
   const { vaults, devices } = notes();
   expect(vaults).toMatchObject([
     {
@@ -210,11 +218,11 @@ test("a vault shows its sizes, a device its pending changes", () => {
     },
   ]);
   expect(devices).toMatchObject([
-    { name: "Laptop", seen: "1 h ago", behindWords: "none", look: "ok" },
+    { name: "Laptop", seen: "1 h ago", changesSince: "none", look: "ok" },
     {
       name: "Phone",
       seen: "never",
-      behindWords: "1,204 changes",
+      changesSince: "1,204",
       look: "warn",
       plugin: "unknown",
       differs: ["customChunkSize: 0, vault: 60"],

@@ -2,7 +2,10 @@ import { momentOf, rankBackups } from "../../../supervisor/backup/manifest.ts";
 import { sizeWords } from "../../../core/size.ts";
 import type { JobView } from "../../../supervisor/jobs/runner.ts";
 import type { VaultView } from "../../../supervisor/vaults/overview.ts";
-import type { Roster } from "../../../supervisor/vaults/roster.ts";
+import type {
+  Roster,
+  RosterDevice,
+} from "../../../supervisor/vaults/roster.ts";
 import type { Field } from "../field.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { ago, ahead, grouped, moment } from "../../../core/words.ts";
@@ -169,14 +172,18 @@ export function viewNotes(facts: NotesFacts) {
     problems,
     figures: figuresOf(
       facts,
-      devices.length,
-      devices.filter(({ behind }) => behind > 0).length,
+      vaults.flatMap(({ roster }) => roster?.devices ?? []),
     ),
     vaults: vaults.map((each) => viewVaultRow(each, now)),
     devices,
-    remarks: vaults.flatMap(({ roster }) =>
-      (roster?.remarks ?? []).slice(roster?.locked === true ? 1 : 0),
-    ),
+    // A device of several vaults is named once.
+    remarks: [
+      ...new Set(
+        vaults.flatMap(({ roster }) =>
+          (roster?.remarks ?? []).slice(roster?.locked === true ? 1 : 0),
+        ),
+      ),
+    ],
     addFields: facts.addFields,
     adding: facts.adding,
     subline: sublineOf(facts),
@@ -203,8 +210,9 @@ function failedJobs({
   );
 }
 
-function figuresOf(facts: NotesFacts, devices: number, behind: number) {
+function figuresOf(facts: NotesFacts, devices: readonly RosterDevice[]) {
   const { vaults, away, drillJob, now } = facts;
+  const lastSeen = Math.max(0, ...devices.map((each) => each.lastSeen));
   const conflicts = vaults.reduce((sum, { view }) => sum + view.conflicts, 0);
   return [
     backupFigure(facts),
@@ -216,8 +224,8 @@ function figuresOf(facts: NotesFacts, devices: number, behind: number) {
     },
     {
       name: "Devices",
-      value: away === null ? grouped(devices) : "–",
-      note: behind === 0 ? "" : `${behind} not up to date`,
+      value: away === null ? grouped(devices.length) : "–",
+      note: lastSeen === 0 ? "" : `last seen ${ago(lastSeen, now)}`,
     },
   ];
 }

@@ -66,7 +66,7 @@ export function viewStatus(facts: StatusFacts) {
       name: device.name,
       vault: device.vault,
       seen: device.seenAt === null ? "never" : ago(device.seenAt, at),
-      behind: device.behind === null ? "–" : grouped(device.behind),
+      changesSince: device.behind === null ? "–" : grouped(device.behind),
     })),
     vaults: facts.devices?.vaults ?? [],
     notices: status.notices,
