@@ -133,6 +133,15 @@ test.each([DESK, PHONE])("/me is accessible, on $name", async (screen) => {
   await page.context().close();
 });
 
+test("the last day of the chart is above its date on a desktop", async () => {
+  const { page } = await open(DESK);
+  await show(page, keys.usual);
+  const chart = await page.locator("figure svg").boundingBox();
+  const dates = await page.locator("figure .ends").boundingBox();
+  expect(chart?.width).toBe(dates?.width);
+  await page.context().close();
+});
+
 test("an unused key shows its models", async () => {
   const { page, complaints } = await open(PHONE);
   await show(page, keys.unused);
