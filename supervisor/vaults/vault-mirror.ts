@@ -43,14 +43,15 @@ export async function mirrorVault(options: MirrorOptions): Promise<void> {
     await enlist(options, rows, pending, live);
     await writePending(options, pending);
     since = next;
+    if (!more && isFirstPass) {
+      folder.removeExcept(live);
+    }
+    // With each page: the next start must know the files of an interrupted first pass, which can take hours.
+    folder.save();
     if (more) {
       return;
     }
-    if (isFirstPass) {
-      folder.removeExcept(live);
-    }
     isFirstPass = false;
-    folder.save();
     await options.passed(folder.counts());
     lastFailure = "";
   };
@@ -60,6 +61,7 @@ export async function mirrorVault(options: MirrorOptions): Promise<void> {
       await followOnce();
     } catch (error) {
       if (stop.aborted) {
+        folder.save();
         return;
       }
       if (!(error instanceof Failure) || isFirstPass) {

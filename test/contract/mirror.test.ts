@@ -179,6 +179,40 @@ test.each([
   },
 );
 
+test("what a killed first pass wrote is known to the next start, which updates and deletes it", async () => {
+  const { edit, files } = await device();
+  await edit(async (vault) => {
+    await vault.write("changed.md", "one");
+    await vault.write("daily/deleted.md", "two");
+  });
+  const source = openHistory(
+    openCouch({ url: notes.url, password: () => admin.password }),
+    "vault",
+  );
+  const killed = Promise.withResolvers<void>();
+  mirror({
+    source: {
+      ...source,
+      changes: async (since) => {
+        if (since === "0") {
+          return { ...(await source.changes(since)), more: true };
+        }
+        killed.resolve();
+        return await new Promise(() => undefined);
+      },
+    },
+  });
+  await killed.promise;
+  await edit(async (vault) => {
+    await vault.write("changed.md", "one and more");
+    await vault.remove("daily/deleted.md");
+  });
+  const second = mirror();
+  await expect.poll(mirrored, pollOptions).toEqual(await files());
+  await second.end();
+  expect(reports).toEqual([]);
+});
+
 test("a file that was edited in the mirror is kept under another name when its note changes or is deleted", async () => {
   const { edit } = await device();
   await edit(async (vault) => {
