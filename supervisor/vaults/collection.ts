@@ -7,6 +7,7 @@ import { openDatabase, sequenceNumber } from "./database.ts";
 import type { HistorySource } from "./history-source.ts";
 import { isEncryptedPath, MILESTONE_ID } from "./livesync.ts";
 import type { NoteCipher } from "./note-cipher.ts";
+import { readPullCheckpoints } from "./pull-checkpoints.ts";
 import { readMilestone } from "./roster.ts";
 
 const part = z.looseObject({ count: z.number(), bytes: z.number() });
@@ -16,15 +17,6 @@ const collected = z.looseObject({
   due: part,
   freed: part,
 });
-const localRows = z.looseObject({
-  rows: z.array(z.looseObject({ id: z.string(), doc: z.unknown() })),
-});
-const pullCheckpoint = z.looseObject({
-  replicator: z.literal("pouchdb"),
-  // A device's own sequences are numbers, the store's are strings.
-  last_seq: z.string(),
-});
-
 /** The chunks of a vault that no stored version references; see `findUnused`. */
 export interface UnusedChunks {
   readonly notesSeq: number;
@@ -101,13 +93,6 @@ async function readReaders(
   const database = openDatabase(couch, vault);
   const { accepted_nodes: accepted, node_info: nodes } =
     await readMilestone(database);
-  const { rows } = asExpected(
-    localRows,
-    await couch.ask(
-      "GET",
-      `/${encodeURIComponent(vault)}/_local_docs?include_docs=true`,
-    ),
-  );
   const devices = [...new Set([...accepted, ...Object.keys(nodes)])].map(
     (id): Reader => ({
       id,
@@ -117,22 +102,15 @@ async function readReaders(
       lastSeen: nodes[id]?.last_connected ?? null,
     }),
   );
-  const checkpoints = rows.flatMap(({ id, doc }): readonly Reader[] => {
-    const { success, data } = pullCheckpoint.safeParse(doc);
-    if (!success) {
-      return [];
-    }
-    const name = id.slice(CHECKPOINT_PREFIX.length);
-    return [
-      {
-        id: name,
-        name,
-        kind: "checkpoint",
-        lastSeen: null,
-        readUpTo: sequenceNumber(data.last_seq),
-      },
-    ];
-  });
+  const checkpoints = (await readPullCheckpoints(database)).map(
+    ({ id, readUpTo }): Reader => ({
+      id,
+      name: id,
+      kind: "checkpoint",
+      lastSeen: null,
+      readUpTo,
+    }),
+  );
   return [...devices, ...checkpoints].toSorted(
     (a, b) => a.readUpTo - b.readUpTo,
   );

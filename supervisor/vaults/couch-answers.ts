@@ -26,6 +26,7 @@ export const changesPage = z.looseObject({
   results: z.array(
     z.looseObject({
       id: z.string(),
+      seq: z.union([z.string(), z.number()]).nullish(),
       changes: z.array(z.looseObject({ rev: z.string() })),
       deleted: z.boolean().optional(),
       doc: z.unknown().optional(),
@@ -59,6 +60,8 @@ export const keyedRows = z.looseObject({
     }),
   ),
 });
+const localRow = z.looseObject({ id: z.string(), doc: z.unknown() });
+export const localRows = z.looseObject({ rows: z.array(localRow) });
 export const written = z.array(
   z.looseObject({
     id: z.string().optional(),
@@ -68,6 +71,7 @@ export const written = z.array(
 );
 
 export type DatabaseInfo = Readonly<z.output<typeof info>>;
+export type LocalDocument = Readonly<z.output<typeof localRow>>;
 export type ChangesPage = Readonly<z.output<typeof changesPage>>;
 
 /** The answer in its expected shape; throws a Failure if it is not one of CouchDB. */

@@ -6,10 +6,12 @@ import {
   found,
   info,
   keyedRows,
+  localRows,
   security,
   written,
   type ChangesPage,
   type DatabaseInfo,
+  type LocalDocument,
 } from "./couch-answers.ts";
 import { CouchRefusal, type Couch, type CouchAsk } from "./couch.ts";
 
@@ -40,6 +42,8 @@ export type ChangesAsk = CouchAsk & {
   readonly limit: number;
   /** Every leaf of a row, not only the winner. */
   readonly allLeaves?: boolean;
+  /** The newest change first. */
+  readonly descending?: boolean;
   readonly selector?: Readonly<Record<string, unknown>>;
   /** Members to include of each document. */
   readonly fields?: readonly string[];
@@ -127,6 +131,19 @@ export class Database {
     await this.#couch.ask("PUT", this.#pathOf(id), { body: content });
   }
 
+  /** All `_local` documents, which clients keep for themselves. */
+  async locals(options?: CouchAsk): Promise<readonly LocalDocument[]> {
+    const { rows } = asExpected(
+      localRows,
+      await this.#couch.ask(
+        "GET",
+        `${this.#base}/_local_docs?include_docs=true`,
+        options,
+      ),
+    );
+    return rows;
+  }
+
   /** All leaves of a document, including deleted ones. */
   async leaves(id: string): Promise<readonly CouchDocument[]> {
     const answer = (await this.#couch.ask(
@@ -140,6 +157,7 @@ export class Database {
     since,
     limit,
     allLeaves,
+    descending,
     selector,
     fields,
     longpollMs,
@@ -149,6 +167,7 @@ export class Database {
       since,
       limit: String(limit),
       ...(allLeaves === true ? { style: "all_docs" } : {}),
+      ...(descending === true ? { descending: "true" } : {}),
       ...(selector === undefined ? {} : { filter: "_selector" }),
       ...(fields === undefined ? {} : { include_docs: "true" }),
       ...(longpollMs === undefined

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { newDevice, remote, type Device } from "../../test/contract/devices.ts";
 import {
   serversUnderTest,
   type ServerUnderTest,
@@ -98,6 +99,32 @@ test("devices are listed with pending changes, outdated plugins and differing se
     "phone has Self-hosted LiveSync 1.0.9, the newest here is 1.0.16: update it.",
     "phone differs from the vault's settings in customChunkSize: choose the remote's there when the plugin asks.",
   ]);
+});
+
+test("no device is behind once as many replication checkpoints as devices are at the newest note", async () => {
+  await database.put(MILESTONE_ID, milestone());
+  const { url, admin } = testbed.server;
+  const server = remote(url, database.name, admin);
+  const [desktop, phone] = [newDevice(), newDevice()];
+  const pull = async (device: Device): Promise<void> => {
+    await device.replicate.from(server, {
+      selector: { type: { $ne: "leaf" } },
+    });
+  };
+  const behind = async (): Promise<readonly boolean[]> =>
+    (await readRoster(database)).devices.map((device) => device.behind > 0);
+  await database.put("a.md", { type: "plain" });
+  await database.put("h:a", { type: "leaf" });
+  await pull(desktop);
+  expect(await behind()).toEqual([true, true]);
+  await pull(phone);
+  expect(await behind()).toEqual([false, false]);
+  await database.put("b.md", { type: "plain" });
+  await pull(phone);
+  expect(await behind()).toEqual([true, true]);
+  await pull(desktop);
+  expect(await behind()).toEqual([false, false]);
+  await Promise.all([desktop.destroy(), phone.destroy()]);
 });
 
 test("a locked remote is reported with the devices without access", async () => {

@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { AnswerTooLarge } from "../checks/http-get.ts";
 import { asExpected } from "./couch-answers.ts";
 import { sequenceNumber, type Database } from "./database.ts";
 import { MILESTONE_ID } from "./livesync.ts";
+import { readPullCheckpoints } from "./pull-checkpoints.ts";
 
 const node = z.looseObject({
   device_name: z.string().default(""),
@@ -28,7 +30,7 @@ export interface RosterDevice {
   readonly appVersion: string;
   /** Milliseconds since 1970. */
   readonly lastSeen: number;
-  /** Changes of the vault since it last connected, which a device that syncs live may have received. */
+  /** Changes since it last connected, of which it may have received some; 0 once all devices have received all notes. */
   readonly behind: number;
   /** Its plugin is older than the newest in the vault. */
   readonly outdated: boolean;
@@ -49,6 +51,8 @@ export interface Roster {
   readonly remarks: readonly string[];
 }
 
+/** Members may write local documents of any size and number. */
+const MAX_LOCAL_BYTES = 4_000_000;
 /** Settings that describe the device or a time, not how data is stored. */
 const DEVICE_SETTINGS = new Set(["tweakModified"]);
 
@@ -83,12 +87,46 @@ export async function readRoster(database: Database): Promise<Roster> {
       accepted: document.accepted_nodes.includes(id),
     }))
     .toSorted((a, b) => b.lastSeen - a.lastSeen);
+  const areCurrent =
+    devices.some(({ behind }) => behind > 0) &&
+    (await haveReadAll(database, devices.length));
   return {
     vault: database.name,
     locked: document.locked,
-    devices,
+    devices: areCurrent
+      ? devices.map((device) => ({ ...device, behind: 0 }))
+      : devices,
     remarks: remarksOn(document.locked, devices, newest ?? ""),
   };
+}
+
+/**
+ * Whether as many devices have read up to the newest note. A device that syncs live records that in its replication checkpoint,
+ * and in the milestone document only when it connects. Chunks are newer than the notes that are pushed with them, and most devices
+ * do not pull them.
+ */
+async function haveReadAll(
+  database: Database,
+  devices: number,
+): Promise<boolean> {
+  const { results } = await database.changes({
+    since: "0",
+    limit: 1,
+    descending: true,
+    selector: { type: { $ne: "leaf" } },
+  });
+  const newest = sequenceNumber(String(results[0]?.seq ?? "0"));
+  const checkpoints = await readPullCheckpoints(database, {
+    maxBytes: MAX_LOCAL_BYTES,
+  }).catch((error: unknown) => {
+    if (error instanceof AnswerTooLarge) {
+      return [];
+    }
+    throw error;
+  });
+  return (
+    checkpoints.filter(({ readUpTo }) => readUpTo >= newest).length >= devices
+  );
 }
 
 function remarksOn(
