@@ -28,7 +28,7 @@ import {
   type CommandResult,
 } from "../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
-import { waitFor } from "../test/supervisor/wait-for.ts";
+import { waitFor } from "../test/wait-for.ts";
 import { startWatcher, type Watcher } from "../embedded/watcher.ts";
 
 const OPERATOR_PASSWORD = "operator-password-of-the-test";

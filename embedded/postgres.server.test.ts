@@ -8,7 +8,7 @@ import { freePort } from "../test/servers/ports.ts";
 import type { ProcessRuntime } from "../supervisor/runtimes/process/process-runtime.ts";
 import { testRuntime } from "../test/supervisor/specs.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
-import { waitFor } from "../test/supervisor/wait-for.ts";
+import { waitFor } from "../test/wait-for.ts";
 import { createHome } from "../supervisor/home/home.ts";
 import { findPostgresPlace } from "./postgres-place.ts";
 import { ensureRoles } from "./postgres-roles.ts";

@@ -14,7 +14,7 @@ import {
   type SmallKube,
 } from "../test/supervisor/small-kube.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
-import { waitFor } from "../test/supervisor/wait-for.ts";
+import { waitFor } from "../test/wait-for.ts";
 import { startWatcher, type Watcher } from "./watcher.ts";
 
 const PASSWORD = "operator-password-of-the-test";

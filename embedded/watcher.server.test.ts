@@ -10,7 +10,7 @@ import {
   type SmallEngine,
 } from "../test/supervisor/small-engine.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
-import { waitFor } from "../test/supervisor/wait-for.ts";
+import { waitFor } from "../test/wait-for.ts";
 import { startWatcher, type Watcher } from "./watcher.ts";
 import { listen, portOf } from "../test/servers/ports.ts";
 

@@ -6,7 +6,7 @@ import type { Watch } from "../../supervisor/checks/watch.ts";
 import { configSchema } from "../../supervisor/config/schema.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import { registerCheckRoutes } from "./check-routes.ts";
 import { listen } from "../../test/servers/ports.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";

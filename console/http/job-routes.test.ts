@@ -15,7 +15,7 @@ import { openJobRunner, type RunView } from "../../supervisor/jobs/runner.ts";
 import type { PeriodChoice } from "../../supervisor/reports/period.ts";
 import { usualSpend } from "../../test/supervisor/report-samples.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import { registerBackupRoutes } from "./backup-routes.ts";
 import { registerJobRoutes } from "./job-routes.ts";
 import { registerReportRoutes } from "./report-routes.ts";

@@ -71,14 +71,8 @@ function call(key: string, fields: Readonly<Record<string, unknown>> = {}) {
 }
 
 async function untilReadinessSays(db: string): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
-    const { text } = await ask("/health/readiness", MASTER_KEY);
-    if (text.includes(`"db":"${db}"`)) {
-      return;
-    }
-    await sleep(25);
-  }
-  throw new Error(`readiness never reported "${db}"`);
+  const said = async () => (await ask("/health/readiness", MASTER_KEY)).text;
+  await expect.poll(said).toContain(`"db":"${db}"`);
 }
 
 test("while Postgres does not answer, known keys are served, also in a new window, and others get 503", async () => {

@@ -19,7 +19,7 @@ import {
   startMockProvider,
   type MockProvider,
 } from "../../test/servers/provider.ts";
-import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import { hashKey } from "../access/keys.ts";
 import { query } from "../database/pool.ts";
 import { dropOldSpend } from "../database/retention.ts";

@@ -3,11 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { hasRedisServer } from "../../test/servers/redis.ts";
 import { createLimits } from "./create.ts";
 import { callOf, payer } from "./testing/bench.ts";
-import {
-  startTestRedis,
-  until,
-  type TestRedis,
-} from "./testing/redis-server.ts";
+import { startTestRedis, type TestRedis } from "./testing/redis-server.ts";
+import { waitForArrivals, waitForMode } from "./testing/wait-for-limits.ts";
 
 let servers: readonly TestRedis[] = [];
 beforeAll(async () => {
@@ -27,16 +24,16 @@ test.runIf(hasRedisServer())(
     const operator = await server.connected();
     const redis = await server.connected();
     const limits = createLimits({ redis, instance: "a", discoverMs: 0 });
-    await until(() => limits.counts().arrivals > 0);
+    await waitForArrivals(1, limits);
     const closed = once(redis, "close");
     await operator.replicaof("127.0.0.1", other.port);
     await closed;
-    await until(() => limits.mode() === "redis_away");
+    await waitForMode("redis_away", limits);
     expect(await limits.admit(callOf([payer("key:a")]))).toMatchObject({
       kind: "admitted",
     });
     await operator.replicaof("NO", "ONE");
-    await until(() => limits.mode() === "redis");
+    await waitForMode("redis", limits);
     await limits.close();
   },
 );

@@ -4,11 +4,9 @@ import { createLimits } from "./create.ts";
 import type { Limits } from "./limits.ts";
 import { createMemoryLimits } from "./memory-limits.ts";
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
-import {
-  startTestRedis,
-  until,
-  type TestRedis,
-} from "./testing/redis-server.ts";
+import { startTestRedis, type TestRedis } from "./testing/redis-server.ts";
+import { waitForArrivals, waitForMode } from "./testing/wait-for-limits.ts";
+import { waitFor } from "../../test/wait-for.ts";
 
 const KEY = payer("key:a", { budget: 100 });
 const COUNTER = { entity: "key:a", window: "all" };
@@ -60,7 +58,7 @@ describe.runIf(hasRedisServer())("with a common Redis", () => {
         discoverMs: 0,
       });
       open.push(store);
-      await until(() => store.counts().arrivals > 0);
+      await waitForArrivals(1, store);
     }
     return open;
   }
@@ -73,7 +71,8 @@ describe.runIf(hasRedisServer())("with a common Redis", () => {
     await admitKnowing(other, callOf([KEY], { callId: "held", estimate: 10 }));
     await spendAndForget(one);
     const call = callOf([KEY], { callId: "next", estimate: 80 });
-    await until(
+    await waitFor(
+      "totals to be missing",
       async () => (await other.admit(call)).kind === "totals_missing",
     );
     expect(
@@ -92,7 +91,7 @@ describe.runIf(hasRedisServer())("with a common Redis", () => {
     }
     await admitKnowing(one, callOf([KEY]));
     await server.kill();
-    await until(() => one.mode() === "redis_away");
+    await waitForMode("redis_away", one);
     await admitKnowing(one, callOf([KEY]));
     await spendAndForget(one);
     await expectReadAgain(one);

@@ -5,11 +5,9 @@ import { createLimits } from "./create.ts";
 import type { InstanceState } from "./instances.ts";
 import type { Limits } from "./limits.ts";
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
-import {
-  startTestRedis,
-  until,
-  type TestRedis,
-} from "./testing/redis-server.ts";
+import { startTestRedis, type TestRedis } from "./testing/redis-server.ts";
+import { waitForArrivals } from "./testing/wait-for-limits.ts";
+import { waitFor } from "../../test/wait-for.ts";
 
 describe.runIf(hasRedisServer())("the list of instances", () => {
   let server: TestRedis;
@@ -37,7 +35,7 @@ describe.runIf(hasRedisServer())("the list of instances", () => {
       discoverMs: 0,
     });
     open.push(limits);
-    await until(() => limits.counts().arrivals > 0);
+    await waitForArrivals(1, limits);
     return { limits, kill: () => redis.disconnect() };
   }
 
@@ -68,7 +66,10 @@ describe.runIf(hasRedisServer())("the list of instances", () => {
     });
     const takenOver = await start("b", undrained);
     undrained.calls = 0;
-    await until(async () => (await listed(limits, "b"))?.undrained === 0);
+    await waitFor(
+      "b to be drained",
+      async () => (await listed(limits, "b"))?.undrained === 0,
+    );
     await takenOver.limits.close();
     expect(await listed(limits, "b")).toBeUndefined();
   });
@@ -79,13 +80,19 @@ describe.runIf(hasRedisServer())("the list of instances", () => {
       start("idle"),
       start("busy", { calls: 2 }),
     ]);
-    await until(async () => (await listed(limits, "busy"))?.undrained === 2);
+    await waitFor(
+      "two calls of busy",
+      async () => (await listed(limits, "busy"))?.undrained === 2,
+    );
     idle.kill();
     busy.kill();
     clock += HOUR_MS / 2;
     expect(await listed(limits, "idle")).toMatchObject({ running: false });
     clock += HOUR_MS;
-    await until(async () => (await listed(limits, "idle")) === undefined);
+    await waitFor(
+      "idle to be forgotten",
+      async () => (await listed(limits, "idle")) === undefined,
+    );
     clock += 48 * HOUR_MS;
     expect(await listed(limits, "busy")).toMatchObject({
       running: false,
@@ -108,7 +115,10 @@ describe.runIf(hasRedisServer())("the list of instances", () => {
     });
     b.kill();
     clock += 2 * HOUR_MS;
-    await until(async () => (await listed(limits, "b"))?.silentMs === null);
+    await waitFor(
+      "the beats of b to be forgotten",
+      async () => (await listed(limits, "b"))?.silentMs === null,
+    );
     expect(await listed(limits, "b")).toMatchObject({
       running: false,
       budgets: 1,

@@ -5,11 +5,12 @@ import type { Admission, AdmitCall } from "./limits.ts";
 import { createLimits } from "./create.ts";
 import { type Limits } from "./limits.ts";
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
+import { startTestRedis, type TestRedis } from "./testing/redis-server.ts";
 import {
-  startTestRedis,
-  until,
-  type TestRedis,
-} from "./testing/redis-server.ts";
+  waitForArrivals,
+  waitForMode,
+  waitForShares,
+} from "./testing/wait-for-limits.ts";
 
 const HEARTBEATS_MS = 100;
 
@@ -36,13 +37,13 @@ describe.runIf(hasRedisServer())("state shared between instances", () => {
       minInstances: 2,
     });
     open.push(store);
-    await until(() => store.counts().arrivals > 0);
+    await waitForArrivals(1, store);
     return store;
   }
 
   async function kill(): Promise<void> {
     await server.kill();
-    await until(() => open.every((store) => store.mode() === "redis_away"));
+    await waitForMode("redis_away", ...open);
   }
 
   /** As a gateway admits while the ledger cannot be read. */
@@ -92,16 +93,15 @@ describe.runIf(hasRedisServer())("state shared between instances", () => {
       { entity: "key:a", window: "all", total: 10, version: 1, pending: 0 },
     ]);
     await kill();
-    let admission = await admitWithoutLedger(
+    const held = await admitWithoutLedger(
       store,
       callOf([key], { estimate: 70 }),
     );
-    expect(admission.kind).toBe("budget_held");
+    expect(held.kind).toBe("budget_held");
     const call = callOf([key], { estimate: 70 });
-    await until(async () => {
-      admission = await admitWithoutLedger(store, call);
-      return admission.kind !== "budget_held";
-    });
+    const admission = await waitForShares(() =>
+      admitWithoutLedger(store, call),
+    );
     // 80 are left, 40 for each of the two.
     expect(admission).toMatchObject({ kind: "admitted", lease: 20 });
     expect(
@@ -133,7 +133,7 @@ describe.runIf(hasRedisServer())("state shared between instances", () => {
     await b.close();
     await (await server.connected()).flushall();
     expect(a.lastKnown("key:a", "all")).toMatchObject({ version: 1 });
-    await until(() => a.counts().arrivals > 1);
+    await waitForArrivals(2, a);
     expect(
       await admitWithoutLedger(a, callOf([key], { estimate: 90 })),
     ).toMatchObject({ kind: "admitted", lease: 29 });
@@ -149,7 +149,7 @@ describe.runIf(hasRedisServer())("state shared between instances", () => {
       { entity: "key:a", window: "all", total: 60, version: 2, pending: 0 },
     ]);
     await server.start();
-    await until(() => open.every((store) => store.mode() === "redis"));
+    await waitForMode("redis", ...open);
     expect(
       await admitWithoutLedger(a, callOf([key], { estimate: 90 })),
     ).toMatchObject({ kind: "admitted", lease: 30 });

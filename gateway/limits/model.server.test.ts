@@ -7,12 +7,13 @@ import { createLimits } from "./create.ts";
 import { type Limits } from "./limits.ts";
 import { createMemoryLimits } from "./memory-limits.ts";
 import { Model, type ModelCall } from "./testing/model.ts";
-import {
-  startTestRedis,
-  until,
-  type TestRedis,
-} from "./testing/redis-server.ts";
+import { startTestRedis, type TestRedis } from "./testing/redis-server.ts";
 import { callOf, payer } from "./testing/bench.ts";
+import {
+  waitForArrivals,
+  waitForBeats,
+  waitForInstances,
+} from "./testing/wait-for-limits.ts";
 
 /** Random histories of 1–3 instances: stores answer exactly as the model does, and money is never overspent. */
 
@@ -423,21 +424,13 @@ describe("limits and their model", () => {
               rebuildMs: 60_000,
             }),
           );
-          const arrived = (times: number) =>
-            until(() =>
-              stores.every((store) => store.counts().arrivals >= times),
-            );
+          const arrived = (times: number) => waitForArrivals(times, ...stores);
           // Before Redis is flushed, each must have discovered the others: it waits for those that it knows.
           const discovered = async () => {
-            await until(
-              async () =>
-                (await clients[0]?.zcard(`${prefix}beats`)) === instances,
-            );
+            await waitForBeats(instances, clients[0], prefix);
             // Answers to earlier beats, which name fewer instances, may still arrive.
             await sleep(10 * BEAT_MS);
-            await until(() =>
-              stores.every((store) => store.counts().instances === instances),
-            );
+            await waitForInstances(instances, ...stores);
           };
           await arrived(1);
           await discovered();

@@ -10,12 +10,15 @@ import {
   type Fleet,
   type FleetOptions,
 } from "./testing/fleet.ts";
-import {
-  startTestRedis,
-  until,
-  type TestRedis,
-} from "./testing/redis-server.ts";
+import { startTestRedis, type TestRedis } from "./testing/redis-server.ts";
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
+import {
+  waitForArrivals,
+  waitForInstances,
+  waitForMode,
+  waitForShares,
+} from "./testing/wait-for-limits.ts";
+import { waitFor } from "../../test/wait-for.ts";
 
 const COST = 1_000;
 /** The call that crosses a budget does so with at least a nano left. */
@@ -60,7 +63,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       ...options,
     });
     open.push(store);
-    await until(() => store.counts().arrivals > 0);
+    await waitForArrivals(1, store);
     return store;
   }
 
@@ -80,10 +83,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
   async function expectSound(under: Fleet, maxOver: number): Promise<void> {
     await under.stop();
     const redis = await server.connected();
-    await until(async () => (await heldInRedis(redis)).length === 0).catch(
-      () => undefined,
-    );
-    expect(await heldInRedis(redis)).toEqual([]);
+    await expect.poll(() => heldInRedis(redis)).toEqual([]);
     expect(under.seen.phantoms).toBe(0);
     for (const [entity, budget] of under.budgets) {
       expect(under.spent(entity), entity).toBeLessThanOrEqual(budget + maxOver);
@@ -96,7 +96,10 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
     it("keep budgets, with commits visible to others before they are reported", async () => {
       const under = await fleet();
       under.run();
-      await until(() => under.spent("key:c") >= 300 * COST);
+      await waitFor(
+        "300 calls of key:c",
+        () => under.spent("key:c") >= 300 * COST,
+      );
       await sleep(300);
       await expectSound(under, ONE_CALL);
     });
@@ -109,7 +112,10 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
         await sleep(150 + Math.random() * 150);
         await redis.flushall();
       }
-      await until(() => under.spent("key:poor") >= 100 * COST);
+      await waitFor(
+        "100 calls of key:poor",
+        () => under.spent("key:poor") >= 100 * COST,
+      );
       await expectSound(under, ONE_CALL);
       for (const store of under.stores) {
         expect(store.counts().arrivals).toBeGreaterThanOrEqual(7);
@@ -128,16 +134,15 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
         await sleep(250);
         for (let i = 0; i < outages; i++) {
           await server.kill();
-          await until(() =>
-            under.stores.every((store) => store.mode() === "redis_away"),
-          );
+          await waitForMode("redis_away", ...under.stores);
           await sleep(lasting);
           await server.start();
-          await until(() =>
-            under.stores.every((store) => store.mode() === "redis"),
-          );
+          await waitForMode("redis", ...under.stores);
         }
-        await until(() => under.spent("key:poor") >= 100 * COST);
+        await waitFor(
+          "100 calls of key:poor",
+          () => under.spent("key:poor") >= 100 * COST,
+        );
         await sleep(300);
         await expectSound(under, ONE_CALL_EACH);
         for (const store of under.stores) {
@@ -151,15 +156,14 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       under.run();
       await sleep(250);
       server.freeze();
-      await until(() =>
-        under.stores.every((store) => store.mode() === "redis_away"),
-      );
+      await waitForMode("redis_away", ...under.stores);
       await sleep(2_000);
       server.thaw();
-      await until(() =>
-        under.stores.every((store) => store.mode() === "redis"),
+      await waitForMode("redis", ...under.stores);
+      await waitFor(
+        "100 calls of key:poor",
+        () => under.spent("key:poor") >= 100 * COST,
       );
-      await until(() => under.spent("key:poor") >= 100 * COST);
       await sleep(300);
       await expectSound(under, ONE_CALL_EACH);
     });
@@ -169,8 +173,8 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       const quick = await limits("a", { rebuildMs: 10_000 });
       // It notices a flush when it sends something.
       const quiet = await limits("b", { beatMs: 300, rebuildMs: 10_000 });
-      await until(() => quick.counts().instances === 2);
-      await until(() => quiet.counts().instances === 2);
+      await waitForInstances(2, quick);
+      await waitForInstances(2, quiet);
       const before = callOf([key], { estimate: 90 });
       await admitKnowing(quiet, before);
       await quiet.settle({
@@ -182,7 +186,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       for (let flushes = 1; flushes <= 2; flushes++) {
         const { arrivals } = quick.counts();
         await redis.flushall();
-        await until(() => quick.counts().arrivals > arrivals);
+        await waitForArrivals(arrivals + 1, quick);
         // After a heartbeat it has heard who is alive.
         await sleep(30);
       }
@@ -198,7 +202,10 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
         await sleep(150);
         await redis.script("FLUSH");
       }
-      await until(() => under.spent("key:poor") >= 100 * COST);
+      await waitFor(
+        "100 calls of key:poor",
+        () => under.spent("key:poor") >= 100 * COST,
+      );
       await expectSound(under, ONE_CALL);
       for (const store of under.stores) {
         expect(store.counts().outages).toBe(0);
@@ -215,18 +222,12 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
 
     async function kill(...stores: readonly Limits[]): Promise<void> {
       await server.kill();
-      await until(() => stores.every((store) => store.mode() === "redis_away"));
+      await waitForMode("redis_away", ...stores);
     }
 
     /** The answer once shares of small budgets are known, about a second after Redis became unavailable. */
-    async function admitClear(store: Limits, call: AdmitCall) {
-      let admission = await admitKnowing(store, call);
-      await until(async () => {
-        admission = await admitKnowing(store, call);
-        return admission.kind !== "budget_held";
-      });
-      return admission;
-    }
+    const admitClear = (store: Limits, call: AdmitCall) =>
+      waitForShares(() => admitKnowing(store, call));
 
     it("nearly used up budgets wait until the ledger has the calls that others had in flight", async () => {
       const store = await limits("a", { minInstances: 3 });
@@ -235,11 +236,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       const many = callOf([payer("key:b", { budget: 90 })], { estimate: 1 });
       expect((await admitKnowing(store, many)).kind).toBe("admitted");
       expect((await admitKnowing(store, few)).kind).toBe("budget_held");
-      let admission = await store.admit(few);
-      await until(async () => {
-        admission = await store.admit(few);
-        return admission.kind !== "budget_held";
-      });
+      const admission = await waitForShares(() => store.admit(few));
       expect(admission.kind).toBe("totals_missing");
       const read = { "key:a": { total: 60, version: 1 } };
       expect(await admitKnowing(store, few, read)).toMatchObject({ lease: 10 });
@@ -330,7 +327,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
         pending: [{ entity: "key:a", window: "all", pending: 45 }],
       });
       await server.start();
-      await until(() => store.mode() === "redis");
+      await waitForMode("redis", store);
       expect(
         await admitKnowing(
           store,
@@ -349,7 +346,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       await kill(store);
       expect(await store.admit(callOf([key]))).toEqual({ kind: "unavailable" });
       await server.start();
-      await until(() => store.mode() === "redis");
+      await waitForMode("redis", store);
       expect((await admitKnowing(store, callOf([key]))).kind).toBe("admitted");
     });
 
@@ -369,7 +366,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
         lease: 80,
       });
       await server.start();
-      await until(() => store.mode() === "redis");
+      await waitForMode("redis", store);
       expect(
         await admitKnowing(store, callOf([key], { estimate: 80 })),
       ).toMatchObject({ lease: 10 });
@@ -390,7 +387,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
     ).toBe("admitted");
     expect(store.mode()).toBe("redis_away");
     await redis.config("SET", "maxmemory", "0");
-    await until(() => store.mode() === "redis");
+    await waitForMode("redis", store);
   });
 
   it("keeps the pending spend of a lost instance until it is forgotten", async () => {

@@ -1,15 +1,15 @@
 import { hasRedisServer } from "../../test/servers/redis.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLimits } from "./create.ts";
-import {
-  startTestRedis,
-  until,
-  type TestRedis,
-} from "./testing/redis-server.ts";
+import { startTestRedis, type TestRedis } from "./testing/redis-server.ts";
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 import { describeRules } from "./testing/rules.ts";
 import { SCRIPTS, STALE } from "./scripts.ts";
 import { admitBatch } from "./admit-arguments.ts";
+import {
+  waitForArrivals,
+  waitForInstances,
+} from "./testing/wait-for-limits.ts";
 
 describe.runIf(hasRedisServer())("with a redis-server", () => {
   let server: TestRedis;
@@ -83,7 +83,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
     if (a === undefined || b === undefined) {
       throw new Error("two instances");
     }
-    await until(() => [a, b].every((one) => one.counts().instances === 2));
+    await waitForInstances(2, a, b);
     const key = payer("key:a", { budget: 100, parallel: 1 });
     const settled = (call: { callId: string }) => ({
       callId: call.callId,
@@ -118,7 +118,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
     await admitKnowing(before, callOf([key]));
     const known = await redis.hgetall("sessions:generation");
     const after = createLimits({ redis: await server.connected(), ...options });
-    await until(() => after.counts().arrivals > 0);
+    await waitForArrivals(1, after);
     const call = callOf([key], { estimate: 5 });
     const reply = await redis.evalsha(
       SCRIPTS.admit.sha,

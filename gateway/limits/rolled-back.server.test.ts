@@ -3,11 +3,8 @@ import { hasRedisServer } from "../../test/servers/redis.ts";
 import { createLimits } from "./create.ts";
 import type { Limits } from "./limits.ts";
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
-import {
-  startTestRedis,
-  until,
-  type TestRedis,
-} from "./testing/redis-server.ts";
+import { startTestRedis, type TestRedis } from "./testing/redis-server.ts";
+import { waitForArrivals, waitForMode } from "./testing/wait-for-limits.ts";
 
 const KEY = payer("key:a", { budget: 100, parallel: 1 });
 const COUNTER = { entity: "key:a", window: "all" };
@@ -38,7 +35,7 @@ describe.runIf(hasRedisServer())("a Redis that lost the last second", () => {
       discoverMs: 0,
     });
     open.push(store);
-    await until(() => store.counts().arrivals > 0);
+    await waitForArrivals(1, store);
     return store;
   }
 
@@ -78,9 +75,9 @@ describe.runIf(hasRedisServer())("a Redis that lost the last second", () => {
     const saved = await redis.hget(`${PREFIX}generation`, "id");
     await redis.save();
     await redis.del(`${PREFIX}generation`);
-    await until(() => store.counts().arrivals > 1);
+    await waitForArrivals(2, store);
     await returnOlder();
-    await until(() => store.counts().arrivals > 2);
+    await waitForArrivals(3, store);
     const { id } = await (
       await server.connected()
     ).hgetall(`${PREFIX}generation`);
@@ -106,11 +103,11 @@ describe.runIf(hasRedisServer())("a Redis that lost the last second", () => {
     });
     await store.assign([{ ...COUNTER, total: 80, version: 1, pending: 0 }]);
     await server.kill();
-    await until(() => store.mode() === "redis_away");
+    await waitForMode("redis_away", store);
     // The outage may be longer than what is sent again reaches back.
     now += 30_000;
     await server.start();
-    await until(() => store.mode() === "redis");
+    await waitForMode("redis", store);
     const redis = await server.connected();
     expect(await redis.hkeys(`${PREFIX}calls`)).toEqual([]);
     const next = callOf([KEY], { estimate: 100 });

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import type { Alarm } from "./alarm.ts";
 import { startWatchdog } from "./watchdog.ts";
 import { listen, portOf } from "../../test/servers/ports.ts";

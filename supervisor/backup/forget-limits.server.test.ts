@@ -8,7 +8,7 @@ import {
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import { startTestGateway } from "../../test/servers/gateway.ts";
 import { startMockProvider } from "../../test/servers/provider.ts";
-import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import { forgetLimits, redisPlace } from "./forget-limits.ts";
 
 test("without a Redis nothing is deleted; a mistake names its variable", () => {

@@ -10,7 +10,7 @@ import {
   never,
 } from "../../test/supervisor/backup-testbed.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory } from "../history/history.ts";
 import { createHome } from "../home/home.ts";

@@ -23,7 +23,7 @@ import {
 } from "../../test/supervisor/backup-testbed.ts";
 import { runHearth } from "../../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { databaseOf, onDatabase } from "./database.ts";
 import { drillRestore } from "./drill.ts";

@@ -7,7 +7,7 @@ import { openHistory, type History } from "../history/history.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import { listen } from "../../test/servers/ports.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import { startWatch } from "./check-watch.ts";
 import type { Watch, WatchOptions } from "./watch.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";

@@ -1,12 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { inProject } from "../../infra/project-files.ts";
 import { freePort } from "../servers/ports.ts";
 import { CHAT_ALIAS, EMBEDDING_ALIAS } from "./load-requests.ts";
 import { meterOf, type Meter, type ProbedCost } from "./meter.ts";
 import { programFile, startProgram, type Program } from "./programs.ts";
+import { waitFor } from "../wait-for.ts";
 
 export interface BenchGateway extends Program {
   readonly port: number;
@@ -74,10 +74,10 @@ export async function startBenchGateway(
       () => null,
     );
   try {
-    await until(
+    await waitFor(
+      "the gateway to be ready",
       async () => !program.running() || (await readiness()) !== null,
-      READY_WITHIN_MS,
-      5,
+      { withinMs: READY_WITHIN_MS, everyMs: 5 },
     );
     if (!program.running()) {
       throw new Error("the process ended");
@@ -105,8 +105,13 @@ export async function startBenchGateway(
     readyMs,
     meter: meterOf(program),
     journaled,
-    drained: () =>
-      until(async () => (await journaled()) === 0, DRAINED_WITHIN_MS, 50),
+    async drained() {
+      await waitFor(
+        "all calls in the ledger",
+        async () => (await journaled()) === 0,
+        { withinMs: DRAINED_WITHIN_MS, everyMs: 50 },
+      );
+    },
     async admin(method, path, body) {
       const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
         method,
@@ -149,18 +154,4 @@ proxy_settings:
   max_budget: 1000000
   budget_duration: 30d
 `;
-}
-
-async function until(
-  reached: () => Promise<boolean>,
-  withinMs: number,
-  everyMs: number,
-): Promise<void> {
-  const latest = performance.now() + withinMs;
-  while (!(await reached())) {
-    if (performance.now() > latest) {
-      throw new Error(`timed out after ${withinMs / 1_000} s`);
-    }
-    await sleep(everyMs);
-  }
 }

@@ -25,21 +25,3 @@ export function remote(
     auth: { username: user.name, password: user.password },
   });
 }
-
-/** Calls `find` until it returns a value; throws after `milliseconds`. */
-export async function eventually<T>(
-  find: () => Promise<T | undefined>,
-  milliseconds = 15_000,
-): Promise<T> {
-  const end = Date.now() + milliseconds;
-  for (;;) {
-    const found = await find();
-    if (found !== undefined) {
-      return found;
-    }
-    if (Date.now() > end) {
-      throw new Error(`timed out after ${milliseconds} ms`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

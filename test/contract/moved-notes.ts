@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "./devices.ts";
 import { ask, startNotes, testIni, type NotesProcess } from "./start-notes.ts";
+import { waitFor } from "../wait-for.ts";
 
 export const MINUTE = 60_000;
 export const DAY = 24 * 60 * MINUTE;
@@ -51,10 +51,10 @@ export async function compactVault(
   vault: string,
 ): Promise<void> {
   await ask(`${url}/${vault}/_compact`, { json: {} });
-  await eventually(async () => {
+  await waitFor("the end of the compaction", async () => {
     const info = (await (await ask(`${url}/${vault}`)).json()) as {
       compact_running: boolean;
     };
-    return info.compact_running ? undefined : true;
+    return !info.compact_running;
   });
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, newDevice, remote, type Device } from "./devices.ts";
+import { newDevice, remote, type Device } from "./devices.ts";
 import { admin, ask, startNotes, type NotesProcess } from "./start-notes.ts";
+import { waitFor } from "../wait-for.ts";
 
 let notes: NotesProcess;
 
@@ -25,12 +26,12 @@ test("two devices replicate live through the store", async () => {
     await arrived(phone, "notes/one.md", "from laptop");
     const last = await phone.get("notes/one.md");
     await phone.remove(last._id, last._rev!);
-    await eventually(async () => {
+    await waitFor("the deletion on the laptop", async () => {
       const missing = await laptop
         .get("notes/one.md")
         .then(() => undefined)
         .catch((failure: { status: number }) => failure);
-      return missing?.status === 404 ? true : undefined;
+      return missing?.status === 404;
     });
   } finally {
     for (const sync of syncs) {
@@ -71,7 +72,7 @@ test("edits of one note on two devices become a conflict on both, and resolving 
 });
 
 async function arrived(device: Device, id: string, text: string) {
-  return await eventually(async () => {
+  return await waitFor(`"${text}" on another device`, async () => {
     const found = await device.get(id).catch(() => undefined);
     return found?.text === text ? found : undefined;
   });

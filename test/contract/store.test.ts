@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually } from "./devices.ts";
 import { admin, ask, startNotes, type NotesProcess } from "./start-notes.ts";
+import { waitFor } from "../wait-for.ts";
 
 let notes: NotesProcess;
 
@@ -67,9 +67,9 @@ test("compaction frees space and keeps every leaf", async () => {
 
   const started = await ask(`${notes.url}/compacted/_compact`, { json: {} });
   expect(started.status).toBe(202);
-  const after = await eventually(async () => {
+  const after = await waitFor("the end of the compaction", async () => {
     const info = await get<Info>("/compacted");
-    return info.compact_running ? undefined : info;
+    return !info.compact_running && info;
   });
 
   expect(after.sizes.file).toBeLessThan(before.sizes.file / 2);

@@ -11,8 +11,8 @@ import {
   startTestbedPostgres,
   type Member,
   type Testbed,
-  until,
 } from "./testbed.ts";
+import { waitFor } from "../wait-for.ts";
 
 // Postgres and Redis are unavailable at the same time, as for the gateway on host B when host A is lost.
 let postgres: TestPostgres;
@@ -81,9 +81,8 @@ async function cutBoth(testbed: Testbed, redisFirst: boolean): Promise<void> {
   for (const cut of redisFirst ? cuts : cuts.reverse()) {
     cut();
   }
-  await until(
-    () => allLogged(testbed, "Redis is unavailable"),
-    "Redis to be reported as unavailable",
+  await waitFor("Redis to be reported as unavailable", () =>
+    allLogged(testbed, "Redis is unavailable"),
   );
 }
 
@@ -129,7 +128,7 @@ describe.runIf(hasRedisServer())("Postgres and Redis", () => {
         Array.from({ length: 8 }, () => call(gateway.url, key, together)),
       );
       expect(endsOf(received)).toBe("8 ok");
-      await until(() => lost, "the loss of the response to a COMMIT");
+      await waitFor("the loss of the response to a COMMIT", () => lost);
       gateway.postgresRelay.restore();
       await testbed.redis?.client.flushall();
       expect(endsOf(await callTimes(gateway, key, 1))).toBe("1 ok");
@@ -202,9 +201,8 @@ describe.runIf(hasRedisServer())("Postgres and Redis", () => {
         expect(received.at(-1)?.end).toBe("budget_held");
       }
       restoreBoth(testbed);
-      await until(
-        () => allLogged(testbed, "Redis is available again"),
-        "Redis to be available again",
+      await waitFor("Redis to be available again", () =>
+        allLogged(testbed, "Redis is available again"),
       );
       const rest = await callTimes(first, key, 12);
       expect(rest.at(-1)?.end).toBe("budget_exceeded");
@@ -236,9 +234,8 @@ describe.runIf(hasRedisServer())("Postgres and Redis", () => {
       expect(endsOf(await callTimes(first, key, 4))).toBe("4 ok");
       await testbed.redis?.stop();
       await testbed.redis?.start();
-      await until(
-        () => allLogged(testbed, "Redis is available again"),
-        "Redis to be available again",
+      await waitFor("Redis to be available again", () =>
+        allLogged(testbed, "Redis is available again"),
       );
       const received = [
         ...(await callTimes(second, key, 3)),

@@ -12,8 +12,8 @@ import {
   type Member,
   type Testbed,
   type TestbedOptions,
-  until,
 } from "./testbed.ts";
+import { waitFor } from "../wait-for.ts";
 
 // The documented behaviour in outages, row by row, with the real servers stopped and started under load.
 let postgres: TestPostgres;
@@ -113,16 +113,13 @@ test("without Postgres, known keys are served, unknown keys and admin requests g
       const pid = gateway.pid();
       const received: Received[] = [];
       const load = loadOn(testbed, [known], received);
-      await until(
-        () => received.some(({ end }) => end === "ok"),
-        "a call with the known key",
+      await waitFor("a call with the known key", () =>
+        received.some(({ end }) => end === "ok"),
       );
       await postgres.stop();
       const from = received.length;
-      await until(
-        async () =>
-          JSON.stringify(await readiness(gateway)).includes("Not connected"),
-        "readiness to report the outage",
+      await waitFor("readiness to report the outage", async () =>
+        JSON.stringify(await readiness(gateway)).includes("Not connected"),
       );
       expect((await readiness(gateway)).status).toBe(200);
       for (let tries = 0; tries < 5; tries++) {
@@ -143,7 +140,7 @@ test("without Postgres, known keys are served, unknown keys and admin requests g
       expect(denied.status).toBe(503);
       expect(Number(denied.headers.get("retry-after"))).toBeGreaterThan(0);
       expect(await denied.text()).toContain('"database_unavailable"');
-      await until(() => received.length > from + 20, "20 more calls");
+      await waitFor("20 more calls", () => received.length > from + 20);
       expect(new Set(received.slice(from).map(({ end }) => end))).toEqual(
         new Set(["ok"]),
       );
@@ -173,18 +170,18 @@ test("a key that was checked longer ago than key_cache_seconds is not served wit
       const known = await newAccount(testbed);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await postgres.stop();
-      await until(
-        async () => (await call(gateway.url, known, QUICK)).end !== "ok",
+      await waitFor(
         "the cached key to expire",
+        async () => (await call(gateway.url, known, QUICK)).end !== "ok",
       );
       expect(await call(gateway.url, known, QUICK)).toMatchObject({
         status: 503,
         end: "database_unavailable",
       });
       await postgres.start();
-      await until(
-        async () => (await call(gateway.url, known, QUICK)).end === "ok",
+      await waitFor(
         "the key to be accepted again",
+        async () => (await call(gateway.url, known, QUICK)).end === "ok",
       );
       await expectAllRecorded(testbed);
     },
@@ -206,13 +203,11 @@ test("a gateway that starts without Postgres is live, answers calls with 503, th
       }
       await gateway.kill();
       gateway.launch();
-      await until(
-        () =>
-          fetch(`${gateway.url}/health/liveliness`).then(
-            ({ status }) => status === 200,
-            () => false,
-          ),
-        "liveliness",
+      await waitFor("liveliness", () =>
+        fetch(`${gateway.url}/health/liveliness`).then(
+          ({ status }) => status === 200,
+          () => false,
+        ),
       );
       expect((await readiness(gateway)).status).toBe(503);
       expect(await call(gateway.url, known, QUICK)).toMatchObject({
@@ -280,9 +275,9 @@ test("a full journal rejects calls before they reach the provider, and calls in 
         true,
       );
       await postgres.start();
-      await until(
-        async () => (await call(gateway.url, known, QUICK)).end === "ok",
+      await waitFor(
         "calls to be served again",
+        async () => (await call(gateway.url, known, QUICK)).end === "ok",
       );
       await expectAllRecorded(testbed);
     },
@@ -306,12 +301,10 @@ describe.runIf(hasRedisServer())("without Redis", () => {
           }
         }
         await testbed.redis?.stop();
-        await until(
-          () =>
-            gateways.every((gateway) =>
-              gateway.output().includes("Redis is unavailable"),
-            ),
-          "both gateways to notice",
+        await waitFor("both gateways to notice", () =>
+          gateways.every((gateway) =>
+            gateway.output().includes("Redis is unavailable"),
+          ),
         );
         const from = received.length;
         const served: number[] = [];
@@ -332,20 +325,18 @@ describe.runIf(hasRedisServer())("without Redis", () => {
           expect(ok).toBeGreaterThanOrEqual(3);
           expect(ok).toBeLessThanOrEqual(10);
         }
-        await until(
-          () => received.length > from + 20,
+        await waitFor(
           "20 more calls of other keys",
+          () => received.length > from + 20,
         );
         expect(new Set(received.slice(from).map(({ end }) => end))).toEqual(
           new Set(["ok"]),
         );
         await testbed.redis?.start();
-        await until(
-          () =>
-            gateways.every((gateway) =>
-              gateway.output().includes("Redis is available again"),
-            ),
-          "both gateways to notice",
+        await waitFor("both gateways to notice", () =>
+          gateways.every((gateway) =>
+            gateway.output().includes("Redis is available again"),
+          ),
         );
         let last: Received | null = null;
         for (let calls = 0; calls < 30; calls++) {
@@ -377,12 +368,10 @@ describe.runIf(hasRedisServer())("without Redis", () => {
         await testbed.redis?.stop();
         await first?.kill();
         await first?.start();
-        await until(
-          () =>
-            gateways.every((gateway) =>
-              gateway.output().includes("Redis is unavailable"),
-            ),
-          "both gateways to notice",
+        await waitFor("both gateways to notice", () =>
+          gateways.every((gateway) =>
+            gateway.output().includes("Redis is unavailable"),
+          ),
         );
         const ends = await Promise.all(
           gateways.flatMap(({ url }) =>
@@ -465,13 +454,13 @@ describe.runIf(hasRedisServer())("without Redis", () => {
             : text;
         }
         expect(await cached()).toBe("miss");
-        await until(async () => (await cached()) === "hit", "a hit");
+        await waitFor("a hit", async () => (await cached()) === "hit");
         await testbed.redis?.stop();
         for (let calls = 0; calls < 4; calls++) {
           expect(["miss", "bypass"]).toContain(await cached());
         }
         await testbed.redis?.start();
-        await until(async () => (await cached()) === "hit", "a hit again");
+        await waitFor("a hit again", async () => (await cached()) === "hit");
         await expectAllRecorded(testbed);
       },
     );
@@ -491,13 +480,13 @@ describe.runIf(hasRedisServer())("without Redis", () => {
         const account = await newAccount(testbed);
         const received: Received[] = [];
         const load = loadOn(testbed, [account], received);
-        await until(() => received.length > 5, "calls to be served");
+        await waitFor("calls to be served", () => received.length > 5);
         await testbed.redis?.stop();
-        await until(
+        await waitFor(
+          "calls to be rejected",
           async () =>
             (await call(gateway.url, account, randomCall(random))).end ===
             "limits_unavailable",
-          "calls to be rejected",
         );
         const callsBefore = testbed.provider.requests.size;
         expect(await call(gateway.url, account, QUICK)).toMatchObject({
@@ -513,9 +502,9 @@ describe.runIf(hasRedisServer())("without Redis", () => {
         );
         load.resume();
         await testbed.redis?.start();
-        await until(
-          async () => (await call(gateway.url, account, QUICK)).end === "ok",
+        await waitFor(
           "calls to be served again",
+          async () => (await call(gateway.url, account, QUICK)).end === "ok",
         );
         await load.stop();
         await expectAllRecorded(testbed);

@@ -230,17 +230,3 @@ function sentinelVariables(
         REDIS_MASTER_NAME: sentinels.masterName,
       };
 }
-
-/** Polls until the condition is met; throws after half a minute, naming `what`. */
-export async function until(
-  isTrue: () => boolean | Promise<boolean>,
-  what: string,
-): Promise<void> {
-  for (let tries = 0; tries < 1_200; tries++) {
-    if (await isTrue()) {
-      return;
-    }
-    await sleep(25);
-  }
-  throw new Error(`timed out waiting for: ${what}`);
-}

@@ -17,7 +17,7 @@ import {
 import { openEngine } from "../../supervisor/runtimes/docker/engine.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { testRuntimeContract } from "../supervisor/runtime-contract.ts";
-import { waitFor } from "../supervisor/wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 import { addresses, startTwoEngines, type TwoEngines } from "./two-engines.ts";
 
 const GATE_PORT = 12_375;

@@ -8,7 +8,7 @@ import { Supervision } from "../../supervisor/supervision.ts";
 import { testCredentials } from "../supervisor/operator.ts";
 import { programSpec, testRuntime } from "../supervisor/specs.ts";
 import { temporaryHome } from "../supervisor/temporary-home.ts";
-import { waitFor } from "../supervisor/wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { signInAt } from "./browser.ts";
 import { freePort, listen } from "../servers/ports.ts";

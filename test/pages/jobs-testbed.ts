@@ -8,7 +8,7 @@ import { registerJobsPage } from "../../console/pages/jobs/jobs-page.ts";
 import { buildTestApi } from "../supervisor/console-api.ts";
 import { testCredentials } from "../supervisor/operator.ts";
 import { temporaryHome } from "../supervisor/temporary-home.ts";
-import { waitFor } from "../supervisor/wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 import { signInAt } from "./browser.ts";
 import { alarmsIn } from "../supervisor/raised-alarms.ts";
 

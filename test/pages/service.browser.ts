@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { asOperator } from "../supervisor/operator.ts";
-import { waitFor } from "../supervisor/wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 import { DESK, openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,

@@ -7,7 +7,7 @@ import { readerUrl } from "../servers/database.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { startRelay } from "../servers/relay.ts";
 import { asOperator } from "../supervisor/operator.ts";
-import { waitFor } from "../supervisor/wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 import { DESK, findViolations, openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,

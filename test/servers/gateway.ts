@@ -7,6 +7,7 @@ import { formatProblem, loadConfig } from "../../gateway/config/load.ts";
 import { startGateway, type RunningGateway } from "../../gateway/start.ts";
 import { throwAwayDatabase } from "./database.ts";
 import { startMockProvider, type MockProvider } from "./provider.ts";
+import { waitFor } from "../wait-for.ts";
 
 export const MASTER_KEY = "sk-master-key-of-the-tests";
 
@@ -176,14 +177,10 @@ ${more}
 }
 
 async function untilReady(url: string): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  await waitFor("the gateway to be ready", async () => {
     const ready = await fetch(`${url}/health/readiness`).catch(() => null);
-    if (ready?.status === 200) {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error("the gateway did not become ready");
+    return ready?.status === 200;
+  });
 }
 
 function parsed(text: string): Json {

@@ -8,7 +8,7 @@ import type { RedisPlace } from "../../core/redis/place.ts";
 import { serversAllowed } from "./allowed.ts";
 import { freePort } from "./ports.ts";
 import { redisAt } from "./redis.ts";
-import { waitFor } from "../supervisor/wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 
 /** A primary and a replica under three sentinels, on free ports and without persistence. */
 export interface TestSentinels {

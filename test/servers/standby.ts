@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import pg from "pg";
-import { waitFor } from "../supervisor/wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 import {
   startPostgres,
   SUPERUSER_PASSWORD,

@@ -5,11 +5,11 @@ import { readNotesState } from "../../supervisor/vaults/notes-state.ts";
 import { fillDisk, freeDisk, createSmallDisk } from "../servers/small-disk.ts";
 import {
   openFaultTestbed,
-  until,
   type FaultTestbed,
 } from "../watching/fault-testbed.ts";
 import { hearth } from "./run-hearth.ts";
 import { pressCtrlC } from "./stack.ts";
+import { waitFor } from "../wait-for.ts";
 
 const disk = createSmallDisk(1);
 disk?.remove();
@@ -21,7 +21,7 @@ const rhythm = {
   grace: "1s",
   max: 2,
 };
-const WITHIN_MS = 60_000;
+const PATIENCE = { withinMs: 60_000, everyMs: 100 };
 const large = { data: "x".repeat(4_000_000) };
 
 describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
@@ -34,12 +34,12 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     expect((await notes("PUT", "full/kept", { n: 1 })).status).toBe(201);
     expect(await call()).toBe(200);
     const state = join(testbed.home, "notes-state.json");
-    await until(
+    await waitFor(
       "the first vault",
-      WITHIN_MS,
       () => existsSync(state) && readNotesState(state).firstVaultMade,
+      PATIENCE,
     );
-    await until("all to be up", WITHIN_MS, isUp);
+    await waitFor("all to be up", isUp, PATIENCE);
   }, 180_000);
   afterAll(() => testbed?.close(), 120_000);
 
@@ -57,7 +57,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
         "content-type": "application/json",
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(WITHIN_MS),
+      signal: AbortSignal.timeout(PATIENCE.withinMs),
     });
   }
 
@@ -75,7 +75,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
           model: "hearth-echo",
           messages: [{ role: "user", content: `call ${charged.length}` }],
         }),
-        signal: AbortSignal.timeout(WITHIN_MS),
+        signal: AbortSignal.timeout(PATIENCE.withinMs),
       },
     );
     const body = (await answer.json()) as object;
@@ -103,13 +103,17 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
   }
 
   async function untilCharged(): Promise<void> {
-    await until("every call in the ledger", WITHIN_MS, async () => {
-      const rows = await testbed.stack.ledger<{ request_id: string }>(
-        "SELECT request_id FROM spend_log",
-      );
-      const ids = rows.map(({ request_id }) => request_id);
-      return charged.every((id) => ids.includes(id));
-    });
+    await waitFor(
+      "every call in the ledger",
+      async () => {
+        const rows = await testbed.stack.ledger<{ request_id: string }>(
+          "SELECT request_id FROM spend_log",
+        );
+        const ids = rows.map(({ request_id }) => request_id);
+        return charged.every((id) => ids.includes(id));
+      },
+      PATIENCE,
+    );
   }
 
   test("every program responds, an alert is sent, and operation resumes as soon as there is space", async () => {
@@ -122,7 +126,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     }
     expect((await notes("GET", "full/kept")).status).toBe(200);
     expect((await notes("PUT", "full/large", large)).status).toBe(507);
-    await until("the disk to be down", WITHIN_MS, isDiskDown);
+    await waitFor("the disk to be down", isDiskDown, PATIENCE);
     const page = await fetch(testbed.stack.supervisorUrl, {
       headers: testbed.stack.asOperator(),
     });
@@ -132,18 +136,26 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
       code: 1,
       output: expect.stringContaining("disk is down since"),
     });
-    await until("the alert", WITHIN_MS, () =>
-      testbed.messages.some((text) => text.startsWith("raised: disk is down")),
+    await waitFor(
+      "the alert",
+      () =>
+        testbed.messages.some((text) =>
+          text.startsWith("raised: disk is down"),
+        ),
+      PATIENCE,
     );
 
     freeDisk(testbed.home);
-    await until("all to be up", WITHIN_MS, isUp);
+    await waitFor("all to be up", isUp, PATIENCE);
     expect(await call()).toBe(200);
     expect((await notes("PUT", "full/large", large)).status).toBe(201);
-    await until("the end of the alert", WITHIN_MS, () =>
-      testbed.messages.some((text) =>
-        text.startsWith("resolved: disk is down"),
-      ),
+    await waitFor(
+      "the end of the alert",
+      () =>
+        testbed.messages.some((text) =>
+          text.startsWith("resolved: disk is down"),
+        ),
+      PATIENCE,
     );
     await untilCharged();
     const { services } = await testbed.status();
@@ -163,14 +175,18 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     for (const name of ["notes", "gateway", "postgres"]) {
       process.kill(testbed.pidOf(name), "SIGKILL");
     }
-    await until("the disk to be down", WITHIN_MS, isDiskDown);
-    await until("the notes to be read", WITHIN_MS, async () => {
-      fillDisk(testbed.home);
-      const answer = await notes("GET", "full/kept").catch(() => undefined);
-      return answer?.status === 200;
-    });
+    await waitFor("the disk to be down", isDiskDown, PATIENCE);
+    await waitFor(
+      "the notes to be read",
+      async () => {
+        fillDisk(testbed.home);
+        const answer = await notes("GET", "full/kept").catch(() => undefined);
+        return answer?.status === 200;
+      },
+      PATIENCE,
+    );
     freeDisk(testbed.home);
-    await until("all to be up", WITHIN_MS, isUp);
+    await waitFor("all to be up", isUp, PATIENCE);
     expect(await call()).toBe(200);
     expect((await notes("GET", "full/kept")).status).toBe(200);
     await untilCharged();

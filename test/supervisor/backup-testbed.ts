@@ -17,7 +17,7 @@ import { restore } from "../../supervisor/backup/restore.ts";
 import { takeBackup } from "../../supervisor/backup/take-backup.ts";
 import { Failure } from "../../core/failure.ts";
 import type { JobContext } from "../../supervisor/jobs/job.ts";
-import { waitFor } from "./wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 
 export const migrations: string = fileURLToPath(
   new URL("../../gateway/database/migrations", import.meta.url),

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { freePort } from "../servers/ports.ts";
 import { momentOf, writeManifest } from "../../supervisor/backup/manifest.ts";
-import { waitFor } from "./wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 
 const INSTALL =
   "rclone is not installed: install it (apt install rclone, brew install rclone) and run again.";

@@ -3,7 +3,7 @@ import type {
   Runtime,
   ServiceView,
 } from "../../supervisor/runtimes/runtime.ts";
-import { waitFor } from "./wait-for.ts";
+import { waitFor } from "../wait-for.ts";
 
 /** Two running services, "one" and "two" in the contract, that have written the line "<name> says hello". */
 export interface RuntimeUnderTest {

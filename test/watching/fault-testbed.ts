@@ -1,7 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { mountSmallDisk, unmountDisk } from "../servers/small-disk.ts";
@@ -202,19 +201,5 @@ function resume(pid: number): void {
     process.kill(pid, "SIGCONT");
   } catch {
     // The process has ended.
-  }
-}
-
-export async function until(
-  what: string,
-  withinMs: number,
-  isTrue: () => boolean | Promise<boolean>,
-): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  while (!(await isTrue())) {
-    if (Date.now() > deadline) {
-      throw new Error(`timed out waiting for ${what}`);
-    }
-    await wait(100);
   }
 }

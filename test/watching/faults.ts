@@ -2,7 +2,8 @@ import { createServer, type Server } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import { fillDisk, freeDisk } from "../servers/small-disk.ts";
-import { until, type FaultTestbed } from "./fault-testbed.ts";
+import type { FaultTestbed } from "./fault-testbed.ts";
+import { waitFor } from "../wait-for.ts";
 
 /** A fault to inject, and how it ends. */
 export interface Fault {
@@ -30,7 +31,7 @@ export interface FaultReport {
   readonly healthyAfterMs: number;
 }
 
-const TIMEOUT_MS = 15 * 60_000;
+const PATIENCE = { withinMs: 15 * 60_000, everyMs: 100 };
 const ACTS = ["restart", "heal"];
 
 /** Injects a fault, waits until it is handled, fixes it, waits until everything is healthy, and reports what happened. */
@@ -38,23 +39,27 @@ export async function runFault(
   testbed: FaultTestbed,
   fault: Fault,
 ): Promise<FaultReport> {
-  await until(
+  await waitFor(
     `everything to be healthy before: ${fault.name}`,
-    TIMEOUT_MS,
     () => isHealthy(testbed),
+    PATIENCE,
   );
   const from = Date.now();
   await fault.inject(testbed);
   try {
-    await until(`the handling of: ${fault.name}`, TIMEOUT_MS, async () =>
-      fault.handled(testbed, await testbed.since(from)),
+    await waitFor(
+      `the handling of: ${fault.name}`,
+      async () => fault.handled(testbed, await testbed.since(from)),
+      PATIENCE,
     );
   } finally {
     await fault.fix(testbed);
   }
   const fixed = Date.now();
-  await until(`everything to be healthy after: ${fault.name}`, TIMEOUT_MS, () =>
-    isHealthy(testbed),
+  await waitFor(
+    `everything to be healthy after: ${fault.name}`,
+    () => isHealthy(testbed),
+    PATIENCE,
   );
   const healthy = Date.now();
   const entries = await testbed.since(from);

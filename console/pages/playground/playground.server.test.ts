@@ -22,7 +22,7 @@ import {
   testCredentials,
 } from "../../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../../test/wait-for.ts";
 import { buildConsole } from "../../console.ts";
 import { openNounContext } from "../nouns/noun-context.ts";
 import { registerPlaygroundPage } from "./playground-page.ts";

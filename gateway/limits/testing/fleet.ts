@@ -4,8 +4,13 @@ import type { Admission, CounterParts } from "../limits.ts";
 import { createLimits } from "../create.ts";
 import { type Limits } from "../limits.ts";
 import { callOf, payer } from "./bench.ts";
-import { until, type TestRedis } from "./redis-server.ts";
+import type { TestRedis } from "./redis-server.ts";
 import { admitWaiting } from "../waiting.ts";
+import {
+  waitForArrivals,
+  waitForBeats,
+  waitForMode,
+} from "./wait-for-limits.ts";
 
 /** Gateways of a test on one Redis and one ledger, with continuous calls. */
 export interface Fleet {
@@ -58,9 +63,7 @@ export async function startFleet(
   const members = await Promise.all(
     Array.from({ length: instances }, (_, i) => member(i)),
   );
-  await until(
-    async () => (await members[0]?.redis.zcard(`${prefix}beats`)) === instances,
-  );
+  await waitForBeats(instances, members[0]?.redis, prefix);
   // Each must have discovered the others.
   await sleep(50);
 
@@ -75,7 +78,7 @@ export async function startFleet(
       discoverMs: 50,
       deadlineMs: options.deadlineMs ?? 1_000,
     });
-    await until(() => store.counts().arrivals > 0);
+    await waitForArrivals(1, store);
     return {
       redis,
       store,
@@ -233,7 +236,7 @@ export async function startFleet(
       one.running = false;
     }
     await Promise.all(members.flatMap(({ work }) => work.splice(0)));
-    await until(() => members.every(({ store }) => store.mode() === "redis"));
+    await waitForMode("redis", ...members.map(({ store }) => store));
     for (const one of members) {
       await drain(one);
     }

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { serversAllowed } from "../../../test/servers/allowed.ts";
 import { freePort } from "../../../test/servers/ports.ts";
 import { redisAt } from "../../../test/servers/redis.ts";
 import { connectRedis } from "../../cache/redis.ts";
+import { waitFor } from "../../../test/wait-for.ts";
 
 /** A real redis-server of a test, alone on a free port. */
 export interface TestRedis {
@@ -45,7 +45,7 @@ export async function startTestRedis(): Promise<TestRedis> {
   async function answering(): Promise<void> {
     const probe = connectRedis(redisAt(port), () => undefined);
     try {
-      await until(() => probe.status === "ready");
+      await waitFor("redis-server to answer", () => probe.status === "ready");
     } catch (error) {
       server.kill("SIGKILL");
       throw error;
@@ -74,7 +74,7 @@ export async function startTestRedis(): Promise<TestRedis> {
     connect,
     async connected() {
       const client = connect();
-      await until(() => client.status === "ready");
+      await waitFor("redis-server to answer", () => client.status === "ready");
       return client;
     },
     freeze: () => void server.kill("SIGSTOP"),
@@ -92,17 +92,4 @@ export async function startTestRedis(): Promise<TestRedis> {
       await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-/** Polls until the condition is met; throws after ten seconds. */
-export async function until(
-  is: () => boolean | Promise<boolean>,
-): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries++) {
-    if (await is()) {
-      return;
-    }
-    await sleep(10);
-  }
-  throw new Error("it did not come true within 10 s");
 }

@@ -13,7 +13,7 @@ import {
   type SmallKube,
 } from "../../../test/supervisor/small-kube.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../../test/wait-for.ts";
 import { openKubeApi } from "./kube-api.ts";
 import { PodRuntime } from "./pod-runtime.ts";
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { startProcess } from "../../../core/execute.ts";
 import { programSpec } from "../../../test/supervisor/specs.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../../test/wait-for.ts";
 import { freePort } from "../../../test/servers/ports.ts";
 import { createHome } from "../../home/home.ts";
 import { openHistory } from "../../history/history.ts";

@@ -21,7 +21,7 @@ import {
   type ProgramChoice,
 } from "../../../test/supervisor/specs.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
-import { waitFor } from "../../../test/supervisor/wait-for.ts";
+import { waitFor } from "../../../test/wait-for.ts";
 import { startTimeOf } from "./identity.ts";
 import { sizeOf } from "./log-files.ts";
 import { freePort } from "../../../test/servers/ports.ts";
