@@ -6,7 +6,7 @@ import { onStopSignals } from "../core/signals.ts";
 import type { StackClient } from "./stack-client.ts";
 import { alignColumns, paint, print, widthOf, type Tone } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 300;
 const BAR_WIDTH = 24;
@@ -52,7 +52,7 @@ async function follow(
     if (run.status !== "running") {
       return run;
     }
-    await wait(POLL_MS);
+    await sleep(POLL_MS);
   }
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { unknownName } from "../core/config/problem.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
@@ -118,7 +118,7 @@ async function followAll(
     names.map((name) => [name, sizeOf(fileOf(home, name))]),
   );
   for (;;) {
-    await wait(FOLLOW_EVERY_MS);
+    await sleep(FOLLOW_EVERY_MS);
     for (const name of names) {
       const size = sizeOf(fileOf(home, name));
       const from = shown.get(name) ?? 0;

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   MirrorFolder,
   type MirrorCounts,
@@ -81,7 +81,7 @@ export const mirror = defineVerb({
         await git?.commitIfDue();
       },
       pause: async (signal) =>
-        wait(POLL_MS, undefined, { signal }).catch(() => {}),
+        sleep(POLL_MS, undefined, { signal }).catch(() => {}),
     });
     await git?.commit();
     forget();

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { sentencesOf } from "../core/failure.ts";
 import type { Status } from "../supervisor/status.ts";
 import { addedLinePrinter, printLatest } from "./print-logs.ts";
@@ -70,7 +70,7 @@ async function followAll(
     shown.set(name, await read(name, FOLLOW_LINES));
   }
   for (;;) {
-    await wait(FOLLOW_EVERY_MS);
+    await sleep(FOLLOW_EVERY_MS);
     for (const name of names) {
       const lines = await read(name, FOLLOW_LINES);
       for (const line of addedSince(shown.get(name) ?? [], lines)) {

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseJson, recordOf } from "../core/json.ts";
 import type { GatewayView } from "../console/http/gateway-routes.ts";
 import {
@@ -243,7 +243,7 @@ export async function untilSupervisorHere(
     if (performance.now() > deadline) {
       throw new Failure(startingOrStopping(home.root));
     }
-    await wait(POLL_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { askHttp, answersOk } from "../supervisor/checks/http-get.ts";
 import { authorizationFor } from "../supervisor/credentials.ts";
@@ -107,7 +107,7 @@ async function untilUp(
         return status;
       }
     }
-    await wait(POLL_MS);
+    await sleep(POLL_MS);
   }
   return undefined;
 }

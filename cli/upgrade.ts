@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { probeSettings } from "./doctor/probe-programs.ts";
 import { DAY_MS, inWords } from "../core/duration.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
@@ -218,7 +218,7 @@ async function untilSwitched(
       say(failed);
       return 1;
     }
-    await wait(POLL_MS);
+    await sleep(POLL_MS);
   }
   say(
     `Release ${nameOf(to)} is not up after ${inWords(withinMs)}. Run \`hearth status\` and \`hearth logs supervisor\` for the reason.`,

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { syncDirectory } from "../core/durable-file.ts";
 import { execute } from "../core/execute.ts";
 import { Failure, codeOf } from "../core/failure.ts";
@@ -202,6 +202,6 @@ async function untilUnused(data: string): Promise<void> {
         `Postgres processes still run on ${data} (pid ${left.join(", ")}): end them, then run the command again.`,
       );
     }
-    await wait(50);
+    await sleep(50);
   }
 }

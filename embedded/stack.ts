@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openConsole, type Console } from "../console/console.ts";
 import { MINUTE_MS, inWords } from "../core/duration.ts";
 import type { Environment } from "../core/environment.ts";
@@ -278,7 +278,7 @@ async function isReadyInTime(
     if (ready) {
       return true;
     }
-    await wait(100);
+    await sleep(100);
   }
   return false;
 }

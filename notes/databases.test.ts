@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openDatabases, type Databases } from "./databases.ts";
 
@@ -70,7 +70,7 @@ test("no request fails while its database closes", async () => {
   await Promise.all(
     names.map(async (name) => {
       for (let n = 0; n < 12; n += 1) {
-        await setTimeout(2 * (n % 6));
+        await sleep(2 * (n % 6));
         expect(await put(name, n)).toBe(201);
       }
     }),

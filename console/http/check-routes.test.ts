@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import { createServer, type Server } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWatch } from "../../supervisor/checks/check-watch.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
@@ -74,7 +75,7 @@ test("a paused check does not run until it is resumed", async () => {
     payload,
   });
   expect(paused.json()).toMatchObject({ state: "paused", note: payload.why });
-  const aWhile = () => new Promise((resolve) => setTimeout(resolve, 200));
+  const aWhile = () => sleep(200);
   // One check may still have been running.
   await aWhile();
   const at = watch.list()[0]?.latest?.at;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -64,9 +65,9 @@ const write = async (
 };
 
 const moment = async (): Promise<number> => {
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await sleep(5);
   const now = Date.now();
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await sleep(5);
   return now;
 };
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI from "openai";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
@@ -146,7 +147,7 @@ test("a call disconnected during a stream is not recorded as finished", async ()
     }
   }
   abort.abort();
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await sleep(600);
   expect(() => calls()).toThrow("ENOENT");
 });
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { z } from "zod";
 import { answerChat, countTokens, embed } from "./answers.ts";
@@ -97,7 +97,7 @@ async function chat(
       finish,
     });
   }
-  await wait(answer.delayMs);
+  await sleep(answer.delayMs);
   finish(usage);
   return {
     ...head,
@@ -201,7 +201,7 @@ async function stream(
   send(choice({ role: "assistant", content: "" }));
   for (const word of answer.words) {
     if (pause > 0) {
-      await wait(pause);
+      await sleep(pause);
     }
     if (out.destroyed) {
       return;

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
@@ -118,7 +119,7 @@ test.each([
     }));
     await record("d");
     const before = await readTotals(pool, counters);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await sleep(5);
     await completeMark(pool, instance, mark(4));
     expect(await readMark(pool, instance)).toEqual(mark(4));
     const after = await readTotals(pool, counters);

@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openTestJournal, type TestIntent } from "./journal-fixture.ts";
 
 /**
@@ -30,7 +31,7 @@ for (let call = 0; ; call++) {
   // Rows of earlier processes come first.
   while (journal.state().nearLimit) {
     await drain();
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await sleep(1);
   }
   const intent = {
     id: `${round}-${call}`,

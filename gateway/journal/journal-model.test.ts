@@ -1,4 +1,5 @@
 import fs from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -200,7 +201,7 @@ async function live(
         return;
       case "pause":
         // Lets flushes, spare segments and deletions continue.
-        await new Promise((resolve) => setTimeout(resolve, 2));
+        await sleep(2);
         return;
       default:
         next satisfies never;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   afterAll,
   afterEach,
@@ -296,7 +297,7 @@ test("a model that its first call loads has cold_load_timeout, a loaded one the 
   lmStudio.holdsLoads = true;
   const cold = chat("jit");
   await expect.poll(() => lmStudio.held).toBe(1);
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await sleep(400);
   lmStudio.continueAll();
   expect(contentOf(await cold)).toBe("lm_studio");
   await probed();

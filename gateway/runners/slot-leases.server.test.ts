@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   hasRedisServer,
@@ -60,7 +61,7 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       const slot = (await queue.claim()) ?? (await queue.wait(PLACE, PATIENT));
       running++;
       most = Math.max(most, running);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(5);
       running--;
       slot.release();
     };

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { allDocs } from "./all-docs.ts";
 import type { Answer } from "./answer.ts";
@@ -179,7 +179,7 @@ test("a chunk that is referenced or written again no longer counts as unused sin
   const rev = await putChunk("h:old");
   await run({ free: false });
   const marked = Date.now();
-  await setTimeout(2);
+  await sleep(2);
   // Referenced by a note for some time.
   await run({ free: false, unused: [] });
   expect(await run({ before: marked })).toMatchObject({
@@ -187,7 +187,7 @@ test("a chunk that is referenced or written again no longer counts as unused sin
     old: { count: 0 },
   });
   const again = Date.now();
-  await setTimeout(2);
+  await sleep(2);
   await put("h:old", { _rev: rev, _deleted: true });
   await putChunk("h:old");
   expect(await run({ before: again })).toMatchObject({
@@ -199,13 +199,13 @@ test("a chunk that is referenced or written again no longer counts as unused sin
 test("every stored version is listed: current, conflicted, superseded, and kept by the history after a compaction", async () => {
   const first = await put("a.md", { ...note, children: ["h:1"] });
   // A version that was current for less than a millisecond is not kept.
-  await setTimeout(2);
+  await sleep(2);
   await put("a.md", { ...note, _rev: first, children: ["h:2"] });
   const children = (): unknown => held().rows.map((row) => row.children);
   expect(children()).toEqual([["h:1"], ["h:2"]]);
   compact(store);
   while (store.compacting) {
-    await setTimeout(1);
+    await sleep(1);
   }
   expect(children()).toEqual([["h:2"], ["h:1"]]);
 });

@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { keepBody } from "./record-history.ts";
 import { thinHistory } from "./thin-history.ts";
 import { fileBytes } from "./administration.ts";
@@ -68,10 +68,10 @@ async function run(store: Store): Promise<void> {
 async function shrink(store: Store): Promise<void> {
   await thinHistory(store);
   while (!store.closing && (await dropSuperseded(store))) {
-    await setTimeout(PAUSE_MS);
+    await sleep(PAUSE_MS);
   }
   while (!store.closing && (await giveBackPages(store))) {
-    await setTimeout(PAUSE_MS);
+    await sleep(PAUSE_MS);
   }
   if (store.closing) {
     return;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import type { Answer } from "./answer.ts";
@@ -115,7 +115,7 @@ const note = (text: string): Record<string, unknown> => ({
 async function compactNow(): Promise<void> {
   compact(store);
   while (store.compacting) {
-    await setTimeout(1);
+    await sleep(1);
   }
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { temporaryStore, textOf } from "../../test/contract/temporary-store.ts";
 import { edit } from "./change-document.ts";
@@ -39,7 +39,7 @@ test("every chunk is listed with its size; earlier versions count once, before a
   const note = { type: "plain", path: "a.md", mtime: 1, children: ["h:0"] };
   const first = await put("a.md", note);
   // A version with no duration is not kept.
-  await setTimeout(5);
+  await sleep(5);
   await put("a.md", { ...note, _rev: first, children: ["h:1"] });
   const other = await put("settings", { big: "x".repeat(5000) });
   await put("settings", { _rev: other });
@@ -58,7 +58,7 @@ test("every chunk is listed with its size; earlier versions count once, before a
 
   compact(vault.store);
   while (vault.store.compacting) {
-    await setTimeout(1);
+    await sleep(1);
   }
   const after = measured();
   expect(after).toMatchObject({

@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import { historyFrom } from "./history.ts";
 import { isKept } from "./kept-instants.ts";
@@ -85,7 +85,7 @@ async function dropUnneeded(store: Store, now: number): Promise<void> {
       break;
     }
     last = page.at(-1)!.row;
-    await setTimeout(PAUSE_MS);
+    await sleep(PAUSE_MS);
   }
 }
 
@@ -118,7 +118,7 @@ async function fitLimit(store: Store): Promise<void> {
     }
     // From the end of the last one on, every state is complete.
     await drop(store, dropped, dropped.at(-1)!.until);
-    await setTimeout(PAUSE_MS);
+    await sleep(PAUSE_MS);
   }
 }
 

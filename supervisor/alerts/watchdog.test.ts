@@ -1,4 +1,5 @@
 import { createServer, type Server } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../test/wait-for.ts";
 import type { Alarm } from "./alarm.ts";
@@ -46,7 +47,7 @@ test("the external address is requested immediately and regularly until the end"
   // Requests may have been in flight.
   await waitFor("no more pings", async () => {
     const before = requests.length;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
     return requests.length === before;
   });
 });
@@ -71,7 +72,7 @@ test("without an address no request is sent, and no earlier alarm stays open", a
     command: "hearth doctor",
   });
   end = startWatchdog({ every: 1 }, alarms);
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await sleep(30);
   expect(requests).toEqual([]);
   expect([...raised.keys()]).toEqual([]);
 });

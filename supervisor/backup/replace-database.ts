@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "pg";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
@@ -281,7 +281,7 @@ async function sendAway(
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1",
           [database],
         );
-        await wait(DISCONNECT_EVERY_MS, undefined, { signal: until }).catch(
+        await sleep(DISCONNECT_EVERY_MS, undefined, { signal: until }).catch(
           () => {},
         );
       }

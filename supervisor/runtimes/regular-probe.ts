@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { textOf } from "../../core/failure.ts";
 import { isWithin } from "../clock-jumps.ts";
 import type { ServiceView } from "./runtime.ts";
@@ -58,7 +58,7 @@ export class RegularProbe {
   async #repeat(): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
-      await wait(this.#options.every, undefined, { signal }).catch(() => {});
+      await sleep(this.#options.every, undefined, { signal }).catch(() => {});
       if (!signal.aborted) {
         await this.#probeOnce();
       }

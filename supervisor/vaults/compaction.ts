@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isWithin } from "../clock-jumps.ts";
 import { Failure } from "../../core/failure.ts";
 import { sizeWords } from "../../core/size.ts";
@@ -143,6 +143,6 @@ async function untilDone(
     if (!info.compact_running) {
       return info.sizes;
     }
-    await wait(POLL_INTERVAL_MS, undefined, { signal });
+    await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }
 }

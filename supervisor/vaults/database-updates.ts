@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
@@ -60,7 +60,7 @@ export async function followDatabases(
       isConnected = false;
       quiet.lost();
       // The checks report a store that does not respond; the next check of all vaults finds missed changes.
-      await wait(RETRY_AFTER_MS, undefined, { signal: stop }).catch(() => {});
+      await sleep(RETRY_AFTER_MS, undefined, { signal: stop }).catch(() => {});
     }
   }
 }

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
@@ -57,7 +57,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   /** `instance_start_time` has whole seconds. */
   async function makeAnew(vault: string): Promise<void> {
     const database = openDatabase(testbed.couch, vault);
-    await wait(1100);
+    await sleep(1100);
     await database.drop();
     await database.create();
   }
@@ -302,7 +302,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(testbed.raised.get(`notes-gone:${vault}`)).toMatchObject({
       level: "down",
     });
-    await wait(1100);
+    await sleep(1100);
     await database.create();
     await testbed.inspector.inspectAll();
     expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { newDevice, remote } from "../contract/devices.ts";
 import {
   admin,
@@ -80,7 +81,7 @@ async function measure(store: NotesProcess): Promise<void> {
 
   const IDLE_SECONDS = 5;
   const { cpu: idleFrom } = await usage(store);
-  await new Promise((resolve) => setTimeout(resolve, IDLE_SECONDS * 1000));
+  await sleep(IDLE_SECONDS * 1000);
   const idle = ((await usage(store)).cpu - idleFrom) / IDLE_SECONDS;
   report("idle CPU", `${(idle * 100).toFixed(1)} %`);
 }
@@ -90,7 +91,7 @@ async function measureLive(store: NotesProcess): Promise<void> {
   const seen = new Map<string, number>();
   const stop = new AbortController();
   const listening = listen(store, seen, stop.signal);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await sleep(200);
   const delays: number[] = [];
   const { cpu: cpuBefore } = await usage(store);
   const started = performance.now();
@@ -102,7 +103,7 @@ async function measureLive(store: NotesProcess): Promise<void> {
       await new Promise((resolve) => setImmediate(resolve));
     }
     delays.push(seen.get(id)! - sent);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await sleep(20);
   }
   const share =
     ((await usage(store)).cpu - cpuBefore) /

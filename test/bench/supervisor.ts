@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { operatorHeaders } from "../../supervisor/credentials.ts";
 import { statsOf } from "../../supervisor/runtimes/process/stats.ts";
 import { startPostgres } from "../servers/postgres.ts";
@@ -58,12 +58,12 @@ async function measure(seconds: number, count: number): Promise<0 | 1> {
     startSupervisor(home, config, port),
     stopSupervisor,
   );
-  await wait(SETTLE_MS);
+  await sleep(SETTLE_MS);
   const before = statsOf(supervisor.pid ?? 0);
   if (before === undefined) {
     throw new Error("the supervisor has ended");
   }
-  await wait(seconds * 1000);
+  await sleep(seconds * 1000);
   const after = statsOf(supervisor.pid ?? 0);
   if (after === undefined) {
     throw new Error("the supervisor has ended");
@@ -117,7 +117,7 @@ async function startSupervisor(
     if (up?.ok === true) {
       return child;
     }
-    await wait(100);
+    await sleep(100);
   }
   throw new Error("the supervisor ended during its start");
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { ask, startNotes, type NotesProcess } from "./start-notes.ts";
 
 /** Acknowledged writes, which the store must never lose. */
@@ -34,7 +35,7 @@ export async function killRounds(
     await ask(`${notes.url}/vault`, { method: "PUT" });
     for (let round = 0; round < rounds; round += 1) {
       const writing = writeUntilKilled(notes, acknowledged, round);
-      await new Promise((resolve) => setTimeout(resolve, 30 + random() * 250));
+      await sleep(30 + random() * 250);
       await notes.kill("SIGKILL");
       await writing;
       notes = await notes.restart();
@@ -80,7 +81,7 @@ async function writeUntilKilled(
       if (n % 5 === 4) {
         await ask(`${notes.url}/vault/_compact`, { json: {} });
       }
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await sleep(10);
     }),
   ]);
 }

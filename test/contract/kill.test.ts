@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { killRounds } from "./kill-rounds.ts";
 import { clock, expectSame, createVault, syncAll } from "./simulator.ts";
@@ -34,9 +35,7 @@ test(
           expected[path!] = text;
         }
         const syncing = Promise.allSettled([a.sync(server), b.sync(server)]);
-        await new Promise((resolve) =>
-          setTimeout(resolve, Math.random() * 150),
-        );
+        await sleep(Math.random() * 150);
         await notes.kill("SIGKILL");
         await syncing;
         notes = await notes.restart();

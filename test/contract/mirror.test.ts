@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createPBKDF2Salt } from "octagonal-wheels/encryption/hkdf";
 import {
   afterAll,
@@ -94,7 +94,7 @@ function mirror(
       source: openHistory(stoppable, "vault"),
       cipher: openCipher("vault", saltText, async () => PASSPHRASE),
       passed: async () => undefined,
-      pause: async () => await wait(50),
+      pause: async () => await sleep(50),
       ...more,
     });
   const running = run();

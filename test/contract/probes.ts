@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { differences } from "./compare.ts";
 import { sendRaw, type RawAnswer } from "./raw-request.ts";
@@ -139,13 +140,12 @@ async function askAs(
   const concurrentResponse =
     concurrent === undefined
       ? undefined
-      : new Promise((resolve) => setTimeout(resolve, concurrent.after)).then(
-          () =>
-            ask(running.url + concurrent.path, {
-              method: concurrent.method,
-              user: running.admin,
-              json: concurrent.json,
-            }),
+      : sleep(concurrent.after).then(() =>
+          ask(running.url + concurrent.path, {
+            method: concurrent.method,
+            user: running.admin,
+            json: concurrent.json,
+          }),
         );
   const answer = await sendRaw({
     base: running.url,

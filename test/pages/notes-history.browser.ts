@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { createPBKDF2Salt } from "octagonal-wheels/encryption/hkdf";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -33,9 +34,9 @@ async function openAt(path: string, options = {}) {
 
 /** A time between two writes, in milliseconds. */
 async function between(): Promise<string> {
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await sleep(20);
   const now = new Date().toISOString();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await sleep(20);
   return now;
 }
 

@@ -1,7 +1,7 @@
 // Runs commands of the CLI one after another in one process, where modules are loaded once. hearth-command.ts starts it, sends each
 // command as a message and gets its result as one. It ends with its parent.
 import { Readable } from "node:stream";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { runWords } from "../../cli/main.ts";
 import type { Command, CommandResult } from "./hearth-command.ts";
 
@@ -22,7 +22,7 @@ async function run({ words, env, input }: Command): Promise<CommandResult> {
   const error = capture(process.stderr);
   const code = await runWords(words);
   while (countRunning() > running) {
-    await wait(LOOK_MS, undefined, { ref: false });
+    await sleep(LOOK_MS, undefined, { ref: false });
   }
   process.umask(umask);
   return { code, out: out(), error: error() };

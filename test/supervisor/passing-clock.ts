@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../supervisor/jobs/clock.ts";
 
 /** A clock that only moves when a test moves it. */
@@ -29,7 +29,7 @@ export function passingClock(start: number): PassingClock {
     wakeAfter: (ms, act) => wakeAt(now + ms, act, true),
     pass: async (until) => {
       for (;;) {
-        await breathe();
+        await nextTurn();
         const [first] = [...wakes].toSorted((a, b) => a.at - b.at);
         if (first === undefined || first.at > until) {
           break;

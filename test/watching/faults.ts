@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:net";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import { fillDisk, freeDisk } from "../servers/small-disk.ts";
 import type { FaultTestbed } from "./fault-testbed.ts";
@@ -209,6 +209,6 @@ async function takePort(port: number): Promise<Server> {
     if (taken) {
       return server;
     }
-    await wait(5);
+    await sleep(5);
   }
 }

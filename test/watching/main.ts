@@ -1,5 +1,5 @@
 // Injects faults into the embedded stack and reports how its supervisor handles them (npm run test:watching).
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 import { parseDuration } from "../../core/duration.ts";
 import {
@@ -77,7 +77,7 @@ try {
     // An operator's restart resets the limit of restarts.
     await testbed.restart("gateway");
   }
-  await wait(ALERT_AFTER_MS);
+  await sleep(ALERT_AFTER_MS);
   messages = testbed.messages;
 } finally {
   await testbed.close();

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -311,7 +312,7 @@ test("the call continues for the others when the first client leaves", async () 
   });
   const firstResponse = await first;
   const second = gateway.chat(key, prompt, { stream: true });
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  await sleep(150);
   await firstResponse.body?.cancel();
   aborter.abort();
   const answer = await second;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../../core/duration.ts";
 import { admitWaiting } from "../waiting.ts";
@@ -32,7 +33,7 @@ export function describeRules(
       }
       for (let i = 0; i < 5; i++) {
         await bench.admit([payer("key:other", { requestsPerMinute: 100 })]);
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await sleep(20);
       }
       expect((await bench.store.admit(callOf([key]))).kind).toBe(
         "totals_missing",
@@ -85,7 +86,7 @@ export function describeRules(
           if (admission.kind !== "admitted") {
             return;
           }
-          await new Promise((resolve) => setTimeout(resolve, 5));
+          await sleep(5);
           spent += cost;
           await bench.settle(call.callId, spent);
         }),

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
 import { isWithin } from "../../clock-jumps.ts";
@@ -276,7 +276,7 @@ export class ContainerRuntime implements Runtime {
       if (view?.state === "running" && view.container?.health !== "unhealthy") {
         return;
       }
-      await wait(HEALTHY_POLL_MS);
+      await sleep(HEALTHY_POLL_MS);
     } while (performance.now() < deadline && view?.state !== "absent");
     throw new Failure(
       `${name} was restarted but is not healthy after ${inWords(timeoutMs)}${view?.reason == null ? "" : ` (${view.reason})`}: run \`hearth logs ${name}\`.`,

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from "node:fs";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { writeDurably } from "../../../core/durable-file.ts";
 import { untilHealthy } from "./health.ts";
 import { isAlive, startTimeOf, type ProcessIdentity } from "./identity.ts";
@@ -41,7 +41,7 @@ export async function handOver(
     recordSuccessor(started, successor);
     const deadline = Date.now() + spec.startWithinMs + spec.stopWithinMs;
     while (isAlive(running) && isAlive(successor) && Date.now() < deadline) {
-      await wait(POLL_EVERY_MS);
+      await sleep(POLL_EVERY_MS);
     }
     const failure = isAlive(running)
       ? "it did not take over"
@@ -106,7 +106,7 @@ async function untilStarted(
     if (pid !== undefined && startTime !== undefined) {
       return { pid, startTime };
     }
-    await wait(POLL_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
 import type { Running } from "./launch.ts";
@@ -38,7 +38,7 @@ export async function untilHealthy(
     if (await isHealthy(spec, signal)) {
       return undefined;
     }
-    await Promise.race([running.ended, wait(PROBE_EVERY_MS)]);
+    await Promise.race([running.ended, sleep(PROBE_EVERY_MS)]);
   }
   return ended ?? "stop requested";
 }

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { isAlive, processesIn, startTimeOf } from "./identity.ts";
 import { killGroup } from "./stop.ts";
@@ -43,7 +44,7 @@ test("a process that ended but was not reaped counts as ended", async () => {
 test("programs are found by name and working directory", async () => {
   const child = spawn("sleep", ["5"], { cwd: tmpdir() });
   await once(child, "spawn");
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await sleep(50);
   expect(processesIn(realpathSync(tmpdir()), "sleep")).toContain(child.pid);
   expect(processesIn("/", "sleep")).not.toContain(child.pid);
   child.kill("SIGKILL");

@@ -1,4 +1,5 @@
 import { readFileSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { executeSync } from "../../../core/execute.ts";
 
 /** Identifies a process: ids are reused, an id with its start time is not. */
@@ -25,7 +26,7 @@ export async function untilGone(
   everyMs: number = 200,
 ): Promise<void> {
   while (isAlive(identity)) {
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await sleep(everyMs);
   }
 }
 

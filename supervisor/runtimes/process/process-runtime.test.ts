@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSmallDisk } from "../../../test/servers/small-disk.ts";
 import { answersOk } from "../../checks/http-get.ts";
@@ -197,7 +197,7 @@ test("a restart ends, too, when another is requested before the program is up", 
   writeFileSync(sick, "");
   const first = runtime.restart("one", "check one is down", "supervisor");
   // Also long enough for it to wait for the new process instead of the end of the old one.
-  await expect(Promise.race([first, wait(500, "starting")])).resolves.toBe(
+  await expect(Promise.race([first, sleep(500, "starting")])).resolves.toBe(
     "starting",
   );
   expect(runtime.inspect("one")?.state).toBe("starting");

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
 import { Failure, sentencesOf } from "../../../core/failure.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
@@ -260,7 +260,7 @@ export class Service {
       await untilAborted(this.#turn.signal);
     } else {
       this.#become("backing-off", { reason });
-      await wait(delay, undefined, { signal: this.#turn.signal }).catch(
+      await sleep(delay, undefined, { signal: this.#turn.signal }).catch(
         () => {},
       );
       if (this.#wanted && !this.#restartAsked) {
