@@ -1,3 +1,5 @@
+import { MASTER_USER } from "../access/callers.ts";
+import { adjustSpend } from "../database/adjustments.ts";
 import {
   beforeCommit,
   query,
@@ -12,7 +14,7 @@ import {
   updateRows,
   type Row,
 } from "../database/rows.ts";
-import { withSpend } from "../database/spend.ts";
+import { spentEntities, withSpend } from "../database/spend.ts";
 import { lockLedger, seedCurrentWindows } from "../database/totals.ts";
 import { CallError } from "../http/errors.ts";
 import { requireAccessGroups } from "./access-group-ids.ts";
@@ -144,6 +146,7 @@ export async function create(
     after: row,
   });
   seedIfWindowsMayChange(admin, client, of, row, fields);
+  startWithoutSpend(admin, client, of, row);
   return row;
 }
 
@@ -242,6 +245,43 @@ function seedIfWindowsMayChange(
     const entities = await budgetedEntities(client, of, row);
     await seedCurrentWindows(client, entities, admin.windowing, admin.now);
   });
+}
+
+/** Kinds of payers that calls name without a row. */
+const NAMED_BY_CALLS: readonly Kind[] = [END_USER, TAG];
+
+/** One that was deleted and is created again is a new one: what the former spent is not part of its budget. */
+function startWithoutSpend(
+  admin: Writer,
+  client: Client,
+  of: Kind,
+  row: Row,
+): void {
+  if (of.entity === null || NAMED_BY_CALLS.includes(of) || isMaster(of, row)) {
+    return;
+  }
+  beforeCommit(client, async () => {
+    const entities = await spentEntities(client, [
+      entityOf(of, row),
+      ...(of === KEY ? await keyEntities(client, "token", row["token"]) : []),
+    ]);
+    if (entities.length > 0) {
+      await adjustSpend(
+        client,
+        entities.map((entity) => ({ entity, dollars: 0 })),
+        {
+          reason: { created_again_by: admin.actor.name },
+          windowing: admin.windowing,
+          now: admin.now,
+        },
+      );
+    }
+  });
+}
+
+/** The master key's user pays for its calls without a row. */
+function isMaster(of: Kind, row: Row): boolean {
+  return of === USER && row["user_id"] === MASTER_USER;
 }
 
 /** Of a tier all payers that refer to it; of a key also the budgets of its models. */

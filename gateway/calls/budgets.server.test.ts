@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   INPUT_PRICE,
+  type Json,
   modelYaml,
   OUTPUT_PRICE,
   startTestbed,
@@ -46,6 +47,64 @@ test("a used-up team budget rejects calls and names the team", async () => {
   await insertRow(pool(), "teams", { team_id: "t1", max_budget: SMALL });
   const key = await gateway.createKey({ team_id: "t1", max_budget: 100 });
   expect(await refusalAfterOneCall(key)).toContain("Team=t1 Current cost");
+});
+
+/** Between the ledger's turns: once it has what was spent, until totals that changed are read again. */
+async function post(path: string, body: object): Promise<Json> {
+  const { ledger } = gateway.running.gateway;
+  await ledger.flush();
+  const { status, json } = await gateway.request("POST", path, body);
+  expect(status).toBe(200);
+  await ledger.flush();
+  return json;
+}
+
+test.each([
+  ["team", "team_id"],
+  ["user", "user_id"],
+] as const)(
+  "a %s that is created again under the id of a deleted one starts without its spend",
+  async (noun, field) => {
+    const id = `${noun} again`;
+    const created = () =>
+      post(`/${noun}/new`, { [field]: id, max_budget: SMALL });
+    await created();
+    await refusalAfterOneCall(await gateway.createKey({ [field]: id }));
+    await post(`/${noun}/delete`, { [`${field}s`]: [id] });
+    expect((await created())["spend"]).toBe(0);
+    await refusalAfterOneCall(await gateway.createKey({ [field]: id }));
+    await expect.poll(differences).toEqual([]);
+  },
+);
+
+test("a key and a member that are created again start without their former spend", async () => {
+  const team_id = "team of members";
+  const member = { role: "user", user_id: "member again" };
+  const key = `sk-${"again".repeat(5)}`;
+  await post("/team/new", { team_id });
+  for (let time = 0; time < 2; time++) {
+    await post("/team/member_add", {
+      team_id,
+      member,
+      max_budget_in_team: SMALL,
+    });
+    await post("/key/generate", {
+      key,
+      team_id,
+      user_id: member.user_id,
+      max_budget: SMALL,
+    });
+    expect(await refusalAfterOneCall(key)).toContain("exceeded! Current");
+    await post("/key/update", { key, max_budget: 100 });
+    const { json } = await gateway.chat(key, "three");
+    expect(json["error"]?.["message"]).toContain("Team member=");
+    await post("/key/delete", { keys: [key] });
+    await post("/team/member_delete", {
+      team_id,
+      user_id: member.user_id,
+    });
+  }
+  await expect.poll(differences).toEqual([]);
 });
 
 test("a rejection names the time at which the budget resets in a header", async () => {

@@ -1,5 +1,5 @@
 import { windowAt } from "../ledger/budget-windows.ts";
-import type { Client, Pool } from "./pool.ts";
+import { repeatedQuery, type Client, type Pool } from "./pool.ts";
 import type { Row } from "./rows.ts";
 import { durationsOf, readTotals, type Windowing } from "./totals.ts";
 
@@ -35,4 +35,17 @@ export async function withSpend(
         : null,
     };
   });
+}
+
+/** Those of the payers that have spent anything, each once. */
+export async function spentEntities(
+  from: Pool | Client,
+  entities: readonly string[],
+): Promise<readonly string[]> {
+  const rows = await repeatedQuery<{ entity: string }>(
+    from,
+    "SELECT DISTINCT entity FROM spend_totals WHERE entity = ANY($1) AND spend <> 0",
+    [entities],
+  );
+  return rows.map(({ entity }) => entity);
 }

@@ -77,7 +77,7 @@ jwt:
 
 let accounts = 0;
 let tests = 0;
-/** Another one in each test: spend is not deleted with it. */
+/** Another one in each test. */
 let team: string;
 let ofTeam: { readonly realm: { readonly groups: readonly string[] } };
 
