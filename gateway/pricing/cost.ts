@@ -327,7 +327,12 @@ function worstTokens(
       0,
       ...prices.map((price) => (price == null ? 0 : tier(price, inputTokens))),
     );
-  const input = most(rates.input, rates.cacheWrite, rates.cacheWrite1h);
+  const input = most(
+    rates.input,
+    rates.cacheWrite,
+    rates.cacheWrite1h,
+    rates.imageInput,
+  );
   const audioSurcharge = Math.max(0, most(rates.audioInput) - input);
   const output = most(
     rates.output,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { CallBody } from "../../calls/body.ts";
 import type { CallKind } from "../../calls/call.ts";
+import { editedImageTokens } from "../../tokens/image-tokens.ts";
 import { callRoute } from "./chat.ts";
 import {
   COMMON_FIELDS,
@@ -50,8 +51,14 @@ const EDIT: CallKind = {
       },
     ),
   countInput: (gateway, body, model) =>
-    gateway.tokens.estimateText(String(body["prompt"]), model),
+    gateway.tokens.estimateText(String(body["prompt"]), model) +
+    countSent(body) * editedImageTokens(model, body["input_fidelity"]),
 };
+
+/** The images to edit. */
+function countSent(body: CallBody): number {
+  return [body["image"] ?? [], body["image[]"] ?? []].flat().length;
+}
 
 const VARIATION: CallKind = {
   ...WITH_IMAGE,

@@ -122,14 +122,26 @@ describe("budgets", () => {
           key,
         ),
     ],
+    [
+      "sent",
+      (prompt: string, key: string) => {
+        const image = new File(["x"], "a.png");
+        return media.postForm(
+          "/v1/images/edits",
+          { model: "editor-tokens", prompt, "image[]": [image, image] },
+          key,
+        );
+      },
+      { input_tokens: 4_160, input_tokens_details: { image_tokens: 4_160 } },
+    ],
   ] as const)(
     "%s images that are billed by token reserve their tokens",
-    async (_what, ask) => {
+    async (_what, ask, reported: object = { output_tokens: 4_160 }) => {
       const tokens = 4_160;
       const cost = tokens * PER_IMAGE_TOKEN;
       const key = await media.gateway.createKey({ max_budget: cost });
       const before = media.provider.requests.length;
-      const usage = { input_tokens: 1, output_tokens: tokens };
+      const usage = { input_tokens: 1, output_tokens: 0, ...reported };
       const prompt = instruct({ delayMs: 300, usage });
       const answers = await Promise.all(
         Array.from({ length: 6 }, () => ask(prompt, key)),

@@ -51,6 +51,10 @@ model_list:${[
       `model: openai/painter-tokens, input_cost_per_token: 0, output_cost_per_token: ${PER_IMAGE_TOKEN}`,
     ),
     alias(
+      "editor-tokens",
+      `model: openai/editor-tokens, input_cost_per_token: 0, input_cost_per_image_token: ${PER_IMAGE_TOKEN}, output_cost_per_token: 0`,
+    ),
+    alias(
       "runner-rank",
       "model: hosted_vllm/rank, input_cost_per_token: 0.000001, output_cost_per_token: 0",
     ),
@@ -114,7 +118,9 @@ export class MediaFixture {
   /** Posts a form; lists repeat their field. */
   async postForm(
     path: string,
-    fields: Readonly<Record<string, string | File | readonly string[]>>,
+    fields: Readonly<
+      Record<string, string | File | readonly (string | File)[]>
+    >,
     key: string,
   ): Promise<Response> {
     const form = new FormData();
