@@ -12,12 +12,31 @@ export function scramVerifier(role: string, password: string): string {
     .update(`hearth:${role}:${password}`)
     .digest()
     .subarray(0, 16);
-  const salted = pbkdf2Sync(password, salt, ITERATIONS, 32, "sha256");
+  return buildVerifier(password, ITERATIONS, salt);
+}
+
+/** Whether a verifier that Postgres stores, with any salt, is of this password. */
+export function isVerifierOf(password: string, verifier: string): boolean {
+  const [, iterations, salt] =
+    /^SCRAM-SHA-256\$(\d+):([^$]+)\$/.exec(verifier) ?? [];
+  return (
+    salt !== undefined &&
+    verifier ===
+      buildVerifier(password, Number(iterations), Buffer.from(salt, "base64"))
+  );
+}
+
+function buildVerifier(
+  password: string,
+  iterations: number,
+  salt: Buffer,
+): string {
+  const salted = pbkdf2Sync(password, salt, iterations, 32, "sha256");
   const storedKey = createHash("sha256")
     .update(hmac(salted, "Client Key"))
     .digest("base64");
   const serverKey = hmac(salted, "Server Key").toString("base64");
-  return `SCRAM-SHA-256$${ITERATIONS}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
+  return `SCRAM-SHA-256$${iterations}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
 }
 
 function hmac(key: Buffer, text: string): Buffer {

@@ -1,5 +1,6 @@
+import type { HostName } from "../config/config.ts";
 import { CONFIG_LABEL } from "../container.ts";
-import { dockerAt, type StackEngine } from "../engine.ts";
+import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
 import { STACK_LABEL } from "../names.ts";
 
 /** The containers and volumes of one host. */
@@ -40,6 +41,48 @@ export async function probeHost(engine: StackEngine): Promise<HostView | null> {
     };
   } catch {
     return null;
+  }
+}
+
+/** The same for a host that must respond; throws one sentence, which ends with what to do `otherwise`. */
+export async function requireHost(
+  engines: Readonly<Record<HostName, StackEngine>>,
+  host: HostName,
+  otherwise: string,
+): Promise<HostView> {
+  const view = await probeHost(engines[host]);
+  if (view === null) {
+    throw new Error(
+      `host ${host.toUpperCase()}: Docker does not respond; nothing was changed: start the host and check that \`${typedDocker(engines[host], "ps")}\` works, ${otherwise}.`,
+    );
+  }
+  return view;
+}
+
+/**
+ * Throws one sentence unless both hosts respond, apart from an excluded one: a run would end in the middle, and a rotation could then be
+ * neither completed nor left. `maySkip`: the verb can exclude a host.
+ */
+export async function requireHosts(
+  engines: Readonly<Record<HostName, StackEngine>>,
+  {
+    without,
+    maySkip = false,
+  }: {
+    readonly without?: HostName | undefined;
+    readonly maySkip?: boolean;
+  } = {},
+): Promise<void> {
+  for (const host of ["a", "b"] as const) {
+    if (host !== without) {
+      await requireHost(
+        engines,
+        host,
+        maySkip
+          ? `or leave it out with --without ${host}`
+          : "then run the same command again",
+      );
+    }
   }
 }
 

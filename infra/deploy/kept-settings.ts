@@ -3,13 +3,12 @@ import { typedDocker } from "../engine.ts";
 import { containerName, volumeName } from "../names.ts";
 import { readSettings, type Session } from "./session.ts";
 import {
-  CONTAINER_TYPE,
+  containersNamed,
+  filesOf,
   hostOf,
   nameOf,
-  revealed,
   VOLUME_TYPE,
   type State,
-  type StateResource,
 } from "./state.ts";
 
 /**
@@ -92,27 +91,4 @@ function changedSaltKey(
     what: "hearth:saltKey is another one than deployed, with which the gateways cannot decrypt the credentials that they store in Postgres",
     fix: `${typedDocker(engine, print)} | npx pulumi config set --secret hearth:saltKey`,
   };
-}
-
-function containersNamed(
-  { resources }: State,
-  names: readonly string[],
-): readonly StateResource[] {
-  return resources.filter(
-    (resource) =>
-      resource.type === CONTAINER_TYPE &&
-      resource.delete !== true &&
-      names.includes(nameOf(resource.urn)),
-  );
-}
-
-/** The files that were uploaded to a container. */
-function filesOf({
-  inputs,
-}: StateResource): readonly {
-  readonly file: string;
-  readonly content: string;
-}[] {
-  const files = revealed(inputs?.["uploads"]);
-  return Array.isArray(files) ? files : [];
 }

@@ -42,7 +42,7 @@ export async function rotateVerb(
     kind,
     provider,
   );
-  await checkState(session);
+  await checkState(session, kind);
   await checkAndBackUp(session, flags);
   const options = {
     graceSeconds,

@@ -1,4 +1,5 @@
 import { loginRoles } from "./adopt.ts";
+import { findChangedPasswords } from "./changed-passwords.ts";
 import { findDisagreements, type Finding } from "./findings.ts";
 import { ANSWERS_WITHIN_MS, probeHost } from "./host-view.ts";
 import { readLock } from "./lock.ts";
@@ -38,7 +39,8 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   return [
     ...(await checkThisMachine(session)),
     ...(rotation === null
-      ? found
+      ? // During a rotation, they differ.
+        [...found, ...(await findChangedPasswords(session, config))]
       : withoutRejectedCommands(
           found,
           `${RUN}${rotateCommand(rotation)}`,

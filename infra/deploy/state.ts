@@ -113,6 +113,28 @@ export function revealed(value: unknown): unknown {
       );
 }
 
+/** The containers of this state with one of these resource names. */
+export function containersNamed(
+  { resources }: State,
+  names: readonly string[],
+): readonly StateResource[] {
+  return resources.filter(
+    (resource) =>
+      resource.type === CONTAINER_TYPE &&
+      resource.delete !== true &&
+      names.includes(nameOf(resource.urn)),
+  );
+}
+
+/** The files that were uploaded to a container. */
+export function filesOf({ inputs }: StateResource): readonly {
+  readonly file: string;
+  readonly content: string;
+}[] {
+  const files = revealed(inputs?.["uploads"]);
+  return Array.isArray(files) ? files : [];
+}
+
 /** The resource's own name, the last part of its URN. */
 export function nameOf(urn: string): string {
   return urn.split("::").at(-1) ?? urn;

@@ -1,14 +1,17 @@
-import { dockerAt, typedDocker } from "../engine.ts";
+import type { RotationKind } from "../config/rotation.ts";
+import { dockerAt } from "../engine.ts";
 import { rejectOtherStacks, unknownStack } from "../leftover.ts";
 import { listenersOn } from "../config/listeners.ts";
 import { portsInUse } from "../hosts/ports-in-use.ts";
 import { loginRoles } from "./adopt.ts";
 import {
   ANSWERS_WITHIN_MS,
-  probeHost,
   namesByHost,
+  probeHost,
+  requireHost,
   type HostView,
 } from "./host-view.ts";
+import { rejectChangedPasswords } from "./changed-passwords.ts";
 import { rejectChangedIdentity } from "./kept-settings.ts";
 import { readSettings, type Session } from "./session.ts";
 import { isEmptyState, readState, ROLE_TYPE } from "./state.ts";
@@ -41,14 +44,18 @@ export async function checkDestroy(
 
 /**
  * Throws if the state does not belong to what runs on the hosts, or the configuration not to the state: a run would start over with
- * other containers, or with data that it cannot read.
+ * other containers, or with data or servers that it cannot use. `rotated` is the secret that the run replaces.
  */
-export async function checkState(session: Session): Promise<void> {
+export async function checkState(
+  session: Session,
+  rotated?: RotationKind,
+): Promise<void> {
   const state = await readState(session.stack);
   if (isEmptyState(state)) {
     await rejectLostState(session);
   }
   await rejectChangedIdentity(session, state);
+  await rejectChangedPasswords(session, state, rotated);
 }
 
 /**
@@ -111,16 +118,12 @@ function rejectUnknown(unknown: readonly UnknownContainer[]): void {
 async function probeHosts({
   engines,
 }: Session): Promise<Readonly<Record<"a" | "b", HostView>>> {
-  const look = async (host: "a" | "b") => {
-    const view = await probeHost(engines[host]);
-    if (view === null) {
-      throw new Error(
-        `host ${host.toUpperCase()}: Docker does not respond; nothing was changed: start the host and check that \`${typedDocker(engines[host], "ps")}\` works, or replace it (docs/deploy.md, "Replace a host"); then run destroy again.`,
-      );
-    }
-    return view;
-  };
-  const [a, b] = await Promise.all([look("a"), look("b")]);
+  const otherwise =
+    'or replace it (docs/deploy.md, "Replace a host"); then run destroy again';
+  const [a, b] = await Promise.all([
+    requireHost(engines, "a", otherwise),
+    requireHost(engines, "b", otherwise),
+  ]);
   return { a, b };
 }
 

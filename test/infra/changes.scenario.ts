@@ -2,7 +2,7 @@ import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import { beforeAll, describe, expect, test } from "vitest";
 import { PARALLEL } from "../../infra/deploy/deploy-stack.ts";
 import { changedSince, containerIds } from "./containers.ts";
-import { quiet, say, timed } from "./day-two.ts";
+import { deploy, nothingDisagrees, quiet, say, timed } from "./day-two.ts";
 import { chat, deployedStack, EDGES } from "./running.ts";
 import { noAlerts } from "./supervisors.ts";
 
@@ -112,6 +112,33 @@ describe("changes", () => {
       Object.keys(await testbed.stack.getAllConfig()),
     );
     await testbed.stack.setAllConfig(right);
+  });
+
+  test("settings that only look changeable are rejected, and nothing is changed", async () => {
+    const { testbed } = running();
+    const before = await containerIds(testbed);
+    const right = await testbed.stack.getAllConfig();
+    const changed: Readonly<Record<string, RegExp>> = {
+      saltKey: /^hearth: hearth:saltKey is another one than deployed, /m,
+      notesUuid: /^hearth: hearth:notesUuid is another one than deployed, /m,
+      postgresPassword:
+        /^hearth: hearth:postgresPassword is not the password of Postgres' superuser; nothing was changed: npm run deploy -- rotate postgres gives both another one\.$/m,
+      notesAdminPassword:
+        /^hearth: hearth:notesAdminPassword is not the password of the notes server's admin; nothing was changed: set it back, or /m,
+    };
+    for (const [name, message] of Object.entries(changed)) {
+      await testbed.configure({ [name]: "f".repeat(32) });
+      const { code, output } = await deploy(testbed, ["up"]);
+      expect(output).toMatch(message);
+      expect(code).toBe(1);
+      if (name.endsWith("Password")) {
+        const found = await deploy(testbed, ["doctor"]);
+        expect(found.output).toMatch(new RegExp(`^hearth:${name} is not`, "m"));
+      }
+      await testbed.stack.setAllConfig(right);
+    }
+    expect(await containerIds(testbed)).toEqual(before);
+    await nothingDisagrees(testbed);
   });
 
   test("no deployment raised an alert", () =>
