@@ -14,7 +14,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { secretFields } from "../config/config-schema.ts";
 import { inProject } from "../project-files.ts";
 import { validConfig } from "../../test/infra/stack-config.ts";
-import { backUpFirst } from "./backup-first.ts";
+import { backUpFirst, checkAndBackUp } from "./backup-first.ts";
 import { openSession, type Session } from "./session.ts";
 import type { Flags } from "./flags.ts";
 import { runVerb } from "./verbs.ts";
@@ -38,10 +38,13 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** A fake data host: its containers, volumes and migrations are files; a job named in "failing" fails. */
+/** Fakes both hosts: their containers, volumes and migrations are files; a job named in "failing" fails. */
 const DATA_HOST = `#!/bin/sh
 here=$(dirname "$0")
-[ -e "$here/containers" ] || exit 255
+case "$*" in
+  *192.168.1.10*) [ ! -e "$here/down-a" ] || exit 255 ;;
+  *) [ ! -e "$here/down-b" ] || exit 255 ;;
+esac
 case "$*" in
   *"'ps'"*) cat "$here/containers" ;;
   *"'volume'"*) echo hearth-postgres ;;
@@ -177,13 +180,33 @@ test("without Postgres on the host, or without tables, nothing is backed up", as
   );
 });
 
-test("a data host that does not respond ends the command, unless it is excluded", async () => {
-  rmSync(join(directory, "containers"));
-  const { ended, changed } = await up();
-  expect(ended).toMatch(
-    /^host A: Docker does not respond, .*nothing was changed: check that `ssh .* works, or exclude the host with --without a\.$/,
-  );
-  expect(changed).toEqual([]);
+test.each(["a", "b"])(
+  "host %s, if it does not respond, ends each command before anything is changed, unless it is excluded",
+  async (host) => {
+    write(`down-${host}`, "");
+    const sentence = (otherwise: string) =>
+      new RegExp(
+        `^host ${host.toUpperCase()}: Docker does not respond; nothing was changed: start the host and check that \`ssh .* docker ps\` works, ${otherwise}\\.$`,
+      );
+    const { ended, changed } = await up();
+    expect(ended).toMatch(sentence(`or leave it out with --without ${host}`));
+    for (const words of [["adopt"], ["rotate", "redis"]]) {
+      const { session: opened } = await session();
+      await expect(runVerb(opened, words, {})).rejects.toThrow(
+        sentence("then run the same command again"),
+      );
+    }
+    expect(changed).toEqual([]);
+    const { session: opened } = await session();
+    await checkAndBackUp(opened, { without: host });
+  },
+);
+
+test("a verb that requires both hosts rejects --without", async () => {
   const { session: opened } = await session();
-  await backUpFirst(opened, "a");
+  await expect(
+    runVerb(opened, ["rotate", "redis"], { without: "b" }),
+  ).rejects.toThrow(
+    "rotate requires both hosts: --without is for up, preview and refresh.",
+  );
 });

@@ -11,7 +11,7 @@ import {
 import { askPostgres } from "../postgres-socket.ts";
 import { containerName, volumeName } from "../names.ts";
 import { hostFlag, type Flags } from "./flags.ts";
-import { ANSWERS_WITHIN_MS, probeHost } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, requireHost, requireHosts } from "./host-view.ts";
 import { requireSameMajor } from "./postgres-major.ts";
 import type { Session } from "./session.ts";
 import { backupNotice, unappliedMigrations } from "./unapplied-migrations.ts";
@@ -22,12 +22,14 @@ export const BACKUP_WITHIN_MS = 2 * HOUR_MS;
 /** Jobs of the data host's supervisor, which has the databases' passwords and verifies backups. */
 const JOBS = ["postgres-backup", "notes-backup"] as const;
 
-/** Before each verb that may start another version of the gateway. */
+/** Before each verb that may start another version of the gateway. `maySkip`: the verb can leave out a host. */
 export async function checkAndBackUp(
   session: Session,
   flags: Flags,
+  { maySkip = false } = {},
 ): Promise<void> {
   const without = hostFlag(flags.without);
+  await requireHosts(session.engines, { without, maySkip });
   await requireSameMajor(session, without);
   if (flags["no-backup"] !== true) {
     await backUpFirst(session, without);
@@ -49,12 +51,11 @@ export async function backUpFirst(
   const host = hosts.placement.postgres;
   const engine = engines[host];
   const name = `host ${host.toUpperCase()}`;
-  const view = await probeHost(engine);
-  if (view === null) {
-    throw new Error(
-      `${name}: Docker does not respond, so it is unknown whether the database needs a backup first; nothing was changed: check that \`${typedDocker(engine, "ps")}\` works, or exclude the host with --without ${host}.`,
-    );
-  }
+  const view = await requireHost(
+    engines,
+    host,
+    "then run the same command again",
+  );
   const postgres = view.containers.find(
     (each) => each.name === containerName(engine, "postgres"),
   );

@@ -130,7 +130,7 @@ test.each<[string, Observed, string, string]>([
     "a host that is away",
     { ...well, hosts: { ...well.hosts, b: null } },
     "host B: Docker does not respond",
-    "start it, or continue without it: npm run deploy -- up --without b",
+    "start it and check that `ssh root@10.8.0.2 docker ps` works, or continue without it: npm run deploy -- up --without b",
   ],
   [
     "lost data",

@@ -62,7 +62,7 @@ export function findDisagreements({
       const view = hosts[host];
       const on = (resource: StateResource) => hostOf(resource) === host;
       return view === null
-        ? [away(host)]
+        ? [away(host, engines[host])]
         : [
             ...known(host, of(CONTAINER_TYPE).filter(on), view, engines[host]),
             ...findUnknownContainers(host, live.filter(on), view),
@@ -73,10 +73,10 @@ export function findDisagreements({
   ];
 }
 
-function away(host: "a" | "b"): Finding {
+function away(host: "a" | "b", engine: StackEngine): Finding {
   return {
     what: `host ${host.toUpperCase()}: Docker does not respond`,
-    fix: `start it, or continue without it: ${RUN}up --without ${host}`,
+    fix: `start it and check that \`${typedDocker(engine, "ps")}\` works, or continue without it: ${RUN}up --without ${host}`,
   };
 }
 

@@ -5,6 +5,7 @@ import { cancelVerb } from "./cancel-verb.ts";
 import { destroyVerb } from "./destroy-verb.ts";
 import { examine } from "./stack-doctor.ts";
 import { hostFlag, UsageError, USAGE, type Flags } from "./flags.ts";
+import { requireHosts } from "./host-view.ts";
 import { followPlacement, rejectMovedServices } from "./placement.ts";
 import { forgetOldPostgres, upgradePostgres } from "./postgres-upgrade.ts";
 import { renewProviders } from "./providers.ts";
@@ -36,6 +37,11 @@ export async function runVerb(
     const { runKubernetesVerb } = await import("./kubernetes-verbs.ts");
     return runKubernetesVerb(session, words, flags);
   }
+  if (flags.without !== undefined && !/^(up|preview|refresh)$/.test(verb)) {
+    throw new UsageError(
+      `${verb} requires both hosts: --without is for up, preview and refresh.`,
+    );
+  }
   switch (verb) {
     case "up":
       return upVerb(session, flags);
@@ -63,7 +69,7 @@ export async function runVerb(
 async function upVerb(session: Session, flags: Flags): Promise<number> {
   rejectUnfinishedRotation(await readSettings(session));
   await checkState(session);
-  await checkAndBackUp(session, flags);
+  await checkAndBackUp(session, flags, { maySkip: true });
   return reportChanges(
     session,
     await bringUp(session, {
@@ -130,6 +136,7 @@ async function upgradeVerb(
   if (flags["forget-old"] === true) {
     await forgetOldPostgres(session);
   } else {
+    await requireHosts(session.engines);
     await upgradePostgres(session, { backup: flags["no-backup"] !== true });
   }
   return 0;
