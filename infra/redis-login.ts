@@ -52,7 +52,7 @@ export async function acceptRedisPasswords(
   );
   if (output.trim() !== "OK") {
     throw new Error(
-      `Redis did not accept its new password (${output.trim()}): see \`${typedDocker(engine, "logs hearth-redis")}\`, then run the same command again.`,
+      `Redis did not accept its new password (${output.trim()}): see \`${typedDocker(engine, `logs ${containerName(engine, "redis")}`)}\`, then run the same command again.`,
     );
   }
   await replaceFile(engine, redisUsersFile, users);
