@@ -31,6 +31,13 @@ test.each([
     'error connecting to PostgreSQL server 10.8.0.1 (scheme: postgres): password authentication failed for user "postgres": hearth:postgresPassword is not the server\'s; `npm run deploy -- rotate postgres` gives both another one.',
   ],
   [
+    ended(
+      "",
+      "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the lock file with `pulumi cancel`.\n  file:///root/.pulumi/locks/organization/hearth/home/5f.json: created by root@laptop (pid 71) at 2026-11-27T22:00:00Z\n",
+    ),
+    "the stack is currently locked (created by root@laptop (pid 71) at 2026-11-27T22:00:00Z): wait for that run to end; if it was killed, run `npm run deploy -- cancel`, then the same command again.",
+  ],
+  [
     ended("Updating (home):", ""),
     "the engine stopped; see the failed operation above.",
   ],

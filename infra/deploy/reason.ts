@@ -6,6 +6,11 @@ export function reasonOf(error: unknown): string {
   if (error instanceof ConfigRejected) {
     return text;
   }
+  const lock = /stack is currently locked[^]*?: (created by .+)$/m.exec(text);
+  if (lock !== null) {
+    // The engine's own command leaves the plugins and half-created resources of the killed run.
+    return `the stack is currently locked (${lock[1]}): wait for that run to end; if it was killed, run \`npm run deploy -- cancel\`, then the same command again.`;
+  }
   const reported =
     /^\s*error: (?!update failed|preview failed)(.+)$((?:\n\s*- .+$)*)/m.exec(
       text,
