@@ -157,11 +157,13 @@ function buildLimits(spec: ContainerSpec) {
     ...(spec.sharedMemoryMiB === undefined
       ? {}
       : { shmSize: spec.sharedMemoryMiB }),
-    ...(spec.noFile === undefined
-      ? {}
-      : {
-          ulimits: [{ name: "nofile", soft: spec.noFile, hard: spec.noFile }],
-        }),
+    ulimits: [
+      // Docker allows core dumps: they have the secrets of a process, and those of Postgres and Redis would fill their volumes.
+      { name: "core", soft: 0, hard: 0 },
+      ...(spec.noFile === undefined
+        ? []
+        : [{ name: "nofile", soft: spec.noFile, hard: spec.noFile }]),
+    ],
   } satisfies Partial<docker.ContainerArgs>;
 }
 

@@ -51,6 +51,15 @@ describe("every container", () => {
       expect(memorySwap, name).toBe(memory);
     }));
 
+  test("writes no core dump, which would have its secrets and may fill a volume", () =>
+    each(({ ulimits }, name) =>
+      expect(listOf(ulimits), name).toContainEqual({
+        name: "core",
+        soft: 0,
+        hard: 0,
+      }),
+    ));
+
   test("has a stop timeout from the first deployment, and is waited for", () =>
     each(({ destroyGraceSeconds, wait, waitTimeout }, name) => {
       expect(destroyGraceSeconds, name).toBeGreaterThanOrEqual(10);

@@ -165,7 +165,10 @@ save ""
       memory: 1024,
       memorySwap: 1024,
       memoryReservation: 512,
-      ulimits: [{ name: "nofile", soft: 65536, hard: 65536 }],
+      ulimits: [
+        { name: "core", soft: 0, hard: 0 },
+        { name: "nofile", soft: 65536, hard: 65536 },
+      ],
       healthcheck: {
         tests: asksHttp(5984, "/_up"),
         interval: "30s",

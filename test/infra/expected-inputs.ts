@@ -58,6 +58,7 @@ export const none: RegisteredContainer = { inputs: {}, files: {} };
 export const always = {
   securityOpts: ["no-new-privileges:true"],
   capabilities: { drops: ["ALL"] },
+  ulimits: [{ name: "core", soft: 0, hard: 0 }],
   restart: "unless-stopped",
   logDriver: "json-file",
   logOpts: { "max-size": "10m", "max-file": "3" },
