@@ -33,21 +33,29 @@ export const DECRYPT_SCRIPT: string = `
     return new TextDecoder().decode(await open.catch(() => { throw new Error("incorrect passphrase"); }));
   };
 
+  const readNote = async (master, doc) => {
+    const isSealed = doc.path.startsWith("/\\\\:");
+    const note = isSealed ? { ...doc, ...JSON.parse(await decrypt(master, doc.path.slice(3))) } : doc;
+    const inside = note.eden?.["h:++encrypted-hkdf"];
+    if (inside) note.eden = JSON.parse(await decrypt(master, inside.data));
+    return { ...note, isWanted: !note.deleted && isWanted(note.path) };
+  };
   const notesAt = async (master, time) => {
-    const notes = new Map();
+    const [notes, unreadable] = [new Map(), []];
     let page = { next: "" };
+    let why;
     while (page.next !== null) {
       page = await ask("/notes?" + new URLSearchParams({ at: time, start: page.next }));
       for (const { doc } of page.rows) {
         if (typeof doc.path !== "string") continue;
-        const isSealed = doc.path.startsWith("/\\\\:");
-        const note = isSealed ? { ...doc, ...JSON.parse(await decrypt(master, doc.path.slice(3))) } : doc;
-        const inside = note.eden?.["h:++encrypted-hkdf"];
-        if (inside) note.eden = JSON.parse(await decrypt(master, inside.data));
-        if (!note.deleted && isWanted(note.path)) notes.set(doc._id, note);
+        // A member of the vault can write notes that cannot be decrypted.
+        const note = await readNote(master, doc).catch((error) => { why ??= error; });
+        if (note === undefined) unreadable.push(doc._id);
+        else notes.set(doc._id, note);
       }
     }
-    return { notes, at: page.at };
+    if (why !== undefined && notes.size === 0) throw why;
+    return { notes: new Map([...notes].filter(([, each]) => each.isWanted)), unreadable, at: page.at };
   };
   const folder = path.replace(/\\/+$/, "");
   const isWanted = (each) => path === "" || each === folder || each.startsWith(folder + "/");
@@ -121,11 +129,13 @@ export const DECRYPT_SCRIPT: string = `
     if (salt === null) throw new Error("its security seed is missing");
     const master = await masterKey(passphrase, bytesOf(salt));
     // The store's own clock may be ahead of this one.
-    const { notes: now } = await notesAt(master, Math.max(present, Date.now()));
+    const { notes: now, unreadable } = await notesAt(master, Math.max(present, Date.now()));
     // Earlier than requested where the history is thinned.
-    const { notes: then, at: time } = await notesAt(master, at);
+    const { notes: then, unreadable: before, at: time } = await notesAt(master, at);
     const ids = [...new Set([...then.keys(), ...now.keys()])].filter((id) => !(then.has(id) && isSame(then.get(id), now.get(id))));
     status.textContent = ids.length === 0 ? "No changes." : ids.length + (ids.length === 1 ? " file changed." : " files changed.");
+    const left = new Set([...unreadable, ...before]).size;
+    if (left > 0) status.textContent += " " + left + (left === 1 ? " note" : " notes") + " cannot be decrypted.";
     const rows = ids.map((id) => [then.get(id), now.get(id)]);
     const [only] = rows;
     if (rows.length === 1 && (only[0] ?? only[1]).path === path) return showNote(master, only, time);

@@ -157,6 +157,12 @@ test("the changes of an encrypted vault are shown after entering the passphrase,
   await device.write("Trips/Plan.md", "# Plan\nto the hills\nby train");
   await device.write("<b>New</b>.md", "later");
   await device.sync(server);
+  for (const poison of ["%=poison", ""]) {
+    await ask(`${testbed.store.url}/secret/poison${poison.length}`, {
+      method: "PUT",
+      json: { type: "plain", path: `/\\:${poison}`, children: [] },
+    });
+  }
 
   const path = `/notes/secret/history?at=${encodeURIComponent(at)}`;
   const silent = await openAt(path, { javaScript: false });
@@ -178,7 +184,9 @@ test("the changes of an encrypted vault are shown after entering the passphrase,
   await page.getByText("incorrect passphrase.").waitFor();
   await passphraseField.fill(passphrase);
   await compare.click();
-  await page.getByText("2 files changed.").waitFor();
+  await page
+    .getByText("2 files changed. 2 notes cannot be decrypted.")
+    .waitFor();
   expect(await page.locator("#decrypted tbody tr").allInnerTexts()).toEqual([
     expect.stringMatching(/^<b>New<\/b>\.md\s+added/),
     expect.stringMatching(/^Trips\/Plan\.md\s+changed/),
