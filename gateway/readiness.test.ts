@@ -5,6 +5,7 @@ const READY: Readiness = {
   servable: true,
   status: "connected",
   connected: true,
+  writable: true,
   cache: "redis",
   limits: "redis",
   pending: 2,
@@ -33,6 +34,15 @@ test.each([
 ] as const)("they are not while one %s", (_name, other, shown) => {
   const expected = { ...READY, pending: 4, ...shown, servable: false };
   expect(readinessOfAll(READY, [READY, other])).toEqual(expected);
+});
+
+test("one whose rows the database does not take is shown", () => {
+  const stuck: Readiness = { ...READY, writable: false };
+  expect(readinessOfAll(READY, [READY, stuck])).toMatchObject({
+    servable: true,
+    connected: true,
+    writable: false,
+  });
 });
 
 test("limits of one that has lost Redis are shown", () => {

@@ -5,6 +5,8 @@ export interface Readiness {
   readonly servable: boolean;
   readonly status: "connected" | "stopping" | "starting";
   readonly connected: boolean;
+  /** Whether the database takes the journal's rows. */
+  readonly writable: boolean;
   readonly cache: "redis" | "memory" | null;
   /** `redis_away`: limits are kept in process, at this instance's share. */
   readonly limits: "redis" | "memory" | "redis_away";
@@ -13,7 +15,7 @@ export interface Readiness {
 }
 
 export function readinessOf(gateway: Gateway): Readiness {
-  const { database, journal, cache, config, limits } = gateway;
+  const { database, journal, ledger, cache, config, limits } = gateway;
   const ready = database.ready();
   const stopping = gateway.stopping();
   const { full, pendingRecords } = journal.state();
@@ -21,6 +23,7 @@ export function readinessOf(gateway: Gateway): Readiness {
     servable: ready && !stopping && !full,
     status: stopping ? "stopping" : ready ? "connected" : "starting",
     connected: database.connected(),
+    writable: ledger.writable(),
     cache: config.cache.enabled ? cache.kind : null,
     limits: limits.mode(),
     pending: pendingRecords,
@@ -45,6 +48,7 @@ export function readinessOfAll(
         ? "starting"
         : "connected",
     connected: known.every(({ connected }) => connected),
+    writable: known.every(({ writable }) => writable),
     limits: known.some(({ limits }) => limits === "redis_away")
       ? "redis_away"
       : own.limits,

@@ -7,7 +7,7 @@ import {
   type MarkStep,
 } from "../database/journal-marks.ts";
 import { recordRows, type Recorded } from "../database/ledger.ts";
-import type { Pool } from "../database/pool.ts";
+import { DatabaseUnavailable, type Pool } from "../database/pool.ts";
 import type { Counter } from "./payers.ts";
 import type {
   Journal,
@@ -18,6 +18,7 @@ import type {
 import { LedgerTotals } from "./ledger-totals.ts";
 import type { LimitStore } from "../limits/limits.ts";
 import { nanosFromCost } from "../pricing/money.ts";
+import { textOf } from "../../core/failure.ts";
 import { createMutex } from "../../core/mutex.ts";
 import type { PendingSums } from "./pending.ts";
 import type { Intent, Outcome } from "./records.ts";
@@ -38,6 +39,8 @@ export interface Ledger {
   readonly totals: Pick<LedgerTotals, "load" | "prepare" | "reload">;
   /** Writes everything in the journal to the database; throws if that fails. */
   flush(): Promise<void>;
+  /** False while the database does not take the journal's rows, as when it is read-only or its disk is full. */
+  writable(): boolean;
   /** Stops draining after the current batch. */
   stop(): Promise<void>;
   drained(): number;
@@ -115,6 +118,10 @@ class JournalLedger implements Ledger {
 
   restored(): number {
     return this.#restored;
+  }
+
+  writable(): boolean {
+    return !this.#away;
   }
 
   async start(): Promise<void> {
@@ -297,7 +304,7 @@ class JournalLedger implements Ledger {
           if (!this.#away) {
             this.#log.error(
               {
-                error: error instanceof Error ? error.message : String(error),
+                error: reasonOf(error),
                 journal: this.#journal.state(),
               },
               "ledger unavailable; calls are kept in the journal",
@@ -315,6 +322,13 @@ class JournalLedger implements Ledger {
         }
       });
   }
+}
+
+/** With what Postgres said: it may be available, but read-only. */
+function reasonOf(error: unknown): string {
+  return error instanceof DatabaseUnavailable
+    ? `${error.message} (${textOf(error.cause)})`
+    : textOf(error);
 }
 
 /** The kind of payer that an entity's name begins with. */

@@ -28,7 +28,7 @@ export const liveliness: OpenRoute = {
 
 const readinessAnswer = z.object({
   status: z.enum(["connected", "stopping", "starting"]),
-  db: z.enum(["connected", "Not connected"]),
+  db: z.enum(["connected", "Not connected", "Not writable"]),
   cache: z.enum(["redis", "memory"]).nullable(),
   limits: z.enum(["redis", "memory", "redis_away"]),
   version: out.text,
@@ -61,12 +61,12 @@ export const readiness: OpenRoute = {
 };
 
 function shown(
-  { status, connected, cache, limits, pending }: Readiness,
+  { status, connected, writable, cache, limits, pending }: Readiness,
   { version }: Pick<Gateway, "version">,
 ): z.output<typeof readinessAnswer> {
   return {
     status,
-    db: connected ? "connected" : "Not connected",
+    db: !connected ? "Not connected" : writable ? "connected" : "Not writable",
     cache,
     limits,
     version,
