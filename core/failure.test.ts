@@ -17,3 +17,12 @@ test("a file system that an error made read-only is no matter of permissions", (
     "the file system of /data/notes is read-only: if it was not mounted so, check the disk (`dmesg`), then mount it writable.",
   ]);
 });
+
+test.each(["ENOSPC", "EROFS"])(
+  "%s names the file that a copy writes, not the one that it reads",
+  (code) => {
+    const paths = { path: "/checkout/node", dest: "/data/releases/node" };
+    const error = Object.assign(new Error("full"), { code, ...paths });
+    expect(sentencesOf(error)[0]).toContain(" of /data/releases/node");
+  },
+);

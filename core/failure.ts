@@ -56,23 +56,18 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
   if (error instanceof Failure) {
     return error.sentences;
   }
-  const where =
-    path ??
-    (typeof error === "object" &&
-    error !== null &&
-    "path" in error &&
-    typeof error.path === "string"
-      ? error.path
-      : undefined);
+  const where = path ?? textIn(error, "path");
+  // That of a copy is also about the file that it reads.
+  const written = path ?? textIn(error, "dest") ?? where;
   switch (codeOf(error)) {
     case "ENOSPC":
     case "EDQUOT":
       return [
-        `no space left on the disk${where === undefined ? "" : ` of ${where}`}: free some space, then run the command again.`,
+        `no space left on the disk${written === undefined ? "" : ` of ${written}`}: free some space, then run the command again.`,
       ];
     case "EROFS":
       return [
-        `the file system${where === undefined ? "" : ` of ${where}`} is read-only: if it was not mounted so, check the disk (\`dmesg\`), then mount it writable.`,
+        `the file system${written === undefined ? "" : ` of ${written}`} is read-only: if it was not mounted so, check the disk (\`dmesg\`), then mount it writable.`,
       ];
     case "EACCES":
     case "EPERM":
@@ -90,4 +85,13 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
     default:
       return [textOf(error)];
   }
+}
+
+/** A field of a system error. */
+function textIn(error: unknown, field: "path" | "dest"): string | undefined {
+  const value: unknown =
+    typeof error === "object" && error !== null
+      ? Reflect.get(error, field)
+      : undefined;
+  return typeof value === "string" ? value : undefined;
 }
