@@ -1,8 +1,9 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DAY_MS } from "../../core/duration.ts";
+import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { ledgerRow } from "../../test/servers/admin.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
+import { deleteOldRows } from "../ledger/retention.ts";
 import { recordRows } from "./ledger.ts";
 import { createPool, query, type Pool } from "./pool.ts";
 import { dropOldAudit, dropOldSpend } from "./retention.ts";
@@ -117,4 +118,28 @@ test("old audit entries are deleted", async () => {
     });
   }
   expect(await dropOldAudit(pool, 60, NOW)).toBe(1);
+});
+
+test("a clock that is a year ahead for one round deletes nothing that is not old", async () => {
+  await query(pool, "DELETE FROM audit_log");
+  const entry = { action: "created", object_type: "key", object_id: "k1" };
+  for (const days of [1, 50, 100]) {
+    const at = new Date(NOW - days * DAY_MS);
+    await insertRow(pool, "audit_log", { ...entry, at, actor: `${days}` });
+  }
+  const left = async (now: number): Promise<unknown> => {
+    const config = () => ({ spendLogDays: null, auditLogDays: 60 }) as never;
+    await deleteOldRows({ pool, config, log: pino({ level: "silent" }) }, now);
+    const rows = await query<{ actor: string }>(
+      pool,
+      "SELECT actor FROM audit_log ORDER BY id",
+    );
+    return rows.map(({ actor }) => actor);
+  };
+  expect(await left(NOW)).toEqual(["1", "50", "100"]);
+  expect(await left(NOW + HOUR_MS)).toEqual(["1", "50", "100"]);
+  expect(await left(NOW + DAY_MS + 365 * DAY_MS)).toEqual(["1", "50"]);
+  expect(await left(NOW + DAY_MS)).toEqual(["1", "50"]);
+  expect(await left(NOW + 20 * DAY_MS)).toEqual(["1", "50"]);
+  expect(await left(NOW + 21 * DAY_MS)).toEqual(["1"]);
 });

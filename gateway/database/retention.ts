@@ -149,25 +149,52 @@ export async function dropOldPrompts(
  * Deletes expired responses and conversations, in small steps. A response stays while one that continues it, or continues the
  * same one, has not expired.
  */
-export async function dropExpiredResponses(pool: Pool): Promise<void> {
+export async function dropExpiredResponses(
+  pool: Pool,
+  now: number,
+): Promise<void> {
+  const at = [new Date(now).toISOString()];
   await deleteInSteps(
     pool,
     `DELETE FROM responses WHERE response_id IN (
-       SELECT response_id FROM responses r WHERE expires_at < now() AND NOT EXISTS (
-         SELECT FROM responses later WHERE later.root_id = r.root_id AND (later.expires_at IS NULL OR later.expires_at >= now()))
+       SELECT response_id FROM responses r WHERE expires_at < $1 AND NOT EXISTS (
+         SELECT FROM responses later WHERE later.root_id = r.root_id AND (later.expires_at IS NULL OR later.expires_at >= $1))
        LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
+    at,
   );
   await deleteInSteps(
     pool,
     `DELETE FROM conversations WHERE conversation_id IN (
-       SELECT conversation_id FROM conversations WHERE expires_at < now() LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
+       SELECT conversation_id FROM conversations WHERE expires_at < $1 LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
+    at,
+  );
+}
+
+const RETENTION_ROUND = "retention_at";
+
+/** When a gateway last completed a round of retention, by its clock, in ms since the epoch; null: never. */
+export async function lastRetention(pool: Pool): Promise<number | null> {
+  const [row] = await query<{ value: string }>(
+    pool,
+    "SELECT value FROM ledger_settings WHERE name = $1",
+    [RETENTION_ROUND],
+  );
+  return row === undefined ? null : Number(row.value);
+}
+
+export async function recordRetention(pool: Pool, at: number): Promise<void> {
+  await query(
+    pool,
+    `INSERT INTO ledger_settings (name, value) VALUES ($1, $2)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    [RETENTION_ROUND, String(at)],
   );
 }
 
 async function deleteInSteps(
   pool: Pool,
   statement: string,
-  values: readonly unknown[] = [],
+  values: readonly unknown[],
 ): Promise<void> {
   for (;;) {
     const gone = await query(pool, statement, values);

@@ -267,14 +267,14 @@ test("what is unknown, deleted or expired is answered with one sentence", async 
       )
     ).map(({ response_id }) => response_id);
   await expire(root.id);
-  await dropExpiredResponses(pool);
+  await dropExpiredResponses(pool, Date.now());
   expect((await errorOf(anna.responses.retrieve(root.id))).status).toBe(404);
   // What still continues it needs it.
   const grandchild = await create(child.id);
   expect(provider.chats.at(-1)?.["messages"]).toHaveLength(5);
   await expire(child.id);
   await expire(grandchild.id);
-  await dropExpiredResponses(pool);
+  await dropExpiredResponses(pool, Date.now());
   const ids = await known();
   expect(ids).not.toContain(root.id);
   expect(ids).not.toContain(child.id);
