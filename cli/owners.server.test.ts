@@ -62,7 +62,7 @@ test("users and teams are created, named, changed and deleted", async () => {
   expect(keys.out).not.toContain(id);
   const changes = await hearth("audit", "--type", "key", "--author", "OPER");
   expect(changes.out).toMatch(
-    / operator +created +key stove +.*user_id: u1.*key_alias: stove/,
+    / operator +created +key stove +.*User: u1.*Name: stove/,
   );
   const mistyped = await hearth("keys", "new", "--team", "Kitchn");
   expect(mistyped.code).toBe(1);

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { readable, shortened } from "../../../core/words.ts";
+import { KEY_FIELDS } from "../nouns/key-noun.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -7,8 +8,11 @@ type Row = Readonly<Record<string, unknown>>;
 const UNSHOWN =
   /^(?:token|id|key_name|created_at|created_by|updated_at|updated_by)$/;
 const MAX_CHARACTERS = 80;
+/** As in the form of a key; users and teams have the same fields. */
+const LABELS = new Map(KEY_FIELDS.map(({ name, label }) => [name, label]));
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*Z$/;
 
-/** The fields that a change set, as "max_budget: 1 → 2"; of a new object those that are not empty and not its id. */
+/** The fields that a change set, as "Budget (USD): 1 → 2"; of a new object those that are not empty and not its id. */
 export function changesIn(
   before: Row | null,
   after: Row | null,
@@ -22,11 +26,18 @@ export function changesIn(
     if (UNSHOWN.test(field) || value === id || isSame(old, value)) {
       return [];
     }
-    const shown = `${field}: ${words(value)}`;
+    const isSwitch = typeof value === "boolean" || typeof old === "boolean";
+    const empty = isSwitch ? "no" : "none";
+    const now = isEmpty(value) ? empty : words(value);
     return before === null
-      ? [shown]
-      : [`${field}: ${words(old)} → ${words(value)}`];
+      ? [`${labelOf(field)}: ${now}`]
+      : [`${labelOf(field)}: ${isEmpty(old) ? empty : words(old)} → ${now}`];
   });
+}
+
+function labelOf(field: string): string {
+  const name = field.replaceAll("_", " ");
+  return LABELS.get(field) ?? `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
 function isSame(old: unknown, value: unknown): boolean {
@@ -44,11 +55,17 @@ function isEmpty(value: unknown): boolean {
 }
 
 function words(value: unknown): string {
-  if (isEmpty(value)) {
-    return "none";
+  return shortened(readable(textOf(value)), MAX_CHARACTERS);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") {
+    return value.replace(TIME, "$1 $2 UTC");
   }
-  const text = readable(
-    typeof value === "string" ? value : JSON.stringify(value),
-  );
-  return shortened(text, MAX_CHARACTERS);
+  if (value === true) {
+    return "yes";
+  }
+  return Array.isArray(value) && value.every((each) => typeof each === "string")
+    ? value.join(", ")
+    : JSON.stringify(value);
 }

@@ -14,7 +14,7 @@ const ENTRY: AuditEntry = {
   object: "laptop",
   id: "f".repeat(64),
   href: "/keys/f",
-  changes: ["max_budget: 1 → 2"],
+  changes: ["Budget (USD): 1 → 2"],
 };
 
 test("a change is shown by the fields that differ, without stamps and secrets' hashes", () => {
@@ -33,18 +33,49 @@ test("a change is shown by the fields that differ, without stamps and secrets' h
     updated_at: "y",
   };
   expect(changesIn(before, after)).toEqual([
-    "max_budget: 1 → 2",
-    'metadata: {"a":1} → {"a":2}',
+    "Budget (USD): 1 → 2",
+    'Metadata: {"a":1} → {"a":2}',
   ]);
   expect(changesIn(null, { ...after, blocked: false })).toEqual([
-    "max_budget: 2",
-    'metadata: {"a":2}',
-  ]);
-  expect(changesIn({ blocked: true }, { blocked: false })).toEqual([
-    "blocked: true → none",
+    "Budget (USD): 2",
+    'Metadata: {"a":2}',
   ]);
   expect(changesIn(before, null)).toEqual([]);
   expect(changesIn(null, { note: "x".repeat(500) })[0]).toHaveLength(87);
+});
+
+test("fields are named as in forms, and values are readable", () => {
+  expect(
+    changesIn(
+      { blocked: true, rpm_limit: null },
+      {
+        blocked: false,
+        rpm_limit: 100,
+        models: ["gpt-mini", "qwen"],
+        expires: "2026-12-17T22:29:07.994Z",
+        key_type: "default",
+      },
+    ),
+  ).toEqual([
+    "Blocked: yes → no",
+    "Requests per minute: none → 100",
+    "Models: none → gpt-mini, qwen",
+    "Expires: none → 2026-12-17 22:29 UTC",
+    "Key type: none → default",
+  ]);
+});
+
+test("the master key is named as an author, and a key by the beginning of its hash", () => {
+  const { rows } = viewAudit(
+    readAuditChoice({}),
+    [ENTRY, { ...ENTRY, author: "default_user_id", type: "team" }],
+    2,
+    "UTC",
+  );
+  expect(rows.map(({ authorNote, note }) => [authorNote, note])).toEqual([
+    ["", "ffffffff…"],
+    ["the master key", `${"f".repeat(20)}…`],
+  ]);
 });
 
 test("one more entry than fits leads to older ones, with the filters kept", () => {

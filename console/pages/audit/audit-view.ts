@@ -5,6 +5,7 @@ import {
   readable,
   shortened,
 } from "../../../core/words.ts";
+import { MASTER_USER } from "../../../supervisor/gateway/owners.ts";
 import type { Value } from "../../../supervisor/reports/csv.ts";
 import { withTyped, type Field } from "../field.ts";
 import { auditHref, SOURCES, type AuditChoice } from "./audit-choice.ts";
@@ -61,10 +62,8 @@ export function viewAudit(
     rows: shown.map((entry) => ({
       ...entry,
       at: moment(entry.at, timeZone),
-      note:
-        entry.id === entry.object
-          ? ""
-          : shortened(readable(entry.id), MAX_CHARACTERS),
+      authorNote: entry.author === MASTER_USER ? "the master key" : "",
+      note: entry.id === entry.object ? "" : shortenedId(entry),
       changes: entry.changes.slice(0, SHOWN_CHANGES),
       more: entry.changes.slice(SHOWN_CHANGES),
     })),
@@ -154,6 +153,15 @@ function headingOf(
 }
 
 const MAX_CHARACTERS = 20;
+/** Of the hash of a key, which is only compared by its beginning. */
+const HASH_CHARACTERS = 8;
+
+function shortenedId({ type, id }: AuditEntry): string {
+  return shortened(
+    readable(id),
+    type === "key" ? HASH_CHARACTERS : MAX_CHARACTERS,
+  );
+}
 
 /** The rows of a spreadsheet, with their titles. */
 export function csvRows(
