@@ -38,7 +38,7 @@ export const doctor: Verb = {
       print(
         json
           ? JSON.stringify({ ok, findings: findings.map(asJson) }, null, 2)
-          : describe(findings),
+          : describeFindings(findings),
       );
       return ok ? 0 : 1;
     },
@@ -92,10 +92,15 @@ const LEVELS: Readonly<
   fine: { sign: "●", tone: "ok" },
 };
 
-/** The verdict, then problems with their fixes, hints, and what is fine. */
-function describe(findings: readonly Finding[]): string {
+/** The verdict, then problems with their fixes, hints, and what is fine; in each, findings of one subject follow each other. */
+export function describeFindings(findings: readonly Finding[]): string {
   const of = (level: Finding["level"]) =>
-    findings.filter((finding) => finding.level === level);
+    [
+      ...Map.groupBy(
+        findings.filter((finding) => finding.level === level),
+        ({ subject }) => subject,
+      ).values(),
+    ].flat();
   const count = of("wrong").length;
   const verdict =
     count === 0

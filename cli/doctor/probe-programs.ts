@@ -3,7 +3,7 @@ import { loadConfig } from "../../supervisor/config/load.ts";
 import { variablesOf } from "../../supervisor/config/variables.ts";
 import { authorizationFor } from "../../supervisor/credentials.ts";
 import { findRunners } from "../../supervisor/gateway/find-runners.ts";
-import { asTyped, type Home } from "../../supervisor/home/home.ts";
+import type { Home } from "../../supervisor/home/home.ts";
 import { checkOwnGateway } from "../../embedded/gateway-check.ts";
 import { configFiles } from "../../embedded/stack-config.ts";
 import {
@@ -211,10 +211,7 @@ function supervisorSettings(home: Home, env: Environment): readonly Finding[] {
     const files = configFiles(env);
     const { config } = loadConfig(files, variablesOf(home, env));
     return [
-      fine(
-        "settings",
-        `${files.map((file) => asTyped(file)).join(", ")}: valid`,
-      ),
+      fine("settings", "the supervisor's configuration is valid"),
       ...(config.notify.length > 0
         ? []
         : [
