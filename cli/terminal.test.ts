@@ -1,5 +1,12 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { alignColumns, complain, paint, print, printPart } from "./terminal.ts";
+import {
+  alignColumns,
+  foldLine,
+  complain,
+  paint,
+  print,
+  printPart,
+} from "./terminal.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -70,4 +77,23 @@ test("where a table is wider than the terminal, its widest columns are cut", () 
     `${"x".repeat(11)}…  $ 0.000000000001`,
   ]);
   expect(alignColumns(rows, Infinity)[0]).toContain("b".repeat(40));
+});
+
+test("a line that is wider than the terminal continues below its last column", () => {
+  const line =
+    "  hearth status   Show the state of everything on this machine.";
+  expect(foldLine(line, Infinity)).toBe(line);
+  expect(foldLine(line, 50).split("\n")).toEqual([
+    "  hearth status   Show the state of everything on",
+    "                  this machine.",
+  ]);
+  expect(foldLine(line, 36).split("\n")).toEqual([
+    "  hearth status",
+    "    Show the state of everything on",
+    "    this machine.",
+  ]);
+  expect(foldLine("Show the state of everything.", 20).split("\n")).toEqual([
+    "Show the state of",
+    "everything.",
+  ]);
 });

@@ -141,6 +141,33 @@ function lengthOf(text: string): number {
       );
 }
 
+/** The last column of a line is not narrower than this: it begins on a line of its own instead. */
+const MIN_FOLDED = 24;
+
+/** A line of two columns, of which the second continues below its beginning where the terminal is too narrow. */
+export function foldLine(line: string, width: number = widthOf()): string {
+  const [, lead = "", text = line] = /^( +\S.*? {2,})(\S.*)$/.exec(line) ?? [];
+  if (line.length <= width) {
+    return line;
+  }
+  const isBeside = width - lead.length >= MIN_FOLDED;
+  const indent = isBeside ? lead.length : lead === "" ? 0 : 4;
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1) ?? "";
+    const longer = last === "" ? word : `${last} ${word}`;
+    if (last !== "" && indent + longer.length > width) {
+      lines.push(word);
+    } else {
+      lines[lines.length - 1] = longer;
+    }
+  }
+  const folded = lines.join(`\n${" ".repeat(indent)}`);
+  return isBeside || lead === ""
+    ? `${lead}${folded}`
+    : `  ${lead.trim()}\n${" ".repeat(indent)}${folded}`;
+}
+
 /** Prints text, of which parts may have been chosen by others: names, messages, lines of logs. */
 export function print(text: string): void {
   printPart(`${text}\n`);

@@ -8,7 +8,7 @@ import {
 import { unknownName } from "../core/config/problem.ts";
 import { stripVTControlCharacters } from "node:util";
 import { namingOption } from "./name-option.ts";
-import { print, widthOf } from "./terminal.ts";
+import { foldLine, print } from "./terminal.ts";
 
 /** 0: success, everything is healthy; 1: something is down or failed; 2: usage error. */
 export type ExitCode = 0 | 1 | 2;
@@ -193,8 +193,10 @@ function optionsOf(args: ArgsDef): ReadonlyMap<string, Option> {
 }
 
 async function printHelp(verb: Verb, command: CommandDef): Promise<void> {
-  const usage = await renderUsage(command);
-  print(plain(usage.replaceAll("`", "")).trim());
+  const usage = stripVTControlCharacters(await renderUsage(command));
+  for (const line of usage.replaceAll("`", "").trim().split("\n")) {
+    print(foldLine(line.trimEnd()));
+  }
   print(`\nEXAMPLE\n\n  ${verb.example}\n`);
 }
 
@@ -212,16 +214,9 @@ async function printGroup(
   const wide = Math.max(...loaded.map(({ name }) => name.length));
   print(`${group.description}\n`);
   for (const { name, verb } of loaded) {
-    print(`  ${prefix} ${name.padEnd(wide)}  ${verb.description}`);
+    print(foldLine(`  ${prefix} ${name.padEnd(wide)}  ${verb.description}`));
   }
   print(
     `\nRun \`${prefix} COMMAND --help\` for details. Example: ${group.example}`,
   );
-}
-
-/** citty colours by its own rules; here a pipe and NO_COLOR get plain text. */
-function plain(text: string): string {
-  return widthOf() === Infinity || process.env["NO_COLOR"]
-    ? stripVTControlCharacters(text)
-    : text;
 }
