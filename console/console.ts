@@ -18,6 +18,7 @@ import { registerMetricsRoutes } from "./http/metrics-routes.ts";
 import { registerNotesRoutes } from "./http/notes-routes.ts";
 import { registerReportRoutes } from "./http/report-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
+import { hearthCommand } from "./pages/hearth-command.ts";
 import { registerAlertsPage } from "./pages/alerts/alerts-page.ts";
 import { registerAuditPage } from "./pages/audit/audit-page.ts";
 import { registerBackupsPage } from "./pages/backups/backups-page.ts";
@@ -90,6 +91,7 @@ export function buildConsole(
     publicUrl: readPublicUrl(env),
     proxyHops: readProxyHops(env),
     timeZone: config.jobs.time_zone,
+    hearth: hearthCommand(env),
     providers: config.sign_in,
     onRoute,
   });

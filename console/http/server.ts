@@ -43,12 +43,16 @@ export interface ApiParts
   readonly proxyHops?: number;
   /** IANA name of the zone of all times on pages. */
   readonly timeZone?: string;
+  /** How commands are typed here; `hearth` when left out. */
+  readonly hearth?: string;
 }
 
 declare module "fastify" {
   interface FastifyInstance {
     /** IANA name of the zone of all times on pages; null where it is unknown. */
     timeZone: string | null;
+    /** How commands are typed here, such as `npx hearth`. */
+    hearth: string;
     /** Where browsers reach the supervisor; null if not configured. */
     publicUrl: string | null;
     /** For the navigation of every page. */
@@ -72,6 +76,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     server.addHook("onRoute", parts.onRoute);
   }
   server.decorate("timeZone", parts.timeZone ?? null);
+  server.decorate("hearth", parts.hearth ?? "hearth");
   server.decorate("publicUrl", parts.publicUrl ?? null);
   const { credentials, publicUrl } = parts;
   const { db } = parts.history;

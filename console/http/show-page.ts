@@ -61,6 +61,7 @@ export async function showPage(
       refreshes: refreshes === false ? null : seconds,
       theme: themeOf(cookieIn(cookies, THEME_COOKIE)),
       timeZone: request.server.timeZone,
+      hearth: request.server.hearth,
     },
     template,
     view,

@@ -85,6 +85,8 @@ export interface Frame {
   readonly theme: Theme;
   /** IANA name of the zone of all times; null where it is unknown. */
   readonly timeZone: string | null;
+  /** How commands are typed here, such as `npx hearth`. */
+  readonly hearth: string;
 }
 
 interface Fixed {
@@ -123,8 +125,10 @@ export async function renderPage(
   // Whether the caller may use a button or, with the method GET, follow a link; every template and its parts can ask.
   const may = (address: string, method: "GET" | "POST" = "POST") =>
     mayRequest(frame.caller?.role ?? null, method, address);
+  const typed = (command: string) =>
+    command.replace(/^hearth(?= )/, frame.hearth);
   const body = fitTables(
-    eta.render(template, { ...view, shapeOf, frame, may }),
+    eta.render(template, { ...view, shapeOf, frame, may, typed }),
   );
   return eta.render("frame", {
     frame,

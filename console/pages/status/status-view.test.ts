@@ -116,6 +116,7 @@ function html(known: StatusFacts): Promise<string> {
       notice: null,
       theme: "system",
       timeZone: null,
+      hearth: "npx hearth",
       needs: countByPage(status.attention),
     },
     "status",
