@@ -3,7 +3,7 @@ import type { Caller } from "../access/callers.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
-import { isRecord, listOf } from "../../core/json.ts";
+import { isRecord, listOf, textOf } from "../../core/json.ts";
 import type { Place } from "../runners/line.ts";
 import type { CallBody } from "./body.ts";
 import { placeOf } from "./priority.ts";
@@ -16,8 +16,8 @@ export interface CallOptions {
   readonly numRetries: number | null;
   /** To try instead of the configured ones, in order; null: not set. */
   readonly fallbacks: readonly Fallback[] | null;
-  /** null: the deployment's or the configured one. */
-  readonly dropParams: boolean | null;
+  /** Whether parameters that a provider does not support are dropped, or which of them; null: as the deployment or the configuration says. */
+  readonly dropParams: boolean | readonly string[] | null;
   /** Neither the prompt nor the answer is stored. */
   readonly unlogged: boolean;
   /** Where it stands among calls that wait for a slot. */
@@ -93,8 +93,7 @@ export function readCallOptions(
       body["disable_fallbacks"] === true
         ? []
         : fallbacksOf(body["fallbacks"], alias, body.model),
-    dropParams:
-      typeof body["drop_params"] === "boolean" ? body["drop_params"] : null,
+    dropParams: dropParamsOf(body["drop_params"]),
     unlogged:
       body["no-log"] === true || body["turn_off_message_logging"] === true,
     place: placeOf(body, caller),
@@ -140,6 +139,14 @@ function numberOf(
     `\`${field}\` must be a number from ${least} to ${most}.`,
     { param: field },
   );
+}
+
+function dropParamsOf(value: unknown): CallOptions["dropParams"] {
+  return typeof value === "boolean"
+    ? value
+    : Array.isArray(value)
+      ? value.map(textOf)
+      : null;
 }
 
 /**

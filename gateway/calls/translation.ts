@@ -166,17 +166,18 @@ function rejectUnsupported(
   deployment: PricedDeployment,
   lacking: readonly string[],
 ): void {
-  const [first] = lacking;
-  if (first === undefined) {
-    return;
-  }
   const { dropParams } = call.options;
-  if (dropParams ?? deployment.dropParams ?? config.general.dropParams) {
+  const asked = typeof dropParams === "boolean" ? dropParams : null;
+  const named = Array.isArray(dropParams) ? dropParams : [];
+  const drops = asked ?? deployment.dropParams ?? config.general.dropParams;
+  const kept = drops ? [] : lacking.filter((name) => !named.includes(name));
+  const [first] = kept;
+  if (first === undefined) {
     return;
   }
   throw new CallError(
     "invalid_request",
-    `The provider of ${call.group.alias} (${deployment.providerName}) does not support ${lacking.map((name) => `\`${name}\``).join(", ")}: omit it, or set \`drop_params\`.`,
+    `The provider of ${call.group.alias} (${deployment.providerName}) does not support ${kept.map((name) => `\`${name}\``).join(", ")}: omit it, or set \`drop_params\`.`,
     { param: first },
   );
 }

@@ -39,7 +39,7 @@ export const geminiWire: ProviderWire = {
   stream: () => createGeminiStream(),
 };
 
-/** Fields of OpenAI that are rejected with 400 (`Unknown name "…": Cannot find field`). */
+/** Fields of OpenAI and others that are rejected with 400 (`Unknown name "…": Cannot find field`). */
 const REFUSED = new Set([
   "logit_bias",
   "logprobs",
@@ -49,6 +49,7 @@ const REFUSED = new Set([
   "verbosity",
   "functions",
   "function_call",
+  "top_k",
 ]);
 /** Fields that do not affect the answer: omitted silently. */
 const HINTS = new Set([

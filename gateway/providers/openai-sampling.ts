@@ -7,20 +7,22 @@ const ALWAYS_REASONING = /^(o\d|gpt-5(?!\.))/;
 const MAY_REASON = /^gpt-([6-9]|5\.)/;
 
 /**
- * Parameters of a chat that OpenAI's models reject while they reason, unless they have the default of 1.
+ * Parameters of a chat that OpenAI's models reject: one that only others have, and two while they reason, unless they have the default
+ * of 1.
  * https://developers.openai.com/api/docs/guides/latest-model
  */
 export function refusedSampling(
   body: CallBody,
   deployment: PricedDeployment,
 ): readonly string[] {
-  return isOpenAi(deployment) &&
-    !isChatOnly(deployment) &&
-    isReasoning(body, deployment)
-    ? ["temperature", "top_p"].filter(
-        (name) => body[name] != null && body[name] !== 1,
-      )
-    : [];
+  if (!isOpenAi(deployment)) {
+    return [];
+  }
+  const refused =
+    !isChatOnly(deployment) && isReasoning(body, deployment)
+      ? ["temperature", "top_p"].filter((name) => body[name] !== 1)
+      : [];
+  return ["top_k", ...refused].filter((name) => body[name] != null);
 }
 
 function isReasoning(

@@ -83,8 +83,10 @@ test.each([
     expect(lackingAt(openai, { ...body, temperature: 1, top_p: 1 })).toEqual(
       [],
     );
+    const ofOthers = { ...body, top_k: 64 };
+    expect(lackingAt(openai, ofOthers)).toEqual(["top_k", ...both]);
     // What another server does with a model of this name is not known.
-    expect(lackingAt({}, body)).toEqual([]);
+    expect(lackingAt({}, ofOthers)).toEqual([]);
   },
 );
 

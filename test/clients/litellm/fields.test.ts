@@ -324,11 +324,16 @@ describe("each route", () => {
     const rejected = await chat(claude);
     expect(rejected.status).toBe(400);
     expect(rejected.json["error"]?.["param"]).toBe("logit_bias");
-    await chat({ ...claude, drop_params: true });
-    expect(testbed.provider.requests.at(-1)?.path).toContain("/messages");
-    expect(testbed.provider.requests.at(-1)?.body).not.toHaveProperty(
-      "logit_bias",
-    );
+    for (const drop_params of [true, ["top_k", "logit_bias"]]) {
+      await chat({ ...claude, drop_params });
+      expect(testbed.provider.requests.at(-1)?.path).toContain("/messages");
+      expect(testbed.provider.requests.at(-1)?.body).not.toHaveProperty(
+        "logit_bias",
+      );
+    }
+    const other = await chat({ ...claude, drop_params: ["top_k"] });
+    expect(other.status).toBe(400);
+    expect(other.json["error"]?.["param"]).toBe("logit_bias");
     await chat({ top_p: 0.5, seed: 1, additional_drop_params: ["seed"] });
     expect(testbed.provider.requests.at(-1)?.body).toMatchObject({
       top_p: 0.5,
