@@ -117,6 +117,7 @@ const POLICY = {
   "POST /v1/embeddings": CALL,
   "POST /v1/messages": CALL,
   "POST /v1/messages/count_tokens": CALL,
+  "POST /v1beta/models/*": CALL,
   "POST /v1/responses": CALL,
   "GET /v1/responses": CALL,
   "POST /v1/responses/compact": CALL,

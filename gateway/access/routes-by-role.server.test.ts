@@ -27,6 +27,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "POST /v1/embeddings",
       "POST /v1/messages",
       "POST /v1/messages/count_tokens",
+      "POST /v1beta/models/*",
       "POST /v1/responses",
       "GET /v1/responses",
       "POST /v1/responses/compact",

@@ -67,3 +67,8 @@ export function limitNameOf(
   const { maxTokens, reasoning } = dialectOf(deployment);
   return maxTokens === "max_tokens" || reasoning ? maxTokens : null;
 }
+
+/** OpenAI's effort for a budget of thinking, in tokens. */
+export function effortOfBudget(tokens: number): string {
+  return tokens <= 2_048 ? "low" : tokens <= 8_192 ? "medium" : "high";
+}

@@ -12,7 +12,7 @@ import {
 } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
-import { dialectOf } from "./dialect.ts";
+import { dialectOf, effortOfBudget } from "./dialect.ts";
 import { leadingInstructions } from "./leading-instructions.ts";
 import { chatMessages } from "./messages-content.ts";
 import { chatToolsOf } from "./messages-tools.ts";
@@ -105,7 +105,6 @@ function formatOf(body: CallBody): unknown {
     : null;
 }
 
-/** OpenAI's effort for Anthropic's thinking budget, in tokens. */
 function effortOf(body: CallBody): string | null {
   const effort = recordOf(body["output_config"])["effort"];
   if (typeof effort === "string") {
@@ -115,8 +114,7 @@ function effortOf(body: CallBody): string | null {
   if (thinking["type"] !== "enabled") {
     return null;
   }
-  const budget = numberOf(thinking["budget_tokens"]) ?? 0;
-  return budget <= 2_048 ? "low" : budget <= 8_192 ? "medium" : "high";
+  return effortOfBudget(numberOf(thinking["budget_tokens"]) ?? 0);
 }
 
 function userOf(body: CallBody): string | null {

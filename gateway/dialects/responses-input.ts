@@ -257,6 +257,15 @@ export function encryptedContent(blocks: readonly JsonRecord[]): string {
   return OURS + Buffer.from(JSON.stringify(blocks)).toString("base64");
 }
 
+/** The thinking in such content; none in that of others. */
+export function thinkingIn(content: string): readonly JsonRecord[] {
+  if (!content.startsWith(OURS)) {
+    return [];
+  }
+  const json = Buffer.from(content.slice(OURS.length), "base64");
+  return recordsOf(parseJson(json.toString("utf8")));
+}
+
 function addReasoning(turn: Turn, item: JsonRecord): void {
   turn.reasoning += [
     ...recordsOf(item["content"]),
@@ -264,10 +273,5 @@ function addReasoning(turn: Turn, item: JsonRecord): void {
   ]
     .map((part) => textOf(part["text"]))
     .join("");
-  const kept = textOf(item["encrypted_content"]);
-  if (!kept.startsWith(OURS)) {
-    return;
-  }
-  const text = Buffer.from(kept.slice(OURS.length), "base64").toString("utf8");
-  turn.thinkingBlocks.push(...recordsOf(parseJson(text)));
+  turn.thinkingBlocks.push(...thinkingIn(textOf(item["encrypted_content"])));
 }

@@ -27,6 +27,11 @@ export function streamInner(
   });
 }
 
+/** Whether a request was sent by this process to itself. */
+export function isInner({ raw }: FastifyReply): boolean {
+  return "isLightMyRequest" in raw;
+}
+
 /** Headers of the client's request that say nothing of another one. */
 const OF_REQUEST =
   /^(connection|content-length|content-type|expect|origin|sec-websocket-.*|transfer-encoding|upgrade)$/;

@@ -9,6 +9,7 @@ import {
 import { chatCompletions } from "./routes/chat.ts";
 import { completions } from "./routes/completions.ts";
 import { checkConfig, reloadConfig } from "./routes/config.ts";
+import { contents } from "./routes/contents.ts";
 import { embeddings } from "./routes/embeddings.ts";
 import { applyGuardrail, listGuardrails } from "./routes/guardrails.ts";
 import { health, liveliness, readiness } from "./routes/health.ts";
@@ -76,6 +77,7 @@ export const ROUTES: readonly Route[] = [
   translations,
   messages,
   countTokens,
+  contents,
   listModels,
   showModel,
   tokenCounter,

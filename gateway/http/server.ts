@@ -13,6 +13,7 @@ import { messagesErrorOf } from "../dialects/messages-error.ts";
 import { asCallError } from "./as-call-error.ts";
 import { HEADERS_ARRIVAL_MS, maxArrivalMs, type Bodies } from "./bodies.ts";
 import { CallError, errorBody, statusOf } from "./errors.ts";
+import { isInner } from "./inner-request.ts";
 import { insteadOfRoute } from "./unsupported-routes.ts";
 import { asksForSocket } from "./upgrade.ts";
 
@@ -75,6 +76,10 @@ export function createServer({
   server.decorateRequest("admitted", null);
   server.addHook("onRequest", (request, reply, done) => {
     reply.raw.on("close", () => bodies.release(request.raw));
+    if (isInner(reply)) {
+      // Without a connection, it is never idle.
+      reply.raw.setTimeout = () => reply.raw;
+    }
     // Before the body is read: it would not be used.
     if (request.is404) {
       sendNoRoute(request, reply);

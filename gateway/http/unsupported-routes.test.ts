@@ -16,8 +16,7 @@ test.each([
   ["/mail/mcp", "MCP servers"],
   ["/v1/mcp/server", "MCP servers"],
   ["/a2a/agent/message/send", "Agents"],
-  ["/v1beta/models/gpt-mini:streamGenerateContent", "Gemini's own API"],
-  ["/v1/models/gpt-mini:generateContent", "Gemini's own API"],
+  ["/v1beta/files", "Of Gemini's own API"],
   ["/anthropic/v1/messages", "Pass-through routes"],
   ["/vertex_ai/v1/projects/p", "Pass-through routes"],
 ])("%s: what to do instead of %s", (path, subject) => {

@@ -34,8 +34,8 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   ],
   [/^\/(a2a|agents)(\/|$)/, "Agents are not supported: call the agent itself."],
   [
-    /^(\/v1beta)?\/models\/[^:]+:[a-zA-Z]+$|^\/v1beta(\/|$)/,
-    "Gemini's own API is not supported: call the model by OpenAI's (POST /v1/chat/completions) or Anthropic's (POST /v1/messages).",
+    /^\/v1beta(\/|$)/,
+    "Of Gemini's own API only calls of models are supported (POST /v1beta/models/MODEL:generateContent): use the routes of /v1, such as GET /v1/models.",
   ],
   [
     /^\/(anthropic|azure|azure_ai|bedrock|cohere|gemini|mistral|openai|openrouter|vertex[-_]ai|vllm)\//,

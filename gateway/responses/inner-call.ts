@@ -32,10 +32,9 @@ export abstract class InnerCall {
     return this.#isCancelled;
   }
 
-  /** Where its answer goes: without a connection, it is never idle. */
+  /** Where its answer goes. */
   answersTo(sink: ServerResponse): void {
     this.#sink = sink;
-    sink.setTimeout = () => sink;
     if (this.#isCancelled) {
       sink.destroy();
     }

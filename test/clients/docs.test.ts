@@ -71,6 +71,11 @@ test("curl", async () => {
   );
 });
 
+test("Gemini", async () => {
+  const [code = ""] = codeOf("Gemini", "sh");
+  expect(await runCode("sh", "gemini.sh", code)).toContain(MOCK.text);
+});
+
 test.each([
   ["openai (JavaScript)", `${MOCK.text}\n${MOCK.text}2 vectors\n`],
   ["Anthropic", `${MOCK.text}\n${MOCK.outputTokens} tokens\n`],
@@ -116,6 +121,7 @@ test("every code block on the page is run or listed as not run", () => {
     "openai (JavaScript)",
     "openai (Python)",
     "Anthropic",
+    "Gemini",
     "Vercel AI SDK",
   ]);
   for (const program of [

@@ -200,6 +200,9 @@ test("calls answer as documented, and spend with them", async () => {
   const message = { model: "translated", messages: prompt, max_tokens: 20 };
   await post("/v1/messages", message, key);
   await post("/v1/messages/count_tokens", message, key);
+  const contents = [{ role: "user", parts: [{ text: "hello" }] }];
+  const called = "/v1beta/models/translated:generateContent";
+  await post(called, { contents }, key);
   await post("/v1/responses", { model: "translated", input: "hello" }, key);
   await post("/v1/moderations", { model: "mock", input: ["hello"] }, key);
   const picture = { model: "mock", prompt: "a hearth", n: 2 };
@@ -216,10 +219,11 @@ test("calls answer as documented, and spend with them", async () => {
   await post("/v1/rerank", { ...ranked, return_documents: true }, key);
   await get("/v1/models", key);
   await get("/v1/models/mock", key);
-  // Rejected, in both shapes of errors.
+  // Rejected, in each shape of errors.
   for (const [path, body] of [
     ["/v1/chat/completions", { model: "none", messages: prompt }],
     ["/v1/messages", { ...message, model: "none" }],
+    ["/v1beta/models/none:generateContent", { contents }],
   ] as const) {
     expect(await testbed.refused("POST", path, body, key)).toBe(400);
   }

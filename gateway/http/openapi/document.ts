@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { LITELLM_FIELDS } from "../../admin/litellm-fields.ts";
+import { contentsErrorOf } from "../../dialects/contents-error.ts";
+import { messagesErrorOf } from "../../dialects/messages-error.ts";
 import type { OpenRoute, Route } from "../route.ts";
 import { jsonSchemas, type Schema } from "./json-schemas.ts";
 
@@ -60,6 +62,26 @@ const anthropicError = z
   })
   .meta({ id: "AnthropicError" });
 
+const googleError = z
+  .object({
+    error: z.object({
+      code: z.int(),
+      message: z.string(),
+      status: z.string(),
+      details: z.array(z.looseObject({})).optional(),
+    }),
+  })
+  .meta({ id: "GoogleError" });
+
+const ERRORS = { errorAnswer, anthropicError, googleError };
+
+/** The errors of routes that do not have the shape of OpenAI's. */
+const OTHER_ERRORS: ReadonlyMap<Route["errorBody"], keyof typeof ERRORS> =
+  new Map([
+    [messagesErrorOf, "anthropicError"],
+    [contentsErrorOf, "googleError"],
+  ]);
+
 /** The document of these routes: each under its first path, open routes under each of their paths. */
 export function openApiDocument(
   routes: readonly Route[],
@@ -72,8 +94,7 @@ export function openApiDocument(
   );
   const { byName: answers, components } = jsonSchemas(
     {
-      errorAnswer,
-      anthropicError,
+      ...ERRORS,
       ...Object.fromEntries(routes.map(({ name, answer }) => [name, answer])),
       ...Object.fromEntries(
         openRoutes.map(({ paths, answer }) => [paths[0], answer]),
@@ -184,9 +205,7 @@ function operationOf(route: Route, input: Schema, answers: Schemas): Placed {
         [contentType]: answers[name] ?? {},
         ...(streams ? { "text/event-stream": { type: "string" } } : {}),
       },
-      answers[
-        route.errorBody === undefined ? "errorAnswer" : "anthropicError"
-      ] ?? {},
+      answers[OTHER_ERRORS.get(route.errorBody) ?? "errorAnswer"] ?? {},
       route.status,
     ),
   };
@@ -204,6 +223,9 @@ function headOf(method: string, path: string, summary: string) {
 /** Groups the routes: calls of clients, models, then each kind of object. */
 function groupOf(path: string): string {
   const [first = "", second = ""] = path.slice(1).split("/");
+  if (first === "v1beta") {
+    return "calls";
+  }
   if (first === "v1") {
     return ["models", "access_group"].includes(second) ? second : "calls";
   }

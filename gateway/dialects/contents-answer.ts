@@ -1,0 +1,104 @@
+import { recordOf, parseJson, type JsonRecord } from "../../core/json.ts";
+import type { Usage } from "../pricing/prices.ts";
+import {
+  readChatAnswer,
+  type ChatAnswer,
+  type ToolCallPart,
+} from "./chat-answer.ts";
+import { encryptedContent } from "./responses-input.ts";
+
+/** A whole chat answer in the shape of Gemini's `generateContent`; null for text that is none. */
+export function contentsAnswer(text: string): JsonRecord | null {
+  const answer = readChatAnswer(text);
+  if (answer === null) {
+    return null;
+  }
+  const parts = [
+    ...textParts(answer),
+    ...callParts(answer.toolCalls, answer.thinkingBlocks),
+  ];
+  return contentOf(answer, parts, answer.finishReason, answer.usage);
+}
+
+/** The parts of a whole answer or of a chunk, without its calls. */
+export function textParts({
+  reasoning,
+  text,
+  refusal,
+}: ChatAnswer): readonly JsonRecord[] {
+  const said = text + refusal;
+  return [
+    ...(reasoning === "" ? [] : [{ text: reasoning, thought: true }]),
+    ...(said === "" ? [] : [{ text: said }]),
+  ];
+}
+
+/** Clients send a signature back beside the call that has it: it carries what the model's provider needs back. */
+export function callParts(
+  calls: readonly ToolCallPart[],
+  thinkingBlocks: readonly JsonRecord[],
+): readonly JsonRecord[] {
+  const signature =
+    thinkingBlocks.length === 0
+      ? {}
+      : {
+          thoughtSignature: Buffer.from(
+            encryptedContent(thinkingBlocks),
+          ).toString("base64"),
+        };
+  return calls.map(({ id, name, arguments: args }, index) => ({
+    functionCall: {
+      ...(id === "" ? {} : { id }),
+      name,
+      args: recordOf(parseJson(args)),
+    },
+    ...(index === 0 ? signature : {}),
+  }));
+}
+
+/** An answer, or a chunk of one, with these parts. */
+export function contentOf(
+  head: { readonly id: string; readonly model: string },
+  parts: readonly JsonRecord[],
+  finishReason: string | null,
+  usage: Usage | null,
+): JsonRecord {
+  return {
+    candidates: [
+      {
+        content: { role: "model", parts },
+        ...(finishReason === null
+          ? {}
+          : { finishReason: reasonOf(finishReason) }),
+        index: 0,
+      },
+    ],
+    ...(usage === null ? {} : { usageMetadata: usageMetadata(usage) }),
+    modelVersion: head.model,
+    responseId: head.id,
+  };
+}
+
+function reasonOf(finishReason: string): string {
+  switch (finishReason) {
+    case "length":
+      return "MAX_TOKENS";
+    case "content_filter":
+      return "SAFETY";
+    default:
+      return "STOP";
+  }
+}
+
+/** Gemini counts thoughts separately from the answer. https://ai.google.dev/api/generate-content#UsageMetadata */
+function usageMetadata(usage: Usage): JsonRecord {
+  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } =
+    usage;
+  return {
+    promptTokenCount: inputTokens,
+    cachedContentTokenCount: cachedInputTokens,
+    candidatesTokenCount: Math.max(0, outputTokens - reasoningTokens),
+    thoughtsTokenCount: reasoningTokens,
+    totalTokenCount: inputTokens + outputTokens,
+  };
+}

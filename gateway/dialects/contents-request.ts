@@ -1,0 +1,144 @@
+import {
+  isRecord,
+  listOf,
+  numberOf,
+  present,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "../../core/json.ts";
+import { fieldOf, jsonSchemaOf } from "./contents-fields.ts";
+import {
+  invalid,
+  messagesOfContents,
+  textOfContent,
+} from "./contents-messages.ts";
+import { effortOfBudget } from "./dialect.ts";
+
+/**
+ * A body of Gemini's `generateContent` as one of OpenAI's chat, for a model of any provider. Throws `invalid_request` naming what chat
+ * does not have. Safety settings and labels are the provider's own and left out. https://ai.google.dev/api/generate-content
+ */
+export function chatOfContents(body: JsonRecord): JsonRecord {
+  if (fieldOf(body, "cachedContent") != null) {
+    throw invalid(
+      "cachedContent",
+      "is not supported: send the content in `contents`",
+    );
+  }
+  const instructions = textOfContent(fieldOf(body, "systemInstruction"));
+  return {
+    ...present({
+      ...toolsOf(body),
+      ...generationOf(recordOf(fieldOf(body, "generationConfig"))),
+    }),
+    messages: [
+      ...(instructions === ""
+        ? []
+        : [{ role: "system", content: instructions }]),
+      ...messagesOfContents(body["contents"]),
+    ],
+  };
+}
+
+function toolsOf(body: JsonRecord): JsonRecord {
+  const functions = listOf(body["tools"]).flatMap((tool, index) =>
+    functionsOf(recordOf(tool), `tools[${index}]`),
+  );
+  if (functions.length === 0) {
+    return {};
+  }
+  const config = recordOf(fieldOf(body, "toolConfig"));
+  const calling = recordOf(fieldOf(config, "functionCallingConfig"));
+  const allowed = listOf(fieldOf(calling, "allowedFunctionNames"));
+  const mode = textOf(calling["mode"]).toLowerCase();
+  return {
+    tools:
+      allowed.length === 0
+        ? functions
+        : functions.filter(({ function: { name } }) => allowed.includes(name)),
+    tool_choice:
+      mode === "any" ? "required" : mode === "none" ? "none" : undefined,
+  };
+}
+
+function functionsOf(tool: JsonRecord, path: string) {
+  const declared = fieldOf(tool, "functionDeclarations");
+  const [other] = Object.keys(tool).filter(
+    (name) => !/^function_?declarations$/i.test(name),
+  );
+  if (other !== undefined) {
+    throw invalid(
+      `${path}.${other}`,
+      "is not supported: it runs at Google; declare a function instead",
+    );
+  }
+  return recordsOf(declared).map((declaration) => ({
+    type: "function",
+    function: present({
+      name: declaration["name"],
+      description: declaration["description"],
+      parameters:
+        fieldOf(declaration, "parametersJsonSchema") ??
+        jsonSchemaOf(declaration["parameters"]),
+    }),
+  }));
+}
+
+function generationOf(config: JsonRecord): JsonRecord {
+  rejectUnfit(config);
+  return {
+    temperature: config["temperature"],
+    top_p: fieldOf(config, "topP"),
+    top_k: fieldOf(config, "topK"),
+    max_tokens: fieldOf(config, "maxOutputTokens"),
+    stop: fieldOf(config, "stopSequences"),
+    seed: config["seed"],
+    presence_penalty: fieldOf(config, "presencePenalty"),
+    frequency_penalty: fieldOf(config, "frequencyPenalty"),
+    response_format: formatOf(config),
+    reasoning_effort: effortOf(recordOf(fieldOf(config, "thinkingConfig"))),
+  };
+}
+
+function rejectUnfit(config: JsonRecord): void {
+  if ((numberOf(fieldOf(config, "candidateCount")) ?? 1) > 1) {
+    throw invalid("generationConfig.candidateCount", "must be 1");
+  }
+  if (fieldOf(config, "responseLogprobs") === true) {
+    throw invalid("generationConfig.responseLogprobs", "is not supported");
+  }
+  const modalities = listOf(fieldOf(config, "responseModalities"));
+  if (modalities.some((modality) => modality !== "TEXT")) {
+    throw invalid(
+      "generationConfig.responseModalities",
+      "must be TEXT: use POST /v1/images/generations or /v1/audio/speech",
+    );
+  }
+}
+
+function formatOf(config: JsonRecord): JsonRecord | null {
+  const schema =
+    fieldOf(config, "responseJsonSchema") ??
+    jsonSchemaOf(fieldOf(config, "responseSchema"));
+  if (isRecord(schema)) {
+    return { type: "json_schema", json_schema: { name: "answer", schema } };
+  }
+  return fieldOf(config, "responseMimeType") === "application/json"
+    ? { type: "json_object" }
+    : null;
+}
+
+/** The effort of a level of thinking, or of a budget in tokens; null: the model decides. */
+function effortOf(thinking: JsonRecord): string | null {
+  const level = textOf(fieldOf(thinking, "thinkingLevel")).toLowerCase();
+  if (/^(minimal|low|medium|high)$/.test(level)) {
+    return level;
+  }
+  const budget = numberOf(fieldOf(thinking, "thinkingBudget")) ?? -1;
+  if (budget < 0) {
+    return null;
+  }
+  return budget === 0 ? "none" : effortOfBudget(budget);
+}

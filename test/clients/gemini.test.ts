@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MOCK, mockPrompt } from "./formats/mock-model.ts";
+import { CHAT_FORMATS } from "./provider-formats.ts";
+import { PIXEL, startClientTestbed, type ClientTestbed } from "./testbed.ts";
+
+let testbed: ClientTestbed;
+let key: string;
+
+beforeAll(async () => {
+  testbed = await startClientTestbed();
+  key = await testbed.createKey();
+});
+afterAll(() => testbed.stop());
+
+interface Part {
+  readonly text?: string;
+  readonly functionCall?: {
+    readonly name: string;
+    readonly id?: string;
+    readonly args: { readonly city: string };
+  };
+}
+
+interface Answer {
+  readonly candidates?: readonly {
+    readonly content: {
+      readonly role: string;
+      readonly parts: readonly Part[];
+    };
+    readonly finishReason?: string;
+  }[];
+  readonly usageMetadata?: { readonly totalTokenCount: number };
+}
+
+interface Fields {
+  readonly contents?: readonly unknown[];
+  readonly [name: string]: unknown;
+}
+
+function user(...parts: readonly object[]) {
+  return { role: "user", parts };
+}
+
+function ask(
+  called: string,
+  fields: Fields = {},
+  {
+    signal,
+    path = "/v1beta/models/",
+  }: { signal?: AbortSignal; path?: string } = {},
+): Promise<Response> {
+  return fetch(`${testbed.url}${path}${called}`, {
+    method: "POST",
+    headers: { "x-goog-api-key": key, "content-type": "application/json" },
+    body: JSON.stringify({ contents: [user({ text: "Hello" })], ...fields }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+async function answerOf(model: string, fields: Fields = {}): Promise<Answer> {
+  const answer = await ask(`${model}:generateContent`, fields);
+  expect(answer.headers.get("x-hearth-model-group")).toBe(model);
+  return (await answer.json()) as Answer;
+}
+
+async function chunksOf(model: string, fields: Fields = {}) {
+  const called = `${model}:streamGenerateContent?alt=sse`;
+  const answer = await ask(called, fields);
+  expect(answer.headers.get("content-type")).toMatch(/^text\/event-stream/);
+  const text = await answer.text();
+  return text
+    .split("\n\n")
+    .filter((event) => event !== "")
+    .map((event) => JSON.parse(event.replace(/^data: /, "")) as Answer);
+}
+
+function partsOf(...answers: readonly Answer[]): readonly Part[] {
+  return answers.flatMap(({ candidates = [] }) =>
+    candidates.flatMap(({ content }) => content.parts),
+  );
+}
+
+function textOf(...answers: readonly Answer[]): string {
+  return partsOf(...answers)
+    .map(({ text = "" }) => text)
+    .join("");
+}
+
+const SCHEMA = {
+  type: "OBJECT",
+  properties: { city: { type: "STRING" } },
+  required: ["city"],
+};
+const TOOLS = [
+  {
+    functionDeclarations: [
+      { name: "get_weather", description: "Weather", parameters: SCHEMA },
+    ],
+  },
+];
+/** What Gemini's own command sends with every call. */
+const SAMPLING = { temperature: 1, topP: 0.95, topK: 64 };
+
+describe.each(CHAT_FORMATS)("contents through the format of %s", (format) => {
+  const model = `${format}-chat`;
+
+  test("plain and streamed answers, with their usage", async () => {
+    const whole = await answerOf(model, { generationConfig: SAMPLING });
+    const chunks = await chunksOf(model, { generationConfig: SAMPLING });
+    expect(chunks.length).toBeGreaterThan(1);
+    expect(textOf(whole)).toBe(MOCK.text);
+    expect(textOf(...chunks)).toBe(MOCK.text);
+    for (const answer of [whole, chunks.at(-1)]) {
+      expect(answer).toMatchObject({
+        candidates: [{ content: { role: "model" }, finishReason: "STOP" }],
+        usageMetadata: {
+          promptTokenCount: MOCK.inputTokens,
+          totalTokenCount: MOCK.inputTokens + MOCK.outputTokens,
+        },
+      });
+    }
+  });
+
+  test("parallel tools are called, whole or streamed, and their results sent back", async () => {
+    const whole = await answerOf(model, { tools: TOOLS });
+    const streamed = await chunksOf(model, { tools: TOOLS });
+    for (const parts of [partsOf(whole), partsOf(...streamed)]) {
+      const calls = parts.flatMap(({ functionCall }) => functionCall ?? []);
+      expect(calls.map(({ args }) => args.city)).toEqual(MOCK.cities);
+      const results = calls.map(({ name, id, args }) => ({
+        functionResponse: { name, id, response: { output: `in ${args.city}` } },
+      }));
+      const contents = [
+        user({ text: "Hello" }),
+        { role: "model", parts },
+        user(...results),
+      ];
+      expect(textOf(await answerOf(model, { contents, tools: TOOLS }))).toBe(
+        "Weather: in Zürich, in Genève",
+      );
+    }
+  });
+
+  test("structured answers and images", async () => {
+    const generationConfig = {
+      responseMimeType: "application/json",
+      responseSchema: SCHEMA,
+    };
+    const structured = await answerOf(model, { generationConfig });
+    expect(JSON.parse(textOf(structured))).toEqual(MOCK.json);
+    const inlineData = { mimeType: "image/png", data: PIXEL };
+    const contents = [user({ text: "What is this?" }, { inlineData })];
+    expect(textOf(await answerOf(model, { contents }))).toBe("I see image/png");
+  });
+
+  test("an error of the provider has Google's shape, whole or streamed", async () => {
+    const text = mockPrompt({ status: 400, message: "Too strange." });
+    for (const method of ["generateContent", "streamGenerateContent"]) {
+      const contents = [user({ text })];
+      const answer = await ask(`${model}:${method}`, { contents });
+      expect(answer.status).toBe(400);
+      expect(await answer.json()).toMatchObject({
+        error: {
+          code: 400,
+          status: "INVALID_ARGUMENT",
+          message: expect.stringContaining("Too strange.") as string,
+        },
+      });
+    }
+  });
+});
+
+test("a stream that breaks off ends with an error", async () => {
+  const contents = [user({ text: mockPrompt({ cutAfter: 3 }) })];
+  const chunks = await chunksOf("openai-chat", { contents });
+  expect(textOf(...chunks.slice(0, -1))).not.toBe("");
+  expect(chunks.at(-1)).toMatchObject({ error: { code: 502 } });
+});
+
+test.each([
+  ["/v1beta/models/nope:generateContent", 400, /model=nope/],
+  ["/v1beta/models/openai-chat:embedContent", 404, /embedContent/],
+  ["/v1beta/models/openai-chat", 404, /MODEL:METHOD/],
+  ["/v1beta/cachedContents", 404, /Gemini's own API/],
+])("%s is answered with %i", async (path, status, message) => {
+  const answer = await ask("", {}, { path });
+  expect(answer.status).toBe(status);
+  const { error } = (await answer.json()) as { error: { message: string } };
+  expect(error.message).toMatch(message);
+});
+
+test("a key that may not use the model, and one that is unknown, get Google's errors", async () => {
+  const fields = { contents: [user({ text: "Hello" })] };
+  const path = "/v1beta/models/openai-chat:generateContent";
+  const limited = await testbed.createKey({ models: ["gemini-chat"] });
+  for (const [each, status, name] of [
+    [limited, 403, "PERMISSION_DENIED"],
+    ["sk-unknown", 401, "UNAUTHENTICATED"],
+  ] as const) {
+    const answer = await testbed.request("POST", path, fields, each);
+    expect(answer.status).toBe(status);
+    expect(answer.json).toMatchObject({ error: { status: name } });
+  }
+});
+
+test("tokens are counted without a call, and each call has one row", async () => {
+  const counting = await testbed.createKey();
+  const send = (method: string) =>
+    testbed.request(
+      "POST",
+      `/v1beta/models/openai-chat:${method}`,
+      { contents: [user({ text: "Hello, how are you today?" })] },
+      counting,
+    );
+  expect((await send("countTokens")).json).toEqual({
+    totalTokens: expect.any(Number) as number,
+  });
+  await send("generateContent");
+  await send("streamGenerateContent");
+  const path = `/spend/logs?api_key=${counting}`;
+  await expect
+    .poll(async () => {
+      const { json } = await testbed.request("GET", path);
+      return json as unknown;
+    })
+    .toEqual([
+      expect.objectContaining({ spend: 0.000044, status: "success" }),
+      expect.objectContaining({ spend: 0.000044, status: "success" }),
+    ]);
+});
+
+test.each(["generateContent", "streamGenerateContent"])(
+  "a client that leaves ends its call: %s",
+  async (method) => {
+    const leaving = new AbortController();
+    const text = mockPrompt({ delayMs: 60_000 });
+    const before = testbed.providers.requests.length;
+    const answer = ask(
+      `openai-chat:${method}`,
+      { contents: [user({ text })] },
+      { signal: leaving.signal },
+    );
+    await expect
+      .poll(() => testbed.providers.requests.length)
+      .toBeGreaterThan(before);
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    const { underWay } = testbed.running.gateway;
+    await expect.poll(() => underWay.count()).toBe(0);
+  },
+);
