@@ -245,7 +245,7 @@ test.each(["generateContent", "streamGenerateContent"])(
       .toBeGreaterThan(before);
     leaving.abort();
     await expect(answer).rejects.toThrow();
-    const { underWay } = testbed.running.gateway;
-    await expect.poll(() => underWay.count()).toBe(0);
+    const { activeCalls } = testbed.running.gateway;
+    await expect.poll(() => activeCalls.count()).toBe(0);
   },
 );
