@@ -1,7 +1,7 @@
 import type { CheckView } from "../supervisor/checks/watched.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { checkCell } from "./states.ts";
-import { alignColumns, print } from "./terminal.ts";
+import { alignColumns, printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 const CHECK_TIMEOUT_MS = 120_000;
@@ -34,7 +34,7 @@ export const check = defineVerb({
         { text: view.latest?.text ?? "" },
       ],
     ]);
-    print(json ? JSON.stringify(view, null, 2) : (line ?? ""));
+    printAnswer(json, view, line ?? "");
     return view.latest?.ok === true ? 0 : 1;
   },
 });

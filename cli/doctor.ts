@@ -16,7 +16,7 @@ import { probeProviderKeys } from "./doctor/probe-provider-keys.ts";
 import { probeRelease } from "./doctor/probe-release.ts";
 import { probeOffsite } from "../supervisor/offsite/warning.ts";
 import { locateHome } from "../supervisor/home/home.ts";
-import { paint, print, type Tone } from "./terminal.ts";
+import { paint, printAnswer, type Tone } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 import { counted } from "../core/words.ts";
 
@@ -35,10 +35,10 @@ export const doctor: Verb = {
     run: async ({ json }) => {
       const findings = await examine();
       const ok = findings.every(({ level }) => level !== "wrong");
-      print(
-        json
-          ? JSON.stringify({ ok, findings: findings.map(asJson) }, null, 2)
-          : describeFindings(findings),
+      printAnswer(
+        json,
+        { ok, findings: findings.map(asJson) },
+        describeFindings(findings),
       );
       return ok ? 0 : 1;
     },

@@ -4,7 +4,14 @@ import type { JobContext, JobOutcome } from "../supervisor/jobs/job.ts";
 import type { RunView } from "../supervisor/jobs/runner.ts";
 import { onStopSignals } from "../core/signals.ts";
 import type { StackClient } from "./stack-client.ts";
-import { alignColumns, paint, print, widthOf, type Tone } from "./terminal.ts";
+import {
+  alignColumns,
+  paint,
+  print,
+  printAnswer,
+  widthOf,
+  type Tone,
+} from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -19,7 +26,7 @@ export async function runJob(
   json: boolean = false,
 ): Promise<{ readonly run: RunView; readonly code: ExitCode }> {
   const { run, code } = await runJobUntilEnd(stack, name, options, json);
-  print(json ? JSON.stringify(run, null, 2) : resultOf(run));
+  printAnswer(json, run, resultOf(run));
   return { run, code };
 }
 
@@ -103,7 +110,7 @@ export async function runHere(
       details: details ?? null,
     };
     show(ended);
-    print(json ? JSON.stringify(ended, null, 2) : resultOf(ended));
+    printAnswer(json, ended, resultOf(ended));
   } catch (error) {
     show({ ...started, status: "failed" });
     throw error;

@@ -3,7 +3,13 @@ import { readKeyUse, type KeyFacts } from "../console/pages/nouns/key-facts.ts";
 import { zoneHere } from "./budget-cells.ts";
 import { findKey, keyArg } from "./find-key.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { alignColumns, harmless, paint, print, type Cell } from "./terminal.ts";
+import {
+  alignColumns,
+  harmless,
+  paint,
+  printAnswer,
+  type Cell,
+} from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 export const show = defineVerb({
@@ -24,11 +30,7 @@ export const show = defineVerb({
       timeZone: zoneHere(),
       now: Date.now(),
     };
-    print(
-      json === true
-        ? JSON.stringify(asJson(facts), null, 2)
-        : describe(viewKey(facts)).join("\n"),
-    );
+    printAnswer(json, asJson(facts), describe(viewKey(facts)).join("\n"));
     return 0;
   },
 });

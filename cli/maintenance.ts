@@ -2,7 +2,7 @@ import type { MaintenanceWindow } from "../supervisor/checks/maintenance.ts";
 import { inWords } from "../core/duration.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
 const EXAMPLE = 'hearth maintenance gateway 2h --why "new disk"';
@@ -46,10 +46,10 @@ export const maintenance = defineVerb({
         why: wanted.why,
       },
     )) as MaintenanceWindow;
-    print(
-      json
-        ? JSON.stringify(window, null, 2)
-        : `In maintenance for ${inWords(window.until - window.from)}: ${namesOf(window)}. End it early with \`hearth maintenance --end ${window.id}\`.`,
+    printAnswer(
+      json,
+      window,
+      `In maintenance for ${inWords(window.until - window.from)}: ${namesOf(window)}. End it early with \`hearth maintenance --end ${window.id}\`.`,
     );
     return 0;
   },
@@ -81,10 +81,10 @@ async function endOne(
 ): Promise<ExitCode> {
   const path = `/api/maintenance/${encodeURIComponent(id)}`;
   const ended = (await stack.ask("DELETE", path)) as MaintenanceWindow;
-  print(
-    json
-      ? JSON.stringify(ended, null, 2)
-      : `Maintenance ended: ${namesOf(ended)}. Alerts and restarts resumed.`,
+  printAnswer(
+    json,
+    ended,
+    `Maintenance ended: ${namesOf(ended)}. Alerts and restarts resumed.`,
   );
   return 0;
 }

@@ -7,7 +7,7 @@ import { storeForVariable } from "../supervisor/gateway/provider-keys.ts";
 import { askForSecret } from "./ask-for-secret.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
-import { print } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
 export const key = defineVerb({
@@ -40,10 +40,10 @@ export const key = defineVerb({
     await storeForVariable(gateway, variable, { api_key: value.trim() });
     const left = await modelsThatWaitFor(gateway, variable);
     const ready = waiting.filter((model) => !left.includes(model));
-    print(
-      json === true
-        ? JSON.stringify({ variable, ready }, null, 2)
-        : `${variable} stored, encrypted. ${effectOn(waiting, ready)}`,
+    printAnswer(
+      json,
+      { variable, ready },
+      `${variable} stored, encrypted. ${effectOn(waiting, ready)}`,
     );
     return 0;
   },

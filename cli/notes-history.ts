@@ -10,7 +10,7 @@ import { inZone } from "./local-time.ts";
 import { showDifference } from "./notes-difference.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { paint, print, printJson } from "./terminal.ts";
+import { paint, print, printAnswer, printJson } from "./terminal.ts";
 import { openPast, type OpenedPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { Failure } from "../core/failure.ts";
@@ -100,10 +100,10 @@ async function showReach(
   { vault, json }: HistoryOptions,
 ): Promise<0> {
   const { salt: _salt, ...summary } = await source.summary();
-  print(
-    json === true
-      ? JSON.stringify(summary, null, 2)
-      : `Vault ${vault}: history since ${momentText(summary.from)}; ${summary.versions} earlier versions use ${sizeWords(summary.bytes)}.`,
+  printAnswer(
+    json,
+    summary,
+    `Vault ${vault}: history since ${momentText(summary.from)}; ${summary.versions} earlier versions use ${sizeWords(summary.bytes)}.`,
   );
   return 0;
 }

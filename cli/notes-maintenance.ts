@@ -11,7 +11,14 @@ import { printTable, runJob } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { paint, print, printJson, type Cell, type Tone } from "./terminal.ts";
+import {
+  paint,
+  print,
+  printAnswer,
+  printJson,
+  type Cell,
+  type Tone,
+} from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 const SLOW_MS = MINUTE_MS;
@@ -164,10 +171,10 @@ export const resolve = defineVerb({
             : { newer: true }),
       },
     )) as Resolved;
-    print(
-      json
-        ? JSON.stringify(resolved, null, 2)
-        : `Kept ${resolved.kept} of ${resolved.document}; ${resolved.copies.length > 0 ? `the other versions are now ${resolved.copies.join(", ")}` : `${resolved.removed.join(", ")} will be removed from every device with its next sync`}.`,
+    printAnswer(
+      json,
+      resolved,
+      `Kept ${resolved.kept} of ${resolved.document}; ${resolved.copies.length > 0 ? `the other versions are now ${resolved.copies.join(", ")}` : `${resolved.removed.join(", ")} will be removed from every device with its next sync`}.`,
     );
     return 0;
   },
@@ -195,10 +202,10 @@ export const restoreSeed = defineVerb({
       SLOW_MS,
       accept === true ? { accept } : {},
     )) as SeedAnswer;
-    print(
-      json
-        ? JSON.stringify(answer, null, 2)
-        : `${answer.did === "accepted" ? "New seed accepted for" : "Old seed restored in"} vault ${vault}; its devices are unlocked.`,
+    printAnswer(
+      json,
+      answer,
+      `${answer.did === "accepted" ? "New seed accepted for" : "Old seed restored in"} vault ${vault}; its devices are unlocked.`,
     );
     return 0;
   },

@@ -1,7 +1,7 @@
 import type { SignInLinkView } from "../console/http/sign-in-routes.ts";
 import { LINK_MINUTES } from "../console/http/sign-in-links.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 export const open = defineVerb({
@@ -15,7 +15,7 @@ export const open = defineVerb({
   run: async ({ json, url }) => {
     // Printed, not opened: arguments of a program that opens browsers are visible to every user of this machine.
     const link = await createSignInLink(findStack(url));
-    print(json ? JSON.stringify({ url: link }, null, 2) : link);
+    printAnswer(json, { url: link }, link);
     return 0;
   },
 });

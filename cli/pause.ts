@@ -1,6 +1,6 @@
 import type { CheckView } from "../supervisor/checks/watched.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 const name = {
@@ -30,10 +30,10 @@ export const pause = defineVerb({
       undefined,
       why === undefined ? undefined : { why },
     )) as CheckView;
-    print(
-      json
-        ? JSON.stringify(view, null, 2)
-        : `${view.name} is paused: no checks, alerts or restarts. Resume with \`hearth resume ${view.name}\`.`,
+    printAnswer(
+      json,
+      view,
+      `${view.name} is paused: no checks, alerts or restarts. Resume with \`hearth resume ${view.name}\`.`,
     );
     return 0;
   },
@@ -49,10 +49,10 @@ export const resume = defineVerb({
       "POST",
       `/api/resume/${encodeURIComponent(name)}`,
     )) as CheckView;
-    print(
-      json
-        ? JSON.stringify(view, null, 2)
-        : `${view.name} resumed. Run \`hearth check ${view.name}\` for its result.`,
+    printAnswer(
+      json,
+      view,
+      `${view.name} resumed. Run \`hearth check ${view.name}\` for its result.`,
     );
     return 0;
   },

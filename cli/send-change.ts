@@ -1,5 +1,5 @@
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
-import { print } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { complainOfUnknownModels } from "./unknown-models.ts";
 
 /** Sends a change to the gateway and prints the answer, or what was done. */
@@ -11,7 +11,7 @@ export async function sendChange(
   done: string,
 ): Promise<0> {
   const answer = await gateway.ask("POST", path, body);
-  print(json === true ? JSON.stringify(answer, null, 2) : done);
+  printAnswer(json, answer, done);
   await complainOfUnknownModels(gateway, body);
   return 0;
 }

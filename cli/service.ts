@@ -23,7 +23,7 @@ import {
   type ServicePlan,
 } from "../embedded/service/unit-files.ts";
 import { Failure } from "../core/failure.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const install = defineVerb({
@@ -65,9 +65,7 @@ const install = defineVerb({
         : planForUser(user, checkout(), process.env);
     if (onlyPrint) {
       const file = manager.fileFor(plan).trimEnd();
-      print(
-        json ? JSON.stringify({ path: manager.path, file }, null, 2) : file,
-      );
+      printAnswer(json, { path: manager.path, file }, file);
       return 0;
     }
     if (user === undefined) {

@@ -2,7 +2,7 @@ import type { Silence } from "../supervisor/alerts/silence.ts";
 import { inZone } from "./local-time.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
 export const silence = defineVerb({
@@ -44,10 +44,10 @@ export const silence = defineVerb({
         why: wanted.why,
       },
     )) as Silence;
-    print(
-      json
-        ? JSON.stringify(created, null, 2)
-        : `${created.pattern} silenced until ${inZone(created.until)}. End it early with \`hearth silence --end ${created.id}\`.`,
+    printAnswer(
+      json,
+      created,
+      `${created.pattern} silenced until ${inZone(created.until)}. End it early with \`hearth silence --end ${created.id}\`.`,
     );
     return 0;
   },
@@ -81,10 +81,10 @@ async function endOne(
     "DELETE",
     `/api/silences/${encodeURIComponent(idOrName)}`,
   )) as { readonly ended: readonly Silence[] };
-  print(
-    json
-      ? JSON.stringify(ended, null, 2)
-      : `Silence ended: ${ended.map(({ pattern }) => pattern).join(", ")}.`,
+  printAnswer(
+    json,
+    ended,
+    `Silence ended: ${ended.map(({ pattern }) => pattern).join(", ")}.`,
   );
   return 0;
 }

@@ -5,7 +5,13 @@ import { describePod } from "../supervisor/runtimes/kubernetes/pod-words.ts";
 import type { Status } from "../supervisor/status.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { checkCell, serviceCell } from "./states.ts";
-import { alignColumns, paint, print, type Cell } from "./terminal.ts";
+import {
+  alignColumns,
+  paint,
+  print,
+  printAnswer,
+  type Cell,
+} from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 export const status = defineVerb({
@@ -42,7 +48,7 @@ export const status = defineVerb({
       return 1;
     }
     const answer = (await findStack(url).ask("GET", "/api/status")) as Status;
-    print(json ? JSON.stringify(answer, null, 2) : renderStatus(answer));
+    printAnswer(json, answer, renderStatus(answer));
     return answer.ok ? 0 : 1;
   },
 });

@@ -20,7 +20,14 @@ import { printTable } from "./job-run.ts";
 import { limitArgs, limitsIn, needChange, numberOf } from "./limit-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
-import { harmless, paint, print, printJson, type Cell } from "./terminal.ts";
+import {
+  harmless,
+  paint,
+  print,
+  printAnswer,
+  printJson,
+  type Cell,
+} from "./terminal.ts";
 import { complainOfUnknownModels } from "./unknown-models.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
@@ -107,10 +114,10 @@ const create = defineVerb({
         ...details,
       }),
     );
-    print(
-      args.json === true
-        ? JSON.stringify(created, null, 2)
-        : `Team "${args.team}" created. Add members with \`hearth teams add ${args.team} USER\`.`,
+    printAnswer(
+      args.json,
+      created,
+      `Team "${args.team}" created. Add members with \`hearth teams add ${args.team} USER\`.`,
     );
     await complainOfUnknownModels(gateway, details);
     return 0;

@@ -183,6 +183,15 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2));
 }
 
+/** Prints an answer as JSON if that was asked for (`--json`), otherwise as text. */
+export function printAnswer(
+  json: boolean | undefined,
+  answer: unknown,
+  text: string,
+): void {
+  print(json === true ? JSON.stringify(answer, null, 2) : text);
+}
+
 /** Prints one JSON document of a stream, on one line. */
 export function printJsonLine(value: unknown): void {
   print(JSON.stringify(value));

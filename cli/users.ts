@@ -15,7 +15,14 @@ import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
 import { knownUserId } from "./owner-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
-import { harmless, paint, print, printJson, type Cell } from "./terminal.ts";
+import {
+  harmless,
+  paint,
+  print,
+  printAnswer,
+  printJson,
+  type Cell,
+} from "./terminal.ts";
 import { complainOfUnknownModels } from "./unknown-models.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
@@ -114,10 +121,10 @@ const create = defineVerb({
         auto_create_key: false,
       }),
     );
-    print(
-      args.json === true
-        ? JSON.stringify(created, null, 2)
-        : `User "${args.user}" created. Create a key with \`hearth keys new --user ${args.user}\`.`,
+    printAnswer(
+      args.json,
+      created,
+      `User "${args.user}" created. Create a key with \`hearth keys new --user ${args.user}\`.`,
     );
     await complainOfUnknownModels(gateway, details);
     return 0;
