@@ -1,13 +1,7 @@
 import { Worker } from "node:worker_threads";
-import {
-  diskFailure,
-  fullDisk,
-  isDiskFailure,
-  Refusal,
-  type RefusalCode,
-} from "./refusal.ts";
+import { DatabaseCalls, type DatabaseAnswer } from "./database-calls.ts";
+import { diskFailure, fullDisk, isDiskFailure, Refusal } from "./refusal.ts";
 import type {
-  ChangesEnd,
   FromWorker,
   PublicState,
   StoreRequest,
@@ -15,18 +9,6 @@ import type {
   WorkerData,
 } from "./store/protocol.ts";
 import { openWatchdog, type Watchdog } from "./thread-watchdog.ts";
-
-/** An answer of a database: a whole body, or chunks that arrive as they are read. */
-export interface DatabaseAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
-  /** Returns the end position of a changes answer. Must be read to the end or discarded, or the call's signal aborted. */
-  readonly chunks:
-    AsyncGenerator<Uint8Array, ChangesEnd | undefined> | undefined;
-  /** Cancels unread chunks: `return()` on a generator that never started runs no clean-up. */
-  readonly discard: () => void;
-}
 
 /** An open database: a handle on its worker thread. */
 export interface Database {
@@ -69,18 +51,6 @@ export interface DatabaseEvents {
   readonly hung: (name: string, milliseconds: number) => void;
 }
 
-interface Call {
-  readonly head: (answer: DatabaseAnswer) => void;
-  readonly fail: (failure: Error) => void;
-  readonly chunks: Uint8Array[];
-  ended: boolean;
-  end: ChangesEnd | undefined;
-  failure: Error | undefined;
-  wake: () => void;
-  /** Removes the call. */
-  done: () => void;
-}
-
 /** Maximum time without an answer while requests wait for the thread. */
 const WATCHDOG_MS = 30_000;
 
@@ -107,10 +77,9 @@ class DatabaseThread implements Database {
   readonly #events: DatabaseEvents;
   readonly #worker: Worker;
   readonly #watchdog: Watchdog;
-  readonly #calls = new Map<number, Call>();
+  readonly #calls = new DatabaseCalls((message) => this.#send(message));
   readonly #listeners = new Set<() => void>();
   readonly #opening = Promise.withResolvers<void>();
-  #lastCall = 0;
   #state!: PublicState;
   #closed: Error | undefined;
   #closing = false;
@@ -172,15 +141,8 @@ class DatabaseThread implements Database {
     if (this.#closed !== undefined) {
       throw this.#closed;
     }
-    this.#lastCall += 1;
     this.#watchdog.start();
-    return await startCall(
-      this.#calls,
-      this.#lastCall,
-      request,
-      signal,
-      this.#send,
-    );
+    return await this.#calls.start(request, signal);
   }
 
   async close(): Promise<void> {
@@ -199,11 +161,11 @@ class DatabaseThread implements Database {
     });
   }
 
-  readonly #send = (message: ToWorker): void => {
+  #send(message: ToWorker): void {
     if (this.#closed === undefined) {
       this.#worker.postMessage(message);
     }
-  };
+  }
 
   #on(message: FromWorker): void {
     switch (message.kind) {
@@ -239,7 +201,7 @@ class DatabaseThread implements Database {
           const { detail, isDiskFailure } = message;
           this.#events.failed(this.name, detail, isDiskFailure);
         }
-        receive(this.#calls, message, this.#send);
+        this.#calls.receive(message);
     }
   }
 
@@ -289,12 +251,7 @@ class DatabaseThread implements Database {
     }
     this.#closed = failure;
     this.#watchdog.stop();
-    for (const call of this.#calls.values()) {
-      call.failure = failure;
-      call.fail(failure);
-      call.wake();
-      call.done();
-    }
+    this.#calls.fail(failure);
     this.#notify();
   }
 
@@ -303,121 +260,4 @@ class DatabaseThread implements Database {
       listener();
     }
   }
-}
-
-function receive(
-  calls: Map<number, Call>,
-  message: Extract<FromWorker, { readonly call: number }>,
-  send: (message: ToWorker) => void,
-): void {
-  const call = calls.get(message.call);
-  if (call === undefined) {
-    return;
-  }
-  switch (message.kind) {
-    case "head":
-      call.head({
-        status: message.status,
-        headers: message.headers,
-        body: message.body,
-        chunks: message.streaming ? read(message.call, call, send) : undefined,
-        discard: () => cancelCall(message.call, call, send),
-      });
-      if (!message.streaming) {
-        call.done();
-      }
-      break;
-    case "chunk":
-      call.chunks.push(message.bytes);
-      call.wake();
-      break;
-    case "end":
-      call.ended = true;
-      call.end = message.end;
-      call.wake();
-      break;
-    case "refused": {
-      const refusal = new Refusal(message.code as RefusalCode, message.reason);
-      call.failure = refusal;
-      call.fail(refusal);
-      call.wake();
-      call.done();
-      break;
-    }
-    default:
-      message satisfies never;
-  }
-}
-
-async function startCall(
-  calls: Map<number, Call>,
-  number: number,
-  request: StoreRequest,
-  signal: AbortSignal,
-  send: (message: ToWorker) => void,
-): Promise<DatabaseAnswer> {
-  signal.throwIfAborted();
-  return await new Promise<DatabaseAnswer>((resolve, reject) => {
-    // A write that has started is finished and its answer awaited; only streams are cut short.
-    const cancel = (): void => {
-      send({ kind: "cancel", call: number });
-      call.failure = signal.reason as Error;
-      call.wake();
-    };
-    const call: Call = {
-      head: resolve,
-      fail: reject,
-      chunks: [],
-      ended: false,
-      end: undefined,
-      failure: undefined,
-      wake: () => undefined,
-      done: () => {
-        calls.delete(number);
-        signal.removeEventListener("abort", cancel);
-      },
-    };
-    calls.set(number, call);
-    signal.addEventListener("abort", cancel, { once: true });
-    send({ kind: "call", call: number, request });
-  });
-}
-
-async function* read(
-  number: number,
-  call: Call,
-  send: (message: ToWorker) => void,
-): AsyncGenerator<Uint8Array, ChangesEnd | undefined> {
-  try {
-    for (;;) {
-      const chunk = call.chunks.shift();
-      if (chunk !== undefined) {
-        yield chunk;
-        send({ kind: "ack", call: number });
-        continue;
-      }
-      if (call.failure !== undefined) {
-        throw call.failure;
-      }
-      if (call.ended) {
-        return call.end;
-      }
-      await new Promise<void>((resolve) => {
-        call.wake = resolve;
-      });
-    }
-  } finally {
-    cancelCall(number, call, send);
-  }
-}
-
-function cancelCall(
-  number: number,
-  call: Call,
-  send: (message: ToWorker) => void,
-): void {
-  if (!call.ended) {
-    send({ kind: "cancel", call: number });
-  }
-  call.done();
 }

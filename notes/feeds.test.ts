@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { DatabaseAnswer } from "./database.ts";
+import type { DatabaseAnswer } from "./database-calls.ts";
 import { answerChanges } from "./feeds.ts";
 import type { DatabaseExchange } from "./http/exchange.ts";
 import type { ChangesEnd, PublicState } from "./store/protocol.ts";

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Login, User } from "../auth/authenticate.ts";
-import type { Database, DatabaseAnswer } from "../database.ts";
+import type { Database } from "../database.ts";
+import type { DatabaseAnswer } from "../database-calls.ts";
 import type { ChangesEnd } from "../store/protocol.ts";
 import type { Target } from "./target.ts";
 
