@@ -3,8 +3,10 @@ import {
   serverFile,
   TLS_ENDPOINT_NAME,
 } from "./certificates.ts";
-import { EDGE_PROBE_SECONDS } from "./config/config-schema.ts";
-import type { HearthConfig } from "./config/config.ts";
+import {
+  EDGE_PROBE_SECONDS,
+  type HearthConfig,
+} from "./config/config-schema.ts";
 import { bracketed, ports, type Host } from "./hosts.ts";
 
 /** Largest request body that the gateway's configuration allows. */

@@ -12,7 +12,7 @@ import { isIP } from "node:net";
 import * as x509 from "@peculiar/x509";
 import { all, unsecret, type Input, type Output } from "@pulumi/pulumi";
 import { DAY_MS } from "../core/duration.ts";
-import type { HearthConfig, HostName } from "./config/config.ts";
+import type { HearthConfig, HostName } from "./config/config-schema.ts";
 import type { ProgramConfig } from "./config/program-config.ts";
 import type { UploadedFile } from "./container.ts";
 import { everyAddress } from "./hosts.ts";

@@ -21,7 +21,8 @@ import type {
 import type { SocketProxyArgs } from "./components/socket-proxy.ts";
 import type { OffsiteArgs, SupervisorArgs } from "./components/supervisor.ts";
 import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";
-import { imageReferenceOf, type HostName } from "./config/config.ts";
+import { imageReferenceOf } from "./config/config.ts";
+import type { HostName } from "./config/config-schema.ts";
 import { readGatewaySettings } from "./gateway-settings.ts";
 import { createHosts, otherHost, ports, tlsUrl, type Hosts } from "./hosts.ts";
 import { imageContext, RCLONE_PACKAGES } from "./images/image-context.ts";

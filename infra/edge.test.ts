@@ -3,7 +3,8 @@ import { none, registerContainers } from "../test/infra/expected-inputs.ts";
 import { listOf } from "../test/infra/registered.ts";
 import { validConfig } from "../test/infra/stack-config.ts";
 import { makeSelfSigned } from "../test/supervisor/self-signed.ts";
-import { readHostSettings, type HostSettings } from "./config/config.ts";
+import { readHostSettings } from "./config/config.ts";
+import type { HostSettings } from "./config/config-schema.ts";
 import { listenersOn } from "./config/listeners.ts";
 import { supervisorAddresses } from "./outputs.ts";
 

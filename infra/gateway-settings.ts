@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isMap, parseDocument } from "yaml";
-import type { HearthConfig } from "./config/config.ts";
+import type { HearthConfig } from "./config/config-schema.ts";
 import { inProject, readNamedFile } from "./project-files.ts";
 
 const SHIPPED_FILE = "config/gateway.yaml";

@@ -6,7 +6,7 @@ import {
   type Output,
   type Resource,
 } from "@pulumi/pulumi";
-import type { HearthConfig, HostName } from "./config/config.ts";
+import type { HearthConfig, HostName } from "./config/config-schema.ts";
 import type { PublishedPort } from "./container.ts";
 import type { StackEngine } from "./engine.ts";
 import {

@@ -17,7 +17,7 @@ import { RedisServer } from "./components/redis-server.ts";
 import { SocketProxy } from "./components/socket-proxy.ts";
 import { Supervisor } from "./components/supervisor.ts";
 import { TlsEndpoint } from "./components/tls-endpoint.ts";
-import type { HostName } from "./config/config.ts";
+import type { HostName } from "./config/config-schema.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
 import { readStackConfig } from "./config/program-config.ts";
 

@@ -1,5 +1,5 @@
 import type { Output } from "@pulumi/pulumi";
-import type { HearthConfig, HostName } from "./config/config.ts";
+import type { HearthConfig, HostName } from "./config/config-schema.ts";
 import type { ProgramConfig } from "./config/program-config.ts";
 import { typedDocker } from "./engine.ts";
 import { bracketed } from "./hosts.ts";

@@ -8,7 +8,7 @@ import {
   serverUploads,
   type ServerCertificate,
 } from "../certificates.ts";
-import type { HearthConfig } from "../config/config.ts";
+import type { HearthConfig } from "../config/config-schema.ts";
 import type { ContainerSpec, UploadedFile } from "../container.ts";
 import { clearWay, reach, type Host, publishedPorts } from "../hosts.ts";
 import { containerName, networkName, volumeName } from "../names.ts";

@@ -344,3 +344,9 @@ export const hostSettingsSchema = configSchema.pick({
   notesData: true,
   backupDirectory: true,
 });
+
+/** The validated configuration of a stack, secrets in plain text, for commands on the operator's machine. Times in seconds, memory in MiB. */
+export type HearthConfig = Readonly<z.output<typeof configSchema>>;
+/** The part of the configuration that describes what the hosts must offer. */
+export type HostSettings = Readonly<z.output<typeof hostSettingsSchema>>;
+export type HostName = "a" | "b";

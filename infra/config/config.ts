@@ -10,18 +10,15 @@ import {
   settingAt,
   type Setting,
 } from "./config-lookup.ts";
-import { configSchema, hostSettingsSchema } from "./config-schema.ts";
-import { certificateMistakes } from "./edge-certificate.ts";
-import { listenersOn, servesHttps } from "./listeners.ts";
+import { crossCheck, portMistakes, sentence } from "./config-mistakes.ts";
+import {
+  configSchema,
+  hostSettingsSchema,
+  type HearthConfig,
+  type HostSettings,
+} from "./config-schema.ts";
 import { twoHosts, type StackSettings } from "./stack-settings.ts";
 import { pinnedImages, type PulledImage } from "../images/images.ts";
-import { isPrivate } from "../private-addresses.ts";
-
-/** The validated configuration of a stack, secrets in plain text, for commands on the operator's machine. Times in seconds, memory in MiB. */
-export type HearthConfig = Readonly<z.output<typeof configSchema>>;
-/** The part of the configuration that describes what the hosts must offer. */
-export type HostSettings = Readonly<z.output<typeof hostSettingsSchema>>;
-export type HostName = "a" | "b";
 
 export interface RawConfig {
   /** Keys without their namespace; objects and lists as JSON. */
@@ -170,15 +167,6 @@ function describeUnknown(
   return `${section}: ${unknown}: ${removeCommand(at)}`;
 }
 
-/** A mistake in one setting, with the command that fixes it. */
-export function sentence(
-  path: readonly string[],
-  what: string,
-  settings: StackSettings = twoHosts,
-): string {
-  return `hearth:${path.join(".")} ${what}: ${fixCommand(path, settings)}`;
-}
-
 function valueAt(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (at, step) =>
@@ -195,220 +183,6 @@ function knownKeys(
 ): readonly string[] {
   const group = settingAt(path, schema);
   return group === undefined ? [] : Object.keys(partsOf(group));
-}
-
-/** Mistakes that a single setting cannot show. */
-function crossCheck(config: HearthConfig): readonly string[] {
-  return [
-    ...hostMistakes(config),
-    ...portMistakes(config),
-    ...imageMistakes(config),
-    ...edgeMistakes(config),
-    ...dependentMistakes(config, twoHosts),
-  ];
-}
-
-/** Settings that others require, of every kind of stack. */
-export function dependentMistakes(
-  config: Pick<
-    HearthConfig,
-    | "masterKeyPrevious"
-    | "masterKeyPreviousUntil"
-    | "offsiteTarget"
-    | "offsiteIdentity"
-    | "offsiteRcloneConfig"
-  >,
-  settings: StackSettings,
-): readonly string[] {
-  return [
-    ...(config.masterKeyPrevious === undefined
-      ? []
-      : required(
-          config,
-          ["masterKeyPreviousUntil"],
-          "with masterKeyPrevious, which must expire",
-          settings,
-        )),
-    ...(config.offsiteTarget === undefined
-      ? []
-      : required(
-          config,
-          ["offsiteIdentity", "offsiteRcloneConfig"],
-          "with offsiteTarget",
-          settings,
-        )),
-  ];
-}
-
-function hostMistakes(config: HearthConfig): readonly string[] {
-  const { hosts } = config;
-  const errors: string[] = [];
-  if (hosts.a.docker === hosts.b.docker) {
-    errors.push(
-      sentence(["hosts", "b", "docker"], "is the same engine as host A's"),
-    );
-  }
-  if (hosts.a.address === hosts.b.address) {
-    errors.push(
-      sentence(["hosts", "b", "address"], "is the same address as host A's"),
-    );
-  }
-  for (const name of ["a", "b"] as const) {
-    for (const [index, address] of hosts[name].publish.entries()) {
-      if (!isPrivate(address) && !servesHttps(config)) {
-        errors.push(
-          sentence(
-            ["hosts", name, "publish", String(index)],
-            `is ${address}, a public address: only HTTPS is served there, and edge.hostname is not set`,
-          ),
-        );
-      }
-    }
-  }
-  return errors;
-}
-
-/** Two services at one address and port of a host: Docker would notice after it has removed the running containers. */
-function portMistakes(settings: HostSettings): readonly string[] {
-  const defaults = configSchema.shape.ports.parse(undefined);
-  const errors = (["a", "b"] as const).flatMap((host) => {
-    const listeners = listenersOn(host, settings);
-    return listeners.flatMap((later, index) => {
-      const earlier = listeners
-        .slice(0, index)
-        .find(
-          ({ address, port }) =>
-            address === later.address && port === later.port,
-        );
-      if (earlier === undefined) {
-        return [];
-      }
-      // The one that was changed is wrong.
-      const [wrong, other] =
-        later.port === defaults[later.setting]
-          ? [earlier, later]
-          : [later, earlier];
-      return [
-        sentence(
-          ["ports", wrong.setting],
-          `is ${wrong.port}, which ports.${other.setting} has too`,
-        ),
-      ];
-    });
-  });
-  return [...new Set(errors)];
-}
-
-/** Images without a digest, unless they are allowed. */
-export function imageMistakes(
-  config: {
-    readonly images: Readonly<Record<string, string | undefined>>;
-    readonly imagesWithoutDigest: string;
-  },
-  settings: StackSettings = twoHosts,
-): readonly string[] {
-  return Object.entries(config.images).flatMap(([name, reference]) =>
-    reference === undefined ||
-    reference.includes("@sha256:") ||
-    config.imagesWithoutDigest === "allow"
-      ? []
-      : [
-          sentence(
-            ["images", name],
-            `is ${reference}, which has no digest, so its content can change (for images that exist only on the ${settings === twoHosts ? "hosts" : "nodes"}: npx pulumi config set hearth:imagesWithoutDigest allow)`,
-            settings,
-          ),
-        ],
-  );
-}
-
-function edgeMistakes(config: HearthConfig): readonly string[] {
-  const { edge } = config;
-  const errors: string[] = [...hostnameMistakes(config, twoHosts)];
-  if (edge.tls === "none" && servesHttps(config)) {
-    errors.push(
-      sentence(
-        ["edge", "tls"],
-        "is none, but a host name is set, which is served with a certificate",
-      ),
-    );
-  }
-  if (edge.tls === "acme" && edge.email === undefined) {
-    errors.push(
-      sentence(["edge", "email"], `is required (edge.tls is ${edge.tls})`),
-    );
-  }
-  return errors;
-}
-
-/** Host names and the files of their certificate, of every kind of stack. */
-interface HostnameSettings {
-  readonly edge: {
-    readonly tls: string;
-    readonly hostname?: string | undefined;
-    readonly notesHostname?: string | undefined;
-    /** On Kubernetes. */
-    readonly supervisorHostname?: string | undefined;
-  };
-  readonly edgeCertificate?: string | undefined;
-  readonly edgeKey?: string | undefined;
-}
-
-/** Mistakes in the host names and the files of their certificate. */
-export function hostnameMistakes(
-  config: HostnameSettings,
-  settings: StackSettings,
-): readonly string[] {
-  const { edge } = config;
-  const cause = `(edge.tls is ${edge.tls})`;
-  return [
-    ...(edge.tls !== "none" && !servesHttps(config)
-      ? [sentence(["edge", "hostname"], `is required ${cause}`, settings)]
-      : []),
-    ...(edge.hostname !== undefined && edge.hostname === edge.notesHostname
-      ? [
-          sentence(
-            ["edge", "notesHostname"],
-            "is the gateway's host name; the notes need a separate one",
-            settings,
-          ),
-        ]
-      : []),
-    ...(edge.tls === "files"
-      ? [
-          ...required(config, ["edgeCertificate", "edgeKey"], cause, settings),
-          ...ownCertificateMistakes(config, settings),
-        ]
-      : []),
-  ];
-}
-
-/** Mistakes in the operator's own certificate, once both of its settings are there. */
-function ownCertificateMistakes(
-  { edge, edgeCertificate: certificate, edgeKey: key }: HostnameSettings,
-  settings: StackSettings,
-): readonly string[] {
-  if (certificate === undefined || key === undefined) {
-    return [];
-  }
-  const names = [edge.hostname, edge.notesHostname, edge.supervisorHostname];
-  return certificateMistakes(
-    { certificate, key },
-    names.filter((name) => name !== undefined),
-    settings === twoHosts ? fixCommand(["edge", "tls"], settings) : undefined,
-  ).map(({ setting, what }) => sentence([setting], what, settings));
-}
-
-/** Those of the settings that are missing, although `cause` requires them. */
-export function required<Config extends object>(
-  config: Config,
-  keys: readonly (keyof Config & string)[],
-  cause: string,
-  settings: StackSettings = twoHosts,
-): readonly string[] {
-  return keys
-    .filter((key) => config[key] === undefined)
-    .map((key) => sentence([key], `is required ${cause}`, settings));
 }
 
 /** The image to run: the operator's, else the pinned one. */

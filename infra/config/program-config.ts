@@ -5,17 +5,17 @@ import {
   secretFields,
   type Runtime,
   type SecretField,
+  type HearthConfig,
 } from "./config-schema.ts";
 import {
   ConfigRejected,
   imageReferenceOf,
   postgresMajorOf,
   readConfig,
-  sentence,
   type ConfigResult,
-  type HearthConfig,
   type RawConfig,
 } from "./config.ts";
+import { sentence } from "./config-mistakes.ts";
 import { readGatewaySettings } from "../gateway-settings.ts";
 import { readNamedFile } from "../project-files.ts";
 

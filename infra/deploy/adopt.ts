@@ -1,5 +1,5 @@
 import { gatewayRoleName } from "../components/postgres-server.ts";
-import type { HearthConfig } from "../config/config.ts";
+import type { HearthConfig } from "../config/config-schema.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { removeLeftoverRole } from "../leftover.ts";
 import { askPostgres } from "../postgres-socket.ts";

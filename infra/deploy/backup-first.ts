@@ -1,7 +1,7 @@
 import { HOUR_MS } from "../../core/duration.ts";
 import { lastLineOf } from "../../core/execute.ts";
 import { textOf } from "../../core/failure.ts";
-import type { HostName } from "../config/config.ts";
+import type { HostName } from "../config/config-schema.ts";
 import {
   dockerAt,
   DockerError,

@@ -1,4 +1,4 @@
-import type { HearthConfig } from "../config/config.ts";
+import type { HearthConfig } from "../config/config-schema.ts";
 import type { RotationKind } from "../config/rotation.ts";
 import { isVerifierOf } from "../../core/scram.ts";
 import { typedDocker } from "../engine.ts";

@@ -1,4 +1,4 @@
-import type { HostName } from "../config/config.ts";
+import type { HostName } from "../config/config-schema.ts";
 
 export const USAGE = `usage: npm run deploy -- VERB [--stack home]
 

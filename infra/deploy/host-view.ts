@@ -1,4 +1,4 @@
-import type { HostName } from "../config/config.ts";
+import type { HostName } from "../config/config-schema.ts";
 import { CONFIG_LABEL } from "../container.ts";
 import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
 import { STACK_LABEL } from "../names.ts";

@@ -1,4 +1,4 @@
-import type { HearthConfig } from "../config/config.ts";
+import type { HearthConfig } from "../config/config-schema.ts";
 import { typedDocker } from "../engine.ts";
 import { containerName, volumeName } from "../names.ts";
 import { readSettings, type Session } from "./session.ts";

@@ -1,4 +1,4 @@
-import type { HostSettings } from "../config/config.ts";
+import type { HostSettings } from "../config/config-schema.ts";
 import type { Session } from "./session.ts";
 import {
   changeState,

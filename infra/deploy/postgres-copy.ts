@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { HOUR_MS } from "../../core/duration.ts";
-import type { HearthConfig } from "../config/config.ts";
+import type { HearthConfig } from "../config/config-schema.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { containerName, networkName, volumeName } from "../names.ts";
 import { askPostgres } from "../postgres-socket.ts";

@@ -1,8 +1,5 @@
-import {
-  imageReferenceOf,
-  postgresMajorOf,
-  type HostName,
-} from "../config/config.ts";
+import { imageReferenceOf, postgresMajorOf } from "../config/config.ts";
+import type { HostName } from "../config/config-schema.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { containerName, volumeName } from "../names.ts";
 import { ANSWERS_WITHIN_MS, probeHost, type HostView } from "./host-view.ts";

@@ -1,4 +1,5 @@
-import { imageReferenceOf, type HearthConfig } from "../config/config.ts";
+import { imageReferenceOf } from "../config/config.ts";
+import type { HearthConfig } from "../config/config-schema.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { volumeName } from "../names.ts";
 import { startPostgres } from "./adopt.ts";

@@ -1,4 +1,4 @@
-import type { HearthConfig, HostName } from "../config/config.ts";
+import type { HearthConfig, HostName } from "../config/config-schema.ts";
 import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
 import { readSettings, type Session } from "./session.ts";
 import { nameOf, readState } from "./state.ts";

@@ -1,4 +1,4 @@
-import type { HostName } from "../config/config.ts";
+import type { HostName } from "../config/config-schema.ts";
 import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
 import { isReached, openTunnel, tunnelPort, type Tunnel } from "./tunnel.ts";
 import { readOwnValues, type Session } from "./session.ts";

@@ -1,6 +1,5 @@
 import type { UpOptions } from "@pulumi/pulumi/automation/stack.js";
-import { secretFields } from "../config/config-schema.ts";
-import type { HearthConfig } from "../config/config.ts";
+import { secretFields, type HearthConfig } from "../config/config-schema.ts";
 import {
   parseRotation,
   type Rotation,

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { HearthConfig } from "../config/config.ts";
+import type { HearthConfig } from "../config/config-schema.ts";
 import type { Rotation, RotationKind } from "../config/rotation.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import { acceptRedisPasswords, redisSpeaksTls } from "../redis-login.ts";

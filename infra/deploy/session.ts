@@ -1,11 +1,13 @@
 import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
 import type { Stack, UpOptions } from "@pulumi/pulumi/automation/stack.js";
-import type { Runtime } from "../config/config-schema.ts";
+import type {
+  Runtime,
+  HearthConfig,
+  HostSettings,
+} from "../config/config-schema.ts";
 import {
   readConfig,
   readHostSettings,
-  type HearthConfig,
-  type HostSettings,
   type RawConfig,
 } from "../config/config.ts";
 import { accept, runtimeOf } from "../config/program-config.ts";

@@ -1,4 +1,4 @@
-import type { HostName } from "../config/config.ts";
+import type { HostName } from "../config/config-schema.ts";
 import type { Session } from "./session.ts";
 import { hostOf, readState, type StateResource } from "./state.ts";
 

@@ -1,5 +1,5 @@
 import { textOf } from "../../core/failure.ts";
-import type { HostSettings } from "../config/config.ts";
+import type { HostSettings } from "../config/config-schema.ts";
 import { listenersOn, type Listener } from "../config/listeners.ts";
 import { loginPrefix, typedDocker } from "../engine.ts";
 import { otherHost } from "../hosts.ts";

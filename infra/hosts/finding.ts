@@ -1,4 +1,4 @@
-import type { HostName } from "../config/config.ts";
+import type { HostName } from "../config/config-schema.ts";
 
 /** Result of one check on one host. */
 export interface Finding {

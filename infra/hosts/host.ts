@@ -1,11 +1,8 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { execute } from "../../core/execute.ts";
-import {
-  imageReferenceOf,
-  type HostName,
-  type HostSettings,
-} from "../config/config.ts";
+import { imageReferenceOf } from "../config/config.ts";
+import type { HostName, HostSettings } from "../config/config-schema.ts";
 import { dockerCommand, sshCommand, type EngineAddress } from "../engine.ts";
 import type { Listener } from "../config/listeners.ts";
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { readHostSettings, type HostSettings } from "../config/config.ts";
+import { readHostSettings } from "../config/config.ts";
+import type { HostSettings } from "../config/config-schema.ts";
 import { listenersOn } from "../config/listeners.ts";
 import { validConfig } from "../../test/infra/stack-config.ts";
 import { sentenceOf } from "./finding.ts";

@@ -1,5 +1,5 @@
 import { fixCommand } from "../config/config-fixes.ts";
-import type { HostName, HostSettings } from "../config/config.ts";
+import type { HostName, HostSettings } from "../config/config-schema.ts";
 import type { Listener } from "../config/listeners.ts";
 import { loginPrefix, typedDocker, type EngineAddress } from "../engine.ts";
 import { otherHost } from "../hosts.ts";

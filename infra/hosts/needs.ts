@@ -1,4 +1,4 @@
-import type { HostName, HostSettings } from "../config/config.ts";
+import type { HostName, HostSettings } from "../config/config-schema.ts";
 import { listenersOn, type Listener } from "../config/listeners.ts";
 import { otherHost } from "../hosts.ts";
 

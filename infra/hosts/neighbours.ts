@@ -1,4 +1,5 @@
-import { readHostSettings, type HostSettings } from "../config/config.ts";
+import { readHostSettings } from "../config/config.ts";
+import type { HostSettings } from "../config/config-schema.ts";
 
 type Settings = Readonly<Record<string, string>>;
 

@@ -1,13 +1,15 @@
 import {
-  dependentMistakes,
-  hostnameMistakes,
-  imageMistakes,
   readSettingsOf,
-  required,
-  sentence,
   type ConfigResult,
   type RawConfig,
 } from "../config/config.ts";
+import {
+  dependentMistakes,
+  hostnameMistakes,
+  imageMistakes,
+  required,
+  sentence,
+} from "../config/config-mistakes.ts";
 import { projectConfig } from "../config/project-config.ts";
 import { kubernetes } from "../config/stack-settings.ts";
 import {
