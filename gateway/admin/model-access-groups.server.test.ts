@@ -1,34 +1,27 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
-  startTestGateway,
+  startTestbed,
+  type Testbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
 
 /** `/access_group/…`: names in `model_info.access_groups`, for lists of allowed models. */
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
-let provider: MockProvider;
+let testbed: Testbed;
 let gateway: TestGateway;
 const ids: Record<string, string> = {};
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  provider = await startMockProvider();
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: provider.url,
-    yaml: `
+  testbed = await startTestbed(
+    (url) => `
 model_list:
   - model_name: of-file
-    provider_params: { model: openai/some-model, api_base: ${provider.url}, api_key: k }
+    provider_params: { model: openai/some-model, api_base: ${url}, api_key: k }
     model_info: { id: id-of-file, access_groups: [file-group] }
 `,
-  });
+  );
+  const { provider } = testbed;
+  ({ gateway } = testbed);
   await gateway.request("POST", "/team/new", { team_id: "crew" });
   for (const [name, info] of [
     ["alpha", {}],
@@ -49,11 +42,7 @@ model_list:
   }
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await provider?.close();
-  await database?.drop();
-});
+afterAll(() => testbed?.stop());
 
 async function ask(method: string, path: string, body?: object) {
   const { status, text, json } = await gateway.request(method, path, body);

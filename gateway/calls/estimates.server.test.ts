@@ -1,36 +1,21 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
-  startTestGateway,
+  startPairTestbed,
+  type PairTestbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
+import type { MockProvider } from "../../test/servers/provider.ts";
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let testbed: PairTestbed;
 let good: MockProvider;
-let bad: MockProvider;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  good = await startMockProvider();
-  bad = await startMockProvider({ alwaysStatus: 500 });
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: good.url,
-    yaml: yaml(good.url, bad.url),
-  });
+  testbed = await startPairTestbed({ alwaysStatus: 500 }, yaml);
+  ({ gateway, provider: good } = testbed);
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await good?.close();
-  await bad?.close();
-  await database?.drop();
-});
+afterAll(() => testbed?.stop());
 
 /** Dollars. */
 const PER_TOKEN = 0.000_01;

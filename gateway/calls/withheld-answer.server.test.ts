@@ -1,48 +1,34 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
-  startTestGateway,
+  startPairTestbed,
+  type PairTestbed,
   type TestAnswer,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
 import { query } from "../database/pool.ts";
 
 /** Dollars of one answer: 10 tokens in, 4 out. */
 const COST = 14;
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
-let good: MockProvider;
-let withholding: MockProvider;
+let testbed: PairTestbed;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  good = await startMockProvider();
-  withholding = await startMockProvider({ finishReason: "content_filter" });
-  const alias = (name: string, { url }: MockProvider) =>
+  const alias = (name: string, url: string) =>
     `  - { model_name: ${name}, provider_params: { model: openai/m, api_base: "${url}", api_key: x, input_cost_per_token: 1, output_cost_per_token: 1 } }\n`;
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: good.url,
-    yaml: `model_list:
+  testbed = await startPairTestbed(
+    { finishReason: "content_filter" },
+    (good, withholding) => `model_list:
 ${alias("strict", withholding)}${alias("strict-too", withholding)}${alias("plain", withholding)}${alias("mild", good)}
 router_settings:
   fallbacks: [{ plain: [mild] }]
   content_policy_fallbacks: [{ strict: [strict-too, mild], strict-too: [mild] }]
 `,
-  });
+  );
+  ({ gateway } = testbed);
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await good?.close();
-  await withholding?.close();
-  await database?.drop();
-});
+afterAll(() => testbed?.stop());
 
 async function rowOf(answer: TestAnswer): Promise<Record<string, unknown>> {
   const { ledger, pool } = gateway.running.gateway;

@@ -1,34 +1,22 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
-  startTestGateway,
+  startTestbed,
   type Json,
+  type Testbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
+import type { MockProvider } from "../../test/servers/provider.ts";
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let testbed: Testbed;
 let provider: MockProvider;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  provider = await startMockProvider();
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: provider.url,
-    yaml: yaml(provider.url),
-  });
+  testbed = await startTestbed(yaml);
+  ({ gateway, provider } = testbed);
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await provider?.close();
-  await database?.drop();
-});
+afterAll(() => testbed?.stop());
 
 const COLD = ["cold-1", "cold-2", "cold-3", "cold-4", "cold-5"];
 

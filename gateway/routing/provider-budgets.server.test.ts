@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   MASTER_KEY,
-  startTestGateway,
+  startTestbed,
+  type Testbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
-let provider: MockProvider;
+let testbed: Testbed;
 let gateway: TestGateway;
 let key: string;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  provider = await startMockProvider();
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: provider.url,
-    yaml: `model_list:
+  testbed = await startTestbed(yaml);
+  ({ gateway } = testbed);
+  key = await gateway.createKey({});
+});
+
+afterAll(() => testbed?.stop());
+
+function yaml(url: string): string {
+  const deployment = (alias: string, name: string) =>
+    `  - model_name: ${alias}\n    provider_params: { model: ${name}/m, api_base: "${url}", api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 }\n`;
+  return `model_list:
 ${deployment("either", "openai")}${deployment("either", "mistral")}
 ${deployment("openai-only", "openai")}
 ${deployment("groq-only", "groq")}
@@ -32,19 +32,7 @@ router_settings:
     groq: { max_budget: 0 }
 proxy_settings:
   callbacks: [prometheus]
-`,
-  });
-  key = await gateway.createKey({});
-});
-
-afterAll(async () => {
-  await gateway?.stop();
-  await provider?.close();
-  await database?.drop();
-});
-
-function deployment(alias: string, name: string): string {
-  return `  - model_name: ${alias}\n    provider_params: { model: ${name}/m, api_base: "${provider.url}", api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 }\n`;
+`;
 }
 
 let asked = 0;

@@ -1,39 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   MASTER_KEY,
-  startTestGateway,
+  startPairTestbed,
+  type PairTestbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
+import type { MockProvider } from "../../test/servers/provider.ts";
 import { query } from "../database/pool.ts";
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let testbed: PairTestbed;
 let good: MockProvider;
 let bad: MockProvider;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  good = await startMockProvider();
-  bad = await startMockProvider({ alwaysStatus: 500 });
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: good.url,
-    yaml: yaml(good.url, bad.url),
-  });
+  testbed = await startPairTestbed({ alwaysStatus: 500 }, yaml);
+  ({ gateway, provider: good, other: bad } = testbed);
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await good?.close();
-  await bad?.close();
-  await database?.drop();
-});
+afterAll(() => testbed?.stop());
 
 function yaml(goodUrl: string, badUrl: string): string {
   const deployment = (alias: string, url: string, more = "") =>

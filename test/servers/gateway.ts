@@ -6,7 +6,11 @@ import { pino, stdSerializers } from "pino";
 import { formatProblem, loadConfig } from "../../gateway/config/load.ts";
 import { startGateway, type RunningGateway } from "../../gateway/start.ts";
 import { throwAwayDatabase } from "./database.ts";
-import { startMockProvider, type MockProvider } from "./provider.ts";
+import {
+  startMockProvider,
+  type MockOptions,
+  type MockProvider,
+} from "./provider.ts";
 import { waitFor } from "../wait-for.ts";
 
 export const MASTER_KEY = "sk-master-key-of-the-tests";
@@ -216,6 +220,28 @@ export async function startTestbed(
       await gateway.stop();
       await provider.close();
       await database.drop();
+    },
+  };
+}
+
+/** A testbed with a second provider, for what happens after failures of one. */
+export interface PairTestbed extends Testbed {
+  readonly other: MockProvider;
+}
+
+/** `yaml` returns the configuration for the URLs of the provider and of the other one, which behaves as `options` say. */
+export async function startPairTestbed(
+  options: MockOptions,
+  yaml: (providerUrl: string, otherUrl: string) => string,
+): Promise<PairTestbed> {
+  const other = await startMockProvider(options);
+  const testbed = await startTestbed((url) => yaml(url, other.url));
+  return {
+    ...testbed,
+    other,
+    async stop() {
+      await testbed.stop();
+      await other.close();
     },
   };
 }

@@ -1,34 +1,26 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { throwAwayDatabase } from "../../servers/database.ts";
 import {
-  startTestGateway,
+  startPairTestbed,
+  type PairTestbed,
   type TestAnswer,
   type TestGateway,
 } from "../../servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../servers/provider.ts";
+import type { MockProvider } from "../../servers/provider.ts";
 
 // Fallbacks, retries and time limits that a client requests: https://docs.litellm.ai/docs/proxy/reliability
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let testbed: PairTestbed;
 let provider: MockProvider;
-let broken: MockProvider;
 let gateway: TestGateway;
 let key: string;
 let tester: string;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  provider = await startMockProvider();
-  broken = await startMockProvider({ alwaysStatus: 500 });
   const alias = (name: string, url: string, more = "") =>
     `  - model_name: ${name}\n    litellm_params: { model: openai/${name}-model, api_base: "${url}", api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002${more} }\n`;
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: provider.url,
-    yaml: `model_list:
-${alias("broken", broken.url)}${alias("first", provider.url)}${alias("second", provider.url)}${alias("third", provider.url)}${alias("long", provider.url)}
+  testbed = await startPairTestbed(
+    { alwaysStatus: 500 },
+    (url, brokenUrl) => `model_list:
+${alias("broken", brokenUrl)}${alias("first", url)}${alias("second", url)}${alias("third", url)}${alias("long", url)}
 litellm_settings: { litellm_headers: true, cache: true, cache_params: { type: memory } }
 router_settings:
   num_retries: 1
@@ -37,18 +29,14 @@ router_settings:
   context_window_fallbacks: [{ first: [long] }]
   content_policy_fallbacks: [{ first: [second, third] }]
 `,
-  });
+  );
+  ({ gateway, provider } = testbed);
   key = await gateway.createKey();
   tester = await gateway.createKey({
     metadata: { allow_client_mock_response: true },
   });
 });
-afterAll(async () => {
-  await gateway?.stop();
-  await provider?.close();
-  await broken?.close();
-  await database?.drop();
-});
+afterAll(() => testbed?.stop());
 
 let prompts = 0;
 function ask(
