@@ -185,7 +185,7 @@ async function lastFailures({ pool }: Pick<Admin, "pool">, since: string) {
          WHERE status <> 'success' AND status = 'failure' AND started_at >= $1 ORDER BY started_at DESC LIMIT ${READ_FAILURES}) l
        CROSS JOIN LATERAL jsonb_to_recordset(CASE WHEN jsonb_typeof(l.attempts) = 'array' THEN l.attempts ELSE '[]' END)
          AS a(model_id text, status numeric, error text)
-       WHERE a.status IN (401, 403, 408, 429) OR a.status >= 500
+       WHERE a.status IN (401, 402, 403, 408, 429) OR a.status >= 500
        ORDER BY a.model_id, l.ended_at DESC`,
     [since],
   );

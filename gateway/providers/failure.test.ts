@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { isContextWindow } from "./failure.ts";
+import {
+  countsAgainstDeployment,
+  isContextWindow,
+  isRetryable,
+  UpstreamFailure,
+} from "./failure.ts";
 
 test.each([
   "This model's maximum context length is 131072 tokens.",
@@ -11,6 +16,7 @@ test.each([
   "Please reduce the length of the messages or completion.",
   "The decoder prompt (length 40000) is longer than the maximum model length of 32768.",
   "Invalid request: Your request exceeded model token limit: 262144",
+  "Request too large for model `llama-3.3-70b-versatile` on tokens per minute (TPM): Limit 12000, Requested 20714, please reduce your message size and try again.",
   "Range of input length should be [1, 129024]",
   "Input is too long for requested model.",
   "the request exceeds the available context size",
@@ -27,3 +33,23 @@ test.each([
 ])("%s: something else is wrong", (message) => {
   expect(isContextWindow({ status: 400, message })).toBe(false);
 });
+
+test.each([
+  [402, "Insufficient Balance", true, true],
+  [
+    400,
+    "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.",
+    true,
+    true,
+  ],
+  [409, "The lock was not free in time.", true, false],
+  [498, "capacity_exceeded", true, false],
+  [400, "Invalid value for 'temperature'.", false, false],
+])(
+  "%d %s: another attempt may help: %s, counts against the deployment: %s",
+  (status, message, retryable, counts) => {
+    const failure = new UpstreamFailure(status, message);
+    expect(isRetryable(failure)).toBe(retryable);
+    expect(countsAgainstDeployment(failure)).toBe(counts);
+  },
+);

@@ -77,13 +77,24 @@ function causeOf(error: unknown): string {
   return code ?? message ?? "connection failed";
 }
 
-/** Whether another attempt may help: timeouts, connection errors, rate limits and server errors. */
+/** 409 is a lock that was not free in time; Groq's 498 a tier without capacity: https://console.groq.com/docs/errors */
+const RETRYABLE = [401, 403, 404, 408, 409, 429, 498];
+
+/** Whether another attempt may help: timeouts, connection errors, rate limits, server errors, an account without credit. */
 export function isRetryable(failure: UpstreamFailure): boolean {
   const { status } = failure;
   if (isContentFilter(failure)) {
     return false;
   }
-  return [401, 403, 404, 408, 429].includes(status) || status >= 500;
+  return RETRYABLE.includes(status) || status >= 500 || isOutOfCredit(failure);
+}
+
+/** Whether the operator's account at the provider has no credit left; Anthropic says so with 400. */
+function isOutOfCredit({ status, message }: Reported): boolean {
+  return (
+    status === 402 ||
+    (status === 400 && /credit balance is too low/i.test(message))
+  );
 }
 
 /**
@@ -99,7 +110,9 @@ export function countsAgainstDeployment(failure: UpstreamFailure): boolean {
   if (status === 429) {
     return !/request too large/i.test(message);
   }
-  return [401, 403, 408].includes(status) || status >= 500;
+  return (
+    [401, 403, 408].includes(status) || status >= 500 || isOutOfCredit(failure)
+  );
 }
 
 const CONTENT_FILTER =
@@ -114,7 +127,7 @@ export function isContentFilter({ status, message }: Reported): boolean {
   );
 }
 
-/** As OpenAI and most others say it, then Anthropic, Bedrock, Gemini, xAI, Groq, vLLM, Moonshot and Alibaba. */
+/** As OpenAI and most others say it, then Anthropic, Bedrock, Gemini, xAI, Groq (twice), vLLM, Moonshot and Alibaba. */
 const CONTEXT_WINDOW = new RegExp(
   [
     "context[ _](length|window|size|limit)",
@@ -124,6 +137,7 @@ const CONTEXT_WINDOW = new RegExp(
     "input token count .*exceeds the maximum",
     "maximum prompt length",
     "reduce the length of the (messages|prompt)",
+    "request too large",
     "longer than the maximum model length",
     "exceeded model token limit",
     "range of input length",

@@ -138,6 +138,20 @@ test.each([
   expect(answer.json["error"]?.["type"]).toBe("upstream_error");
 });
 
+test.each([
+  { status: 402, error: { message: "Insufficient Balance" } },
+  { status: 400, error: { message: "Your credit balance is too low." } },
+  { status: 498, error: { message: "capacity_exceeded" } },
+])("a fallback answers after $status $error.message", async (failure) => {
+  const answer = await gateway.chat(key, `[mock]${JSON.stringify(failure)}`, {
+    model: "works",
+    num_retries: 0,
+    fallbacks: [{ model: "dear", messages: [{ role: "user", content: "x" }] }],
+  });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
+});
+
 test("deployments that failed too often cool down, and the rejection states until when and why", async () => {
   // Five failures each, in any order.
   for (let call = 0; call < 10; call++) {
