@@ -23,7 +23,7 @@ const IMAGES_OF_MODELS: readonly (readonly [RegExp, ImageTokens])[] = [
   [/gpt-4\.1-mini/, { full: 2_489, low: 85 }],
   [/gpt-4\.1-nano/, { full: 3_779, low: 85 }],
 ];
-/** Base64 characters for each token: about 10 tokens a second of 32 kbit/s mp3, or of 24 kHz wav. */
+/** Base64 characters for each token: about 10 tokens a second of 32 kbit/s mp3, or of 24 kHz wav. Videos have fewer for their size. */
 const MP3_CHARACTERS_PER_TOKEN = 500;
 const WAV_CHARACTERS_PER_TOKEN = 6_400;
 /** A page of a PDF is about 2,000 tokens and 50 kB. */
@@ -143,6 +143,7 @@ function addPart(found: Found, part: JsonRecord): void {
     case "image_url":
     case "image":
     case "input_image":
+    case "computer_screenshot":
       found.tokens += tokensOfImage(part, found.model);
       return;
     case "input_audio":
@@ -151,17 +152,35 @@ function addPart(found: Found, part: JsonRecord): void {
     case "file":
     case "input_file":
     case "document":
-      found.tokens += Math.max(
-        MIN_FILE_TOKENS,
-        Math.ceil(longestText(part) / FILE_CHARACTERS_PER_TOKEN),
-      );
-      return;
+      return addFile(found, part, FILE_CHARACTERS_PER_TOKEN);
+    case "video_url":
+    case "input_video":
+    case "audio_url":
+      return addFile(found, part, MP3_CHARACTERS_PER_TOKEN);
     case "tool_result":
       found.tokens += MESSAGE_TOKENS;
       return addContent(found, part["content"]);
     default:
-      addJson(found, part);
+      return isFile(part)
+        ? addFile(found, part, FILE_CHARACTERS_PER_TOKEN)
+        : addJson(found, part);
   }
+}
+
+function addFile(
+  found: Found,
+  part: JsonRecord,
+  charactersPerToken: number,
+): void {
+  found.tokens += Math.max(
+    MIN_FILE_TOKENS,
+    Math.ceil(longestText(part).length / charactersPerToken),
+  );
+}
+
+/** Of a kind that is not known here: whether it holds a file, in base64. */
+function isFile(part: JsonRecord): boolean {
+  return longestText(part).startsWith("data:");
 }
 
 function tokensOfImage(part: JsonRecord, model: string): number {
@@ -184,17 +203,18 @@ function detailOf(part: JsonRecord): unknown {
   return isRecord(image) ? image["detail"] : part["detail"];
 }
 
-/** The length of the longest text inside, which is the file itself. */
-function longestText(value: unknown): number {
+/** The longest text inside, which is the file itself. */
+function longestText(value: unknown): string {
   if (typeof value === "string") {
-    return value.length;
+    return value;
   }
-  if (Array.isArray(value)) {
-    return Math.max(0, ...value.map(longestText));
-  }
-  return isRecord(value)
-    ? Math.max(0, ...Object.values(value).map(longestText))
-    : 0;
+  const parts = isRecord(value) ? Object.values(value) : listOf(value);
+  return parts
+    .map(longestText)
+    .reduce(
+      (longest, text) => (text.length > longest.length ? text : longest),
+      "",
+    );
 }
 
 function addJson(found: Found, value: unknown): void {

@@ -190,6 +190,30 @@ describe("a body's input", () => {
     expect(chat({ type: "file", file: { file_id: "file-1" } })).toBe(7 + 1_500);
   });
 
+  test("counts screenshots, videos and files of other kinds by their size, not as text", () => {
+    const data = "A".repeat(1_500_000);
+    const screenshot = {
+      type: "computer_call_output",
+      call_id: "1",
+      output: {
+        type: "computer_screenshot",
+        image_url: `data:image/png;base64,${data}`,
+      },
+    };
+    const around = counter.countChat({ input: [{ type: "x" }] }, "gpt-5");
+    expect(counter.countChat({ input: [screenshot] }, "gpt-5")).toBe(
+      around + 1_600,
+    );
+    const url = `data:video/mp4;base64,${data}`;
+    const none = chat([]);
+    expect(chat([{ type: "video_url", video_url: { url } }])).toBe(
+      none + Math.ceil(url.length / 500),
+    );
+    expect(chat([{ type: "hologram", hologram: { url } }])).toBe(
+      none + Math.ceil(url.length / 30),
+    );
+  });
+
   test("counts tools, tool calls, results, system prompts and formats", () => {
     const bare = counter.countChat({ messages: [] }, "gpt-4o");
     const more = (body: object) =>
