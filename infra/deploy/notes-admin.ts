@@ -23,6 +23,7 @@ console.log(status);
 const LOG_IN = `
 const answer = await fetch(process.env.NOTES_URL + "/_all_dbs", {
   headers: { authorization: "Basic " + Buffer.from("admin:" + JSON.parse(text)).toString("base64") },
+  signal: AbortSignal.timeout(10_000),
 });
 console.log(answer.status);
 `;
