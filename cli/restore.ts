@@ -8,6 +8,7 @@ import {
   restore as restoreBackup,
   type RestorePlaces,
 } from "../supervisor/backup/restore.ts";
+import { restoreAddress } from "../supervisor/backup/restore-address.ts";
 import { chooseBackup } from "../supervisor/backup/which-backup.ts";
 import { givenPassword } from "../supervisor/credentials.ts";
 import { inWords } from "../core/duration.ts";
@@ -47,7 +48,7 @@ export const restore = defineVerb({
     ...addressArg,
   },
   run: async ({ name, "set-aside": setAside, yes, json, url }) => {
-    const databaseUrl = readVariable("RESTORE_DATABASE_URL");
+    const databaseUrl = restoreAddress();
     if (databaseUrl !== undefined && url !== undefined) {
       throw new UsageError(
         "RESTORE_DATABASE_URL cannot be combined with --url: run `hearth restore` without --url on the machine that has the backup.",

@@ -13,6 +13,7 @@ import { redisPlace } from "./forget-limits.ts";
 import { peerOf } from "./peer.ts";
 import { pruneBackups } from "./prune-backups.ts";
 import { checkRestore, restore } from "./restore.ts";
+import { restoreAddress } from "./restore-address.ts";
 import { dropScratch } from "./scratch-database.ts";
 import { makeRoom, watchLocalSize } from "./size-cap.ts";
 import { sizeWords } from "../../core/size.ts";
@@ -87,7 +88,7 @@ export function backupJobs(context: Context): readonly Job[] {
 function restoreJob(context: Context, places: BackupPlaces): Job {
   const { env } = context;
   const { directory } = places;
-  const target = () => readVariable("RESTORE_DATABASE_URL", env);
+  const target = () => restoreAddress(env);
   return {
     name: "restore",
     description: "Restore a backup into an empty database.",

@@ -62,6 +62,19 @@ describe("encryption", () => {
     ).toBe("t");
   });
 
+  test("the documented command of a restore logs in to Postgres", async () => {
+    const { testbed } = running();
+    const on = "hearth-supervisor";
+    await testbed.docker("a", "exec", on, "hearth", "backup", "run");
+    const password = await settingOf(testbed, "postgresPassword");
+    const address = `postgres://postgres:${password}@postgres:5432/hearth`;
+    const given = `RESTORE_DATABASE_URL=${address}`;
+    const restore = ["hearth", "restore", "--yes"];
+    await expect(
+      testbed.docker("a", "exec", "--env", given, on, ...restore),
+    ).rejects.toThrow(/the database is not empty/);
+  });
+
   test("Redis rejects plain text, and clients of another authority reject Redis", async () => {
     const { own, foreign } = await authorities();
     const password = await settingOf(running().testbed, "redisPassword");
