@@ -207,6 +207,6 @@ test("a verb that requires both hosts rejects --without", async () => {
   await expect(
     runVerb(opened, ["rotate", "redis"], { without: "b" }),
   ).rejects.toThrow(
-    "rotate requires both hosts: --without is for up, preview and refresh.",
+    "--without is for up, preview and refresh, not for rotate.",
   );
 });

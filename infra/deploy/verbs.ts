@@ -39,7 +39,7 @@ export async function runVerb(
   }
   if (flags.without !== undefined && !/^(up|preview|refresh)$/.test(verb)) {
     throw new UsageError(
-      `${verb} requires both hosts: --without is for up, preview and refresh.`,
+      `--without is for up, preview and refresh, not for ${verb}.`,
     );
   }
   switch (verb) {
