@@ -33,6 +33,27 @@ test.each<readonly [ChartValues, string]>([
     'gateway.journal.size is "2 GB": set it to a size such as 10Gi.',
   ],
   [
+    { postgres: { bundled: { resources: null } } },
+    "postgres.bundled.resources.limits.memory must be at least 64Mi, in Mi or Gi: Postgres' buffers are sized by it.",
+  ],
+  [
+    {
+      gateway: {
+        resources: null,
+        autoscaling: { enabled: true, targetCpuPercent: 70 },
+      },
+    },
+    "gateway.autoscaling.targetCpuPercent is a share of gateway.resources.requests.cpu: set that request.",
+  ],
+  [
+    { localRunnerA: "192.168.1.10:11434" },
+    'localRunnerA is "192.168.1.10:11434": set it to an address such as http://192.168.1.10:11434.',
+  ],
+  [
+    { supervisorConfig: "- checks" },
+    "supervisorConfig is not a YAML mapping (error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}): fix the file that --set-file names.",
+  ],
+  [
     { fullnameOverride: "Our_Hearth" },
     'fullnameOverride is "Our_Hearth": set it to a name of lower-case letters, digits and - such as hearth.',
   ],

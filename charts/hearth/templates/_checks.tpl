@@ -21,6 +21,17 @@ sentence that says what to do.
 {{- include "hearth.mistake" (printf "%s is %q: set it to a name of lower-case letters, digits and - such as hearth." $path $name) }}
 {{- end }}
 {{- end }}
+{{- range $path, $text := dict "gatewayConfig" .gatewayConfig "supervisorConfig" .supervisorConfig }}
+{{- $error := dig "Error" "" (default "{}" $text | fromYaml) }}
+{{- if $error }}
+{{- include "hearth.mistake" (printf "%s is not a YAML mapping (%s): fix the file that --set-file names." $path $error) }}
+{{- end }}
+{{- end }}
+{{- range $path, $url := dict "localRunnerA" .localRunnerA "localRunnerB" .localRunnerB }}
+{{- if and $url (not (regexMatch "^https?://[^/]+" $url)) }}
+{{- include "hearth.mistake" (printf "%s is %q: set it to an address such as http://192.168.1.10:11434." $path $url) }}
+{{- end }}
+{{- end }}
 {{- include "hearth.secretMistakes" . }}
 {{- include "hearth.gatewayMistakes" $root }}
 {{- include "hearth.environmentMistakes" (list "gateway.env" .gateway.env "providerKeys") }}
@@ -164,7 +175,7 @@ sentence that says what to do.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if and .autoscaling.enabled .autoscaling.targetCpuPercent (not (dig "requests" "cpu" "" .resources)) }}
+{{- if and .autoscaling.enabled .autoscaling.targetCpuPercent (not (dig "requests" "cpu" "" (default (dict) .resources))) }}
 {{- include "hearth.mistake" "gateway.autoscaling.targetCpuPercent is a share of gateway.resources.requests.cpu: set that request." }}
 {{- end }}
 {{- end }}

@@ -102,7 +102,7 @@ capabilities: { drop: [ALL] }
 
 {{/* MiB of the memory limit of some resources; 0 for anything else than Mi and Gi, which checks.yaml reports. */}}
 {{- define "hearth.memoryMiB" -}}
-{{- $limit := dig "limits" "memory" "" . | toString -}}
+{{- $limit := dig "limits" "memory" "" (default (dict) .) | toString -}}
 {{- if regexMatch "^[0-9]+Gi$" $limit -}}
 {{- mul 1024 (atoi (trimSuffix "Gi" $limit)) -}}
 {{- else if regexMatch "^[0-9]+Mi$" $limit -}}
