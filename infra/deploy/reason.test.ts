@@ -38,6 +38,13 @@ test.each([
     "the stack is currently locked (created by root@laptop (pid 71) at 2026-11-27T22:00:00Z): wait for that run to end; if it was killed, run `npm run deploy -- cancel`, then the same command again.",
   ],
   [
+    ended(
+      "Updating (grown):\n    error: another operation (install/upgrade/rollback) is in progress\n",
+      "",
+    ),
+    "another operation (install/upgrade/rollback) is in progress: if that run was killed, `helm rollback hearth` in the stack's namespace ends it, after a first installation `helm uninstall hearth`; both keep all data.",
+  ],
+  [
     ended("Updating (home):", ""),
     "the engine stopped; see the failed operation above.",
   ],

@@ -1,4 +1,5 @@
 import { ConfigRejected } from "../config/config.ts";
+import { RELEASE_NAME } from "../grown/release-name.ts";
 
 /** The reason for the operator: every mistake of a configuration or of the chart's values, or the relevant line of the engine's report. */
 export function reasonOf(error: unknown): string {
@@ -23,10 +24,14 @@ export function reasonOf(error: unknown): string {
   return first.startsWith("code:") ? whatTheEngineComplained(text) : first;
 }
 
-/** What to do about an engine's error that does not name the setting. */
+/** What to do about an engine's error that does not say it. */
 function nextStep(sentence: string): string {
-  return sentence.endsWith('authentication failed for user "postgres"')
-    ? ": hearth:postgresPassword is not the server's; `npm run deploy -- rotate postgres` gives both another one."
+  if (sentence.endsWith('authentication failed for user "postgres"')) {
+    return ": hearth:postgresPassword is not the server's; `npm run deploy -- rotate postgres` gives both another one.";
+  }
+  // Helm's error for a release that is pending.
+  return /another operation \(.*\) is in progress$/.test(sentence)
+    ? `: if that run was killed, \`helm rollback ${RELEASE_NAME}\` in the stack's namespace ends it, after a first installation \`helm uninstall ${RELEASE_NAME}\`; both keep all data.`
     : "";
 }
 
