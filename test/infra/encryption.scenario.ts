@@ -62,8 +62,8 @@ describe("encryption", () => {
     ).toBe("t");
   });
 
-  test("the documented command of a restore logs in to Postgres", async () => {
-    const { testbed } = running();
+  test("the documented command restores Postgres, over TLS", async () => {
+    const { testbed, key } = running();
     const on = "hearth-supervisor";
     await testbed.docker("a", "exec", on, "hearth", "backup", "run");
     const password = await settingOf(testbed, "postgresPassword");
@@ -73,6 +73,11 @@ describe("encryption", () => {
     await expect(
       testbed.docker("a", "exec", "--env", given, on, ...restore),
     ).rejects.toThrow(/the database is not empty/);
+    restore.push("--set-aside");
+    await testbed.docker("a", "exec", "--env", given, on, ...restore);
+    for (const edge of EDGES) {
+      await chat(edge, key, "restored");
+    }
   });
 
   test("Redis rejects plain text, and clients of another authority reject Redis", async () => {
