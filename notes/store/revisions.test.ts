@@ -94,3 +94,16 @@ test("two devices that exchange the same revisions in any order see the same tre
     ),
   );
 });
+
+test("a document with very many conflicts takes another revision in a time that grows with their number only", () => {
+  const hashOf = (n: number): string => n.toString(16).padStart(32, "0");
+  let tree: RevisionTree = Array.from({ length: 30_000 }, (_each, n) => ({
+    pos: 1,
+    ids: [hashOf(n), {}, []],
+  }));
+  for (let added = 0; added < 40; added += 1) {
+    tree = add(tree, 1, [hashOf(tree.length)]);
+  }
+  expect(stateOf(tree).leaves).toHaveLength(30_040);
+  expect(stateOf(tree).winner).toBe(`1-${hashOf(30_039)}`);
+});

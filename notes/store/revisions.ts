@@ -104,20 +104,31 @@ export function graft(
   for (const hash of ids.slice(1)) {
     node = [hash, {}, [node]];
   }
-  const merged = merge(
-    tree,
-    { pos: path.start - ids.length + 1, ids: node },
-    revsLimit,
-  );
+  const added = { pos: path.start - ids.length + 1, ids: node };
+  const grown = joined([...tree, added].sort((a, b) => a.pos - b.pos));
+  if (grown.every((root) => lengthOf(root) <= revsLimit)) {
+    return { tree: grown, stemmed: [] };
+  }
+  const merged = merge(grown, added, revsLimit);
   return {
     tree: merged.tree.length > 1 ? joined(merged.tree) : merged.tree,
     stemmed: merged.stemmedRevs || [],
   };
 }
 
+/** Of the longest branch. */
+function lengthOf(root: RevisionTree[number]): number {
+  let last = root.pos;
+  traverseNodes(root, (pos) => {
+    last = Math.max(last, pos);
+  });
+  return last - root.pos + 1;
+}
+
 /**
  * Joins trees that share revisions, as CouchDB does, in place: `merge` leaves two apart when a path connects them, and splits one
- * whose branches are pruned at different generations. A leaf in two trees would be two conflicts.
+ * whose branches are pruned at different generations. A leaf in two trees would be two conflicts. Its time grows with the size of
+ * the trees, that of `merge` with the square of the leaves.
  */
 function joined(tree: RevisionTree): RevisionTree {
   const known = new Map<string, RevisionNode>();
@@ -135,7 +146,7 @@ function joined(tree: RevisionTree): RevisionTree {
       for (const child of from[2]) {
         const twin = into[2].find(([hash]) => hash === child[0]);
         if (twin === undefined) {
-          into[2].push(child);
+          insertSorted(into[2], child);
           learn({ pos: pos + 1, ids: child });
         } else {
           pairs.push({ pos: pos + 1, into: twin, from: child });
@@ -144,6 +155,12 @@ function joined(tree: RevisionTree): RevisionTree {
     }
     return false;
   });
+}
+
+/** As `merge` orders them. */
+function insertSorted(nodes: RevisionNode[], node: RevisionNode): void {
+  const at = nodes.findIndex(([hash]) => hash > node[0]);
+  nodes.splice(at === -1 ? nodes.length : at, 0, node);
 }
 
 function traverseNodes(
@@ -193,11 +210,12 @@ export function leavesOf(tree: RevisionTree, rev: string): string[] {
     .filter((leaf) => below.includes(leaf));
 }
 
+/** Of revisions that are stored, and so valid. */
 export function compareRevisions(a: string, b: string): number {
-  const left = parseRevision(a);
-  const right = parseRevision(b);
-  if (left.pos !== right.pos) {
-    return left.pos - right.pos;
+  const generations = Number.parseInt(a) - Number.parseInt(b);
+  if (generations !== 0) {
+    return generations;
   }
-  return left.hash < right.hash ? -1 : left.hash > right.hash ? 1 : 0;
+  // The generations are the same text.
+  return a < b ? -1 : a > b ? 1 : 0;
 }
