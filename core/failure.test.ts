@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sentencesOf } from "./failure.ts";
+import { sentencesOf, textOf } from "./failure.ts";
 
 test.each([
   ["EACCES", "/data/notes is not accessible to this user"],
@@ -26,3 +26,15 @@ test.each(["ENOSPC", "EROFS"])(
     expect(sentencesOf(error)[0]).toContain(" of /data/releases/node");
   },
 );
+
+test("a read-only file system is named where Node gives an error of rmSync no code", () => {
+  const message = ", Unknown error: Read-only file system '/data/run.json'";
+  const error = Object.assign(new Error(message), {
+    code: "",
+    path: "/data/run.json",
+  });
+  expect(sentencesOf(error)[0]).toContain(
+    "the file system of /data/run.json is read-only",
+  );
+  expect(textOf(error)).toBe("Read-only file system '/data/run.json'");
+});

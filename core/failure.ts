@@ -10,10 +10,19 @@ export class Failure extends Error {
   }
 }
 
+/** Node's `rmSync` gives no code for some errors: `, Unknown error: Read-only file system 'PATH'`. */
+const UNKNOWN_ERROR = ", Unknown error: ";
+
 /** The code of a system error ("ENOENT", "EADDRINUSE" …), if it is one. */
 export function codeOf(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) {
     return undefined;
+  }
+  if (
+    error instanceof Error &&
+    error.message.startsWith(`${UNKNOWN_ERROR}Read-only file system`)
+  ) {
+    return "EROFS";
   }
   return typeof error.code === "string" ? error.code : undefined;
 }
@@ -44,7 +53,9 @@ export function textOf(error: unknown): string {
   if (error instanceof AggregateError) {
     return error.errors.map(textOf).join("; ") || error.message;
   }
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error
+    ? error.message.replace(UNKNOWN_ERROR, "")
+    : String(error);
 }
 
 /** The path may be in the home, or one that the command line names. */
