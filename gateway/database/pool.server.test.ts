@@ -77,3 +77,19 @@ test("a connection whose prepared statement has become invalid is replaced", asy
   await expect(read()).rejects.toBeInstanceOf(DatabaseUnavailable);
   expect(await read()).toEqual([{ amount: "1" }]);
 });
+
+test.each([
+  ["42501", 'could not open file "base/1/2": Read-only file system'],
+  ["58030", 'could not read blocks 0..0 in file "base/1/2"'],
+])("a disk that fails (%s) is no rejected statement", async (code, message) => {
+  const failing = query(
+    pool,
+    `DO $$ BEGIN RAISE EXCEPTION '${message}' USING ERRCODE = '${code}'; END $$`,
+  );
+  await expect(failing).rejects.toBeInstanceOf(DatabaseUnavailable);
+});
+
+test("a missing right is a rejected statement", async () => {
+  const denied = query(pool, "SELECT * FROM pg_authid");
+  await expect(denied).rejects.not.toBeInstanceOf(DatabaseUnavailable);
+});

@@ -148,10 +148,12 @@ export function followLogin(pool: Pool, databaseUrl: string): void {
 }
 
 /**
- * SQLSTATE classes 08 (connection), 53 (resources), 57P (shutdown), a statement or lock that took too long (57014, 55P03),
- * and a server that only reads (25006).
+ * SQLSTATE classes 08 (connection), 53 (resources), 57P (shutdown), 58 (its disk), a statement or lock that took too long (57014,
+ * 55P03), and a server that only reads (25006).
  */
-const AWAY_STATES = /^(08|53|57P|57014|55P03|25006)/;
+const AWAY_STATES = /^(08|53|57P|57014|55P03|25006|58)/;
+/** Postgres counts a disk that was made read-only as a lack of privileges (42501). */
+const READ_ONLY_DISK = /: Read-only file system$/;
 /** Messages of node-postgres, without a code, about a connection that ended or was never established. */
 const AWAY_WORDS = /terminat|timeout|timed out|connection|not queryable/i;
 
@@ -165,7 +167,10 @@ export function isUnavailable(error: unknown): boolean {
   }
   const { code } = error as { code?: unknown };
   if (error instanceof pg.DatabaseError) {
-    return typeof code === "string" && AWAY_STATES.test(code);
+    return (
+      (typeof code === "string" && AWAY_STATES.test(code)) ||
+      READ_ONLY_DISK.test(error.message)
+    );
   }
   return typeof code === "string" || AWAY_WORDS.test(error.message);
 }

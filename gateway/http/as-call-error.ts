@@ -20,7 +20,7 @@ export function asCallError(
   if (error instanceof JournalFull) {
     return new CallError(
       "journal_full",
-      "The journal of calls or its disk is full, so calls cannot be recorded. Free disk space or restore the database, then try again.",
+      "The journal of calls is full or cannot be written, so calls cannot be recorded. Free disk space, check the disk or restore the database, then try again.",
       { headers: { "retry-after": "10" } },
     );
   }
