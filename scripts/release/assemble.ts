@@ -26,12 +26,15 @@ import {
   sourcesOf,
 } from "../../supervisor/release/describe-checkout.ts";
 import {
+  linkedRelease,
   programsOf,
   readRelease,
   RELEASE_FILE,
   releasesOf,
+  removeReleases,
   type Release,
 } from "../../supervisor/release/release.ts";
+import { readRunFile } from "../../supervisor/runtimes/process/run-file.ts";
 
 /** Files of a package for people and compilers only, and nested packages, which are listed separately. */
 const NEEDLESS = /(\.d\.[cm]?ts|\.map)$|(^|[/\\])node_modules$/;
@@ -55,6 +58,8 @@ export async function assembleRelease(
   }
   mkdirSync(releasesOf(home), { recursive: true, mode: 0o755 });
   removeUnfinished(home);
+  // First, as the new one may need their space.
+  removeReleases(home, releasesInUse(home));
   const making = mkdtempSync(join(releasesOf(home), ".making-"));
   // If Hearth runs as root, Postgres runs as another user.
   chmodSync(making, 0o755);
@@ -163,6 +168,16 @@ async function placePostgres(
     relative(dirname(join(releasesOf(home), "any", folder, "native")), shared),
     link,
   );
+}
+
+/** The current release, the previous one for `hearth upgrade --back`, and that of the last supervisor, whose services may run. */
+function releasesInUse(home: Home): ReadonlySet<string> {
+  const ids = [
+    linkedRelease(home, "current")?.id,
+    linkedRelease(home, "previous")?.id,
+    readRunFile(home.runFile).supervisor?.release,
+  ];
+  return new Set(ids.filter((id) => typeof id === "string"));
 }
 
 /** Removes the remains of killed commands; the set-up's lock prevents concurrent ones. */
