@@ -9,6 +9,7 @@ import {
   rowsOf,
   withDatabase,
 } from "./database.ts";
+import { backupName } from "./manifest.ts";
 import { dropDatabase } from "./scratch-database.ts";
 
 const OWNER = "hearth_owner";
@@ -131,6 +132,37 @@ async function dropLeft(
   }
   await dropDatabase(client, name);
   return name;
+}
+
+const setAside = (database: string) => `${database}_before_`;
+
+/** The name under which a restore keeps a database that is not empty. */
+export function setAsideName(databaseUrl: string, now: number): string {
+  const at = backupName(now).replaceAll("-", "").toLowerCase();
+  return `${setAside(databaseOf(databaseUrl))}${at}`;
+}
+
+/** The databases with rows that restores have kept under such names, oldest first. */
+export async function databasesSetAside(
+  databaseUrl: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const maintenanceUrl = onDatabase(databaseUrl, "postgres");
+  const all = await withDatabase(maintenanceUrl, signal, (client) =>
+    rowsOf<{ name: string }>(
+      client,
+      "SELECT datname AS name FROM pg_database WHERE starts_with(datname, $1) ORDER BY 1",
+      [setAside(databaseOf(databaseUrl))],
+    ),
+  );
+  const kept: string[] = [];
+  for (const { name } of all) {
+    const url = onDatabase(databaseUrl, name);
+    if ((await withDatabase(url, signal, tablesWithRows)).length > 0) {
+      kept.push(name);
+    }
+  }
+  return kept;
 }
 
 /** While it is filled. */

@@ -200,8 +200,13 @@ test("a non-empty database is not overwritten, and is kept under another name on
     await busy.connect();
     const { details } = await testbed.restoreTo(full.url, { setAside: true });
     await busy.end();
+    const keptAs = String(details?.["keptAs"]);
+    const again = await testbed.restoreTo(full.url, { backup: name });
+    expect(again.summary).toContain(
+      `Previous data is kept as database ${keptAs}.`,
+    );
     const kept = new URL(full.url);
-    kept.pathname = `/${String(details?.["keptAs"])}`;
+    kept.pathname = `/${keptAs}`;
     const users = await asSuperuser(kept.href, (client) =>
       client.query("SELECT user_id FROM users"),
     );

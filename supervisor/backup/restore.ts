@@ -4,18 +4,18 @@ import { askHttp } from "../checks/http-get.ts";
 import { Failure, textOf } from "../../core/failure.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { verifyFiles } from "./backup-files.ts";
-import { databaseOf } from "./database.ts";
 import type { RedisPlace } from "../../core/redis/place.ts";
 import { forgetLimits } from "./forget-limits.ts";
 import { loadBackup } from "./load-backup.ts";
-import { backupName } from "./manifest.ts";
 import type { Peer } from "./peer.ts";
 import { readPostgresManifest } from "./postgres-manifest.ts";
 import {
   contentOf,
+  databasesSetAside,
   isRestoredFrom,
   recordOrigin,
   replaceDatabase,
+  setAsideName,
 } from "./replace-database.ts";
 import { chooseBackup } from "./which-backup.ts";
 
@@ -61,7 +61,8 @@ export async function restore(
   const held = await contentOf(databaseUrl, signal);
   if (held !== undefined && !setAside) {
     if (await isRestoredFrom(databaseUrl, name, signal)) {
-      return completeRestored(places, name, progress);
+      const kept = await databasesSetAside(databaseUrl, signal);
+      return completeRestored(places, name, kept, progress);
     }
     throw new Failure(
       `the database is not empty (${held}); a restore never overwrites data. With --set-aside it is kept under another name.`,
@@ -70,7 +71,7 @@ export async function restore(
   const { dropped, keptAs } = await replaceDatabase(
     databaseUrl,
     signal,
-    `${databaseOf(databaseUrl)}_before_${backupName(now()).replaceAll("-", "").toLowerCase()}`,
+    setAsideName(databaseUrl, now()),
     async (newUrl) => {
       await loadBackup({
         backup,
@@ -107,6 +108,7 @@ export async function restore(
 async function completeRestored(
   places: RestorePlaces,
   name: string,
+  kept: readonly string[],
   progress: JobContext["progress"],
 ): Promise<JobOutcome> {
   progress("restarting the gateways", 0.92);
@@ -115,6 +117,9 @@ async function completeRestored(
     status: "skipped",
     summary: [
       `The database was already restored from ${name}; with --set-aside it is restored again.`,
+      ...(kept.length === 0
+        ? []
+        : [`Previous data is kept as database ${kept.join(", ")}.`]),
       ...left,
     ].join(" "),
     details: { backup: name, keptAs: null },
