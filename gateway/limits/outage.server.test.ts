@@ -390,6 +390,26 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
     await waitForMode("redis", store);
   });
 
+  it("counts a Redis that stays without memory as one outage", async () => {
+    const reasons: string[] = [];
+    const onAway = (reason: string) => reasons.push(reason);
+    const store = await limits("a", { onAway });
+    const redis = await server.connected();
+    const scripts = async (): Promise<number> => {
+      const stats = await redis.info("commandstats");
+      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    };
+    await redis.config("SET", "maxmemory", "1");
+    await until(() => store.mode() === "redis_away");
+    const before = await scripts();
+    // Several attempts to join.
+    await until(async () => (await scripts()) > before + 3);
+    expect(reasons).toHaveLength(1);
+    expect(store.counts()).toMatchObject({ outages: 1 });
+    await redis.config("SET", "maxmemory", "0");
+    await until(() => store.mode() === "redis");
+  });
+
   it("keeps the pending spend of a lost instance until it is forgotten", async () => {
     const [a, b] = await Promise.all([limits("a"), limits("b")]);
     const key = payer("key:a", { budget: 100 });

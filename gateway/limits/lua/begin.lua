@@ -6,6 +6,9 @@
 -- A generation belongs to one server process: a replica that was promoted, or a server that was restarted from its files, may
 -- have lost the last changes, whatever generation it returns to.
 local now = time()
+-- The first write: without memory Redis rejects it. After one that frees memory it would accept all others of this script, and the
+-- next heartbeat would fail.
+call('ZADD', BEATS, num(now), instance)
 local GENERATION = prefix .. 'generation'
 local newId, anew, openingMs, deadlineMs, fresh = ARGV[FIRST], ARGV[FIRST + 1], ARGV[FIRST + 2], ARGV[FIRST + 3], ARGV[FIRST + 4]
 local state = call('HMGET', GENERATION, 'id', 'waiting', 'opens', 'deadline', 'server')
@@ -28,5 +31,4 @@ end
 -- An instance of another generation may bring totals older than those of that generation.
 if generation ~= '' and generation ~= id then call('HSET', GENERATION, 'fresh', '0') end
 call('HSET', GENERATION, 'session:' .. instance, session)
-call('ZADD', BEATS, num(now), instance)
 return { 0, id }
