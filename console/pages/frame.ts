@@ -126,7 +126,7 @@ export async function renderPage(
   const may = (address: string, method: "GET" | "POST" = "POST") =>
     mayRequest(frame.caller?.role ?? null, method, address);
   const typed = (command: string) =>
-    command.replace(/^hearth(?= )/, frame.hearth);
+    command.replace(/(?<=^|; )hearth(?= )/g, frame.hearth);
   const body = fitTables(
     eta.render(template, { ...view, shapeOf, frame, may, typed }),
   );

@@ -77,7 +77,7 @@ test("a failed job comes first, with the command to run it again, on every scree
   const { page } = await openPage(browser, DESK);
   await page.goto(`${testbed.address}/jobs`);
   expect(await page.locator(".attention").innerText()).toContain(
-    "npx hearth jobs run slow-sweep",
+    "hearth jobs run slow-sweep",
   );
   expect(await page.locator(".job").first().innerText()).toContain(
     "the broom broke",

@@ -177,6 +177,12 @@ test("heading, list and navigation name the same findings, with the page that he
   );
 });
 
+test("commands are shown as they are typed on this machine", async () => {
+  const command = "hearth logs notes; hearth restart notes";
+  const text = await html(facts({ attention: [{ ...conflict, command }] }));
+  expect(text).toContain(">npx hearth logs notes; npx hearth restart notes<");
+});
+
 test("an alert about a service links to its page and its restart", () => {
   const attention: Attention = {
     ...conflict,
