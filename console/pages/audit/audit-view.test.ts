@@ -72,8 +72,8 @@ test("the master key is named as an author, and a key by the beginning of its ha
     2,
     "UTC",
   );
-  expect(rows.map(({ authorNote, note }) => [authorNote, note])).toEqual([
-    ["", "ffffffff…"],
+  expect(rows.map(({ author, note }) => [author, note])).toEqual([
+    [ENTRY.author, "ffffffff…"],
     ["the master key", `${"f".repeat(20)}…`],
   ]);
 });

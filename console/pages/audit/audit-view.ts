@@ -62,7 +62,7 @@ export function viewAudit(
     rows: shown.map((entry) => ({
       ...entry,
       at: moment(entry.at, timeZone),
-      authorNote: entry.author === MASTER_USER ? "the master key" : "",
+      author: entry.author === MASTER_USER ? "the master key" : entry.author,
       note: entry.id === entry.object ? "" : shortenedId(entry),
       changes: entry.changes.slice(0, SHOWN_CHANGES),
       more: entry.changes.slice(SHOWN_CHANGES),
@@ -114,7 +114,7 @@ function fieldsOf({ source }: AuditChoice): readonly Field[] {
     {
       name: "author",
       label: "Author",
-      note: "A part of the name, such as anna.",
+      note: `A part of the name, such as anna; the master key is ${MASTER_USER}.`,
       kind: "text",
     },
     ...(source === "gateway" ? ofGateway : []),
