@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { fitTables } from "../../core/table-cells.ts";
 import { requireServerAdmin } from "../auth/permissions.ts";
 import { sendText, type Exchange } from "../http/exchange.ts";
 import { receiveBody } from "../http/request-body.ts";
@@ -28,7 +29,7 @@ export async function answerUtils(
     sendText(
       response,
       200,
-      overviewPage(overview, readFileSync(stylesheet, "utf8")),
+      fitTables(overviewPage(overview, readFileSync(stylesheet, "utf8"))),
       {
         "content-type": "text/html; charset=utf-8",
         "content-security-policy":

@@ -1,19 +1,27 @@
 import type { Browser, Page } from "playwright-core";
 import qrcode from "qrcode";
 import type { Device } from "../contract/devices.ts";
+import { admin } from "../contract/start-notes.ts";
 import { newVaultDevice } from "../contract/vault-device.ts";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { asOperator } from "../supervisor/operator.ts";
 import { openSetupUri } from "../../supervisor/vaults/setup-uri.ts";
 import {
+  clippedTables,
   DESK,
   findViolations,
   openBrowser,
   openPage,
   overflowOf,
+  SCREENS,
+  showOn,
 } from "./browser.ts";
 import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
-import { checkEveryScreen, takePicture } from "./every-screen.ts";
+import {
+  checkEveryScreen,
+  fitEveryScreen,
+  takePicture,
+} from "./every-screen.ts";
 import {
   conflictOf,
   encryptedConflict,
@@ -377,5 +385,20 @@ test("a host without notes links to the other one, and an unavailable store is r
   await page.getByText("does not respond (ECONNREFUSED)").waitFor();
   const answer = await page.goto(`${away.address}/notes/work`);
   expect(answer?.status()).toBe(502);
+  await page.context().close();
+});
+
+test("the store's own page fits every screen and is accessible", async () => {
+  await testbed.makeVault("everything-that-belongs-to-the-workshop");
+  const { page, complaints } = await openPage(browser, DESK);
+  const credentials = btoa(`${admin.name}:${admin.password}`);
+  await page.setExtraHTTPHeaders({ authorization: `Basic ${credentials}` });
+  await page.goto(`${testbed.store.url}/_utils/`);
+  await fitEveryScreen(page, "notes-store");
+  for (const screen of SCREENS) {
+    await showOn(page, screen);
+    expect(await clippedTables(page), screen.name).toEqual([]);
+  }
+  expect(complaints).toEqual([]);
   await page.context().close();
 });
