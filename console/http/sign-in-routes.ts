@@ -120,7 +120,7 @@ async function signInByLink(
   return showSignIn(request, reply, {
     status: 401,
     to: "/",
-    note: `This link was already used or is older than ${LINK_MINUTES} minutes. Run \`hearth open\` for a new one.`,
+    note: `This link was already used or is older than ${LINK_MINUTES} minutes. Run \`${request.server.hearth} open\` for a new one.`,
   });
 }
 
@@ -180,6 +180,7 @@ export async function showSignIn(
       mistake,
       note,
       days: SESSION_SECONDS / 86_400,
+      isProject: request.server.hearth === "npx hearth",
       providers: request.server.providers().map(({ name, title, trouble }) => ({
         title,
         trouble,
