@@ -28,7 +28,10 @@ export function goneOf(
     : { cause: "unreachable", retryAfterMs: GONE_RETRY_MS, reason };
 }
 
-export function coolingOf(cooldowns: Cooldowns, group: ModelGroup): NoTarget {
+export function coolingOf(
+  cooldowns: Pick<Cooldowns, "cooling">,
+  group: ModelGroup,
+): NoTarget {
   const coolingDown = group.deployments.flatMap((deployment) => {
     const cooling = cooldowns.cooling(cooldownId(group, deployment));
     return cooling === null
@@ -40,10 +43,19 @@ export function coolingOf(cooldowns: Cooldowns, group: ModelGroup): NoTarget {
     cause: "cooldown",
     retryAfterMs: Math.max(0, (soonest?.until ?? Date.now()) - Date.now()),
     reason:
-      soonest === undefined
-        ? "it has no deployments"
-        : `${soonest.address}: ${soonest.reason}`,
+      soonest === undefined ? "it has no deployments" : withAddress(soonest),
   };
+}
+
+/** "http://10.0.0.5/v1: overloaded"; a reason that begins with the address does not repeat it. */
+function withAddress({
+  address,
+  reason,
+}: {
+  readonly address: string;
+  readonly reason: string;
+}): string {
+  return reason.startsWith(address) ? reason : `${address}: ${reason}`;
 }
 
 export function usedUpOf(usedUp: readonly UsedUp[]): NoTarget {

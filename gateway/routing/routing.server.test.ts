@@ -21,6 +21,9 @@ beforeAll(async () => {
 
 afterAll(() => testbed?.stop());
 
+/** Nothing listens there. */
+const CLOSED_URL = "http://127.0.0.1:1/v1";
+
 function yaml(goodUrl: string, badUrl: string): string {
   const deployment = (alias: string, url: string, more = "") =>
     `  - model_name: ${alias}\n    provider_params: { model: openai/m, api_base: "${url}", api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002${more} }\n`;
@@ -29,6 +32,7 @@ ${deployment("mixed", badUrl)}${deployment("mixed", goodUrl)}
 ${deployment("broken", badUrl, ", max_retries: 0")}
 ${deployment("broken-first", badUrl, ", max_retries: 1")}
 ${deployment("cools", badUrl, ", max_retries: 0")}${deployment("cools", badUrl, ", max_retries: 0")}
+${deployment("gone", CLOSED_URL, ", max_retries: 0")}${deployment("gone", CLOSED_URL, ", max_retries: 0")}
 ${deployment("works", goodUrl)}
 ${deployment("dear", goodUrl.replace("127.0.0.1", "localhost"), ", weight: 1")}
 ${deployment("limited", goodUrl, ", rpm: 2")}
@@ -171,6 +175,16 @@ test("deployments that failed too often cool down, and the rejection states unti
   expect(shownToAdmin.json["error"]?.["message"]).toContain(bad.url);
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(50);
   expect(bad.requests.length).toBe(seen);
+});
+
+test("the rejection names an unreachable deployment once", async () => {
+  for (let call = 0; call < 10; call++) {
+    await gateway.chat(key, `gone ${call}`, { model: "gone" });
+  }
+  const refused = await gateway.chat(key, "gone", { model: "gone" });
+  expect(refused.json["error"]?.["message"]).toContain(
+    "is available (the provider cannot be reached",
+  );
 });
 
 test("a prompt that is too long is sent to the alias for long ones", async () => {
