@@ -9,7 +9,12 @@ import type { Scripted } from "./scripted-provider.ts";
 import { runCommands, type Place, type ProgramRun } from "./program.ts";
 import type { AgentTestbed } from "./testbed.ts";
 
-export const CODING_AGENTS = ["claude-code", "codex", "opencode"] as const;
+export const CODING_AGENTS = [
+  "claude-code",
+  "codex",
+  "gemini-cli",
+  "opencode",
+] as const;
 export type CodingAgent = (typeof CODING_AGENTS)[number];
 
 const PAGE = "docs/clients.md";
@@ -58,6 +63,22 @@ export async function runAgent(
             .replace(/^supports_websockets = .*$/m, overHttp ? "" : "$&"),
         },
       });
+    }
+    case "gemini-cli": {
+      const [config = ""] = commandsOf(PAGE, agent, "json");
+      return runCommands(
+        testbed,
+        place,
+        commands.replaceAll("claude-sonnet", alias),
+        {
+          key,
+          files: {
+            ".gemini/settings.json": withoutRetries
+              ? config.replace('"general": {', '$& "maxAttempts": 1,')
+              : config,
+          },
+        },
+      );
     }
     case "opencode": {
       const [config = ""] = commandsOf(PAGE, agent, "json");
@@ -162,6 +183,7 @@ function editCall(
     Write: { file_path: path, content },
     exec_command: { cmd: `printf '${content.trim()}\\n' > ${file}` },
     write: { filePath: path, content },
+    write_file: { file_path: path, content },
     apply_patch: {
       patchText: `*** Begin Patch\n*** Add File: ${file}\n+${content.trim()}\n*** End Patch`,
     },

@@ -18,6 +18,7 @@ afterAll(() => testbed?.stop());
 test.each([
   ["claude-code", "claude-sonnet"],
   ["codex", "gpt-mini"],
+  ["gemini-cli", "claude-sonnet"],
   ["opencode", "gpt-oss"],
 ] as const)(
   "%s: a session of 30 turns stays at one deployment of %s, survives kill -9 of the gateway, and is booked exactly",
