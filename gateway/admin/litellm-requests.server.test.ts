@@ -213,6 +213,42 @@ test("a key in x-litellm-api-key counts before another credential", async () => 
   expect(answer.status).toBe(200);
 });
 
+test("a listed model has the limits that are known, for clients of Anthropic by their names", async () => {
+  const params = { api_base: fixture.providerUrl, api_key: "x" };
+  for (const [name, info] of [
+    ["wide", { max_input_tokens: 200_000, max_output_tokens: 9_000 }],
+    ["embedder", { mode: "embedding" }],
+  ] as const) {
+    await fixture.post("/model/new", {
+      model_name: name,
+      litellm_params: { ...params, model: "openai/unknown-model" },
+      model_info: info,
+    });
+  }
+  expect(await fixture.get("/v1/models/wide")).toMatchObject({
+    mode: "chat",
+    max_input_tokens: 200_000,
+    max_output_tokens: 9_000,
+  });
+  const embedder = await fixture.get("/v1/models/embedder");
+  expect(embedder).toMatchObject({ mode: "embedding" });
+  expect(embedder).not.toHaveProperty("max_input_tokens");
+  const ofAnthropic = async (name: string) => {
+    const headers = { "anthropic-version": "2023-06-01" };
+    const path = `/v1/models/${name}`;
+    const key = await fixture.createKey();
+    return (await fixture.request("GET", path, undefined, key, headers)).json;
+  };
+  expect(await ofAnthropic("wide")).toMatchObject({
+    max_input_tokens: 200_000,
+    max_tokens: 9_000,
+  });
+  expect(await ofAnthropic("embedder")).toMatchObject({
+    max_input_tokens: null,
+    max_tokens: null,
+  });
+});
+
 test("moderations without a model use the alias of that mode, or OpenAI's default", async () => {
   const key = await fixture.createKey();
   const ask = () =>

@@ -4,7 +4,7 @@ import { mayUse, usableModels } from "../access/models.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
-import { contextWindowOf } from "../pricing/token-limits.ts";
+import { contextWindowOf, largest } from "../pricing/token-limits.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
 import {
   groupOf,
@@ -219,10 +219,10 @@ function group(alias: string, deployments: readonly PricedDeployment[]) {
     model_group: alias,
     providers: [...new Set(deployments.map((one) => one.providerName))],
     mode: deployments[0]?.mode ?? "chat",
-    max_input_tokens: max(deployments.map(contextWindowOf)),
-    max_output_tokens: max(deployments.map(maxOutputTokens)),
-    input_cost_per_token: max(all.map((one) => one.input_cost_per_token)),
-    output_cost_per_token: max(all.map((one) => one.output_cost_per_token)),
+    max_input_tokens: largest(deployments.map(contextWindowOf)),
+    max_output_tokens: largest(deployments.map(maxOutputTokens)),
+    input_cost_per_token: largest(all.map((one) => one.input_cost_per_token)),
+    output_cost_per_token: largest(all.map((one) => one.output_cost_per_token)),
     rpm: sum(({ rpm }) => rpm),
     tpm: sum(({ tpm }) => tpm),
     status: statusOf(groupOf(alias, deployments)),
@@ -244,11 +244,6 @@ function capabilities(
     // The last of equal names wins.
     declared.toSorted(([, one], [, other]) => Number(one) - Number(other)),
   );
-}
-
-function max(numbers: readonly (number | null)[]): number | null {
-  const known = numbers.filter((number) => number !== null);
-  return known.length === 0 ? null : Math.max(...known);
 }
 
 export const MODEL_VIEWS: readonly Route[] = [modelInfo, modelGroupInfo];

@@ -24,6 +24,12 @@ export function contextWindowOf({
   return tokenLimitsOf(info).contextWindow ?? priceCard?.contextWindow ?? null;
 }
 
+/** The largest of the known numbers; null: none is known. */
+export function largest(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((number) => number !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
 function limit(value: unknown): number | null {
   return typeof value === "number" && value > 0 ? value : null;
 }

@@ -14,6 +14,8 @@ import { out } from "../../admin/kinds/out.ts";
 import { queryFlag } from "../../admin/kinds/values.ts";
 import { validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
+import { contextWindowOf, largest } from "../../pricing/token-limits.ts";
+import { maxOutputTokens } from "../../providers/anthropic-model.ts";
 import {
   isEnabled,
   MODEL_STATUSES,
@@ -30,6 +32,10 @@ const model = z
     created: out.count,
     owned_by: out.text,
     status: z.enum(MODEL_STATUSES),
+    mode: out.text.optional(),
+    max_input_tokens: out.count.nullish(),
+    max_output_tokens: out.count.optional(),
+    max_tokens: out.count.nullish(),
     type: z.literal("model").optional(),
     display_name: out.text.optional(),
     created_at: out.text.optional(),
@@ -156,7 +162,7 @@ function isOfAnthropic({ headers }: FastifyRequest): boolean {
   return headers["anthropic-version"] !== undefined;
 }
 
-/** https://platform.claude.com/docs/en/api/models/list */
+/** With the limits that are known. https://platform.claude.com/docs/en/api/models/list */
 function modelOf(
   { startedAtSeconds }: Pick<Gateway, "startedAtSeconds">,
   request: FastifyRequest,
@@ -170,12 +176,23 @@ function modelOf(
     owned_by: "hearth",
     status: statusOf(group),
   };
+  const { deployments } = group;
+  const mode = deployments[0]?.mode;
+  const input = largest(deployments.map(contextWindowOf));
+  const output = largest(deployments.map(maxOutputTokens));
   return isOfAnthropic(request)
     ? {
         ...model,
+        max_input_tokens: input,
+        max_tokens: output,
         type: "model",
         display_name: id,
         created_at: new Date(startedAtSeconds * 1_000).toISOString(),
       }
-    : model;
+    : {
+        ...model,
+        ...(mode === undefined ? {} : { mode }),
+        ...(input === null ? {} : { max_input_tokens: input }),
+        ...(output === null ? {} : { max_output_tokens: output }),
+      };
 }
