@@ -7,15 +7,24 @@ import {
 } from "../../core/json.ts";
 import { reasoningIn } from "./reasoning-origin.ts";
 
-/** A message of a chat as items of a Responses input. */
-export function chatInput(message: unknown): readonly JsonRecord[] {
+/**
+ * A message of a chat as items of a Responses input. `phases`: what the model said is labelled. A chat does not carry the labels,
+ * but they follow from it: what comes with calls is a comment.
+ */
+export function chatInput(
+  message: unknown,
+  phases: boolean,
+): readonly JsonRecord[] {
   const { role, content, tool_call_id: callId, ...rest } = recordOf(message);
   switch (role) {
-    case "assistant":
+    case "assistant": {
+      const calls = recordsOf(rest["tool_calls"]).map(callItem);
+      const phase = calls.length === 0 ? "final_answer" : "commentary";
       return withReasoning(rest["thinking_blocks"], [
-        ...saidItems(content, rest["refusal"]),
-        ...recordsOf(rest["tool_calls"]).map(callItem),
+        ...saidItems(content, rest["refusal"], phases ? { phase } : {}),
+        ...calls,
       ]);
+    }
     case "tool":
       return [
         {
@@ -44,7 +53,11 @@ function withReasoning(
       ];
 }
 
-function saidItems(content: unknown, refusal: unknown): readonly JsonRecord[] {
+function saidItems(
+  content: unknown,
+  refusal: unknown,
+  label: JsonRecord,
+): readonly JsonRecord[] {
   const texts =
     typeof content === "string"
       ? [{ type: "text", text: content }]
@@ -52,7 +65,7 @@ function saidItems(content: unknown, refusal: unknown): readonly JsonRecord[] {
   const parts = [...texts, { type: "refusal", refusal }].flatMap(saidPart);
   return parts.length === 0
     ? []
-    : [{ type: "message", role: "assistant", content: parts }];
+    : [{ type: "message", role: "assistant", content: parts, ...label }];
 }
 
 function saidPart({ type, text, refusal }: JsonRecord): readonly JsonRecord[] {

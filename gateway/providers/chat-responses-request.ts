@@ -9,7 +9,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { openaiRequest } from "./openai.ts";
-import { responsesRequest } from "./responses-request.ts";
+import { isOpenAi, responsesRequest } from "./responses-request.ts";
 
 /** Parameters with the same meaning in both shapes. */
 const SAME = [
@@ -73,9 +73,19 @@ export function responsesBodyOf(
       verbosity: chat["verbosity"],
     }),
     // Those of the caller: a body of chat has no thinking.
-    input: listOf(body["messages"]).flatMap(chatInput),
+    input: listOf(body["messages"]).flatMap((message) =>
+      chatInput(message, labelsPhases(deployment)),
+    ),
   });
   return responsesRequest(sent, deployment);
+}
+
+/** Models since GPT-5.3 answer worse without the labels of what they said. Source: `phase` in OpenAI's SDKs. */
+const WITH_PHASES = /^gpt-(5\.([3-9]|\d{2})|[6-9]|\d{2})/;
+
+function labelsPhases(deployment: PricedDeployment): boolean {
+  const name = deployment.baseModel ?? deployment.model;
+  return isOpenAi(deployment) && WITH_PHASES.test(name);
 }
 
 /** null without any fields. */

@@ -53,6 +53,35 @@ test.each([
   expect(goes({ mode: "responses" })).toBe(true);
 });
 
+test.each([
+  ["gpt-5.3-codex", OPENAI, ["commentary", "final_answer"]],
+  ["gpt-5.12", OPENAI, ["commentary", "final_answer"]],
+  ["gpt-6", OPENAI, ["commentary", "final_answer"]],
+  ["gpt-5-codex", OPENAI, [undefined, undefined]],
+  ["o3-pro", OPENAI, [undefined, undefined]],
+  ["gpt-5.6", {}, [undefined, undefined]],
+])("what %s said is labelled as it needs it back", (model, of, phases) => {
+  const called = { name: "weather", arguments: "{}" };
+  const messages = [
+    {
+      role: "assistant",
+      content: "I look.",
+      tool_calls: [{ id: "call_1", type: "function", function: called }],
+    },
+    { role: "tool", tool_call_id: "call_1", content: "sunny" },
+    { role: "assistant", content: "It is sunny." },
+  ];
+  const deployment = testDeployment({ ...of, model });
+  const { input } = WIRE.request(
+    "chat",
+    { ...BODY, messages },
+    deployment,
+    false,
+  );
+  const said = recordsOf(input).filter(({ type }) => type === "message");
+  expect(said.map(({ phase }) => phase)).toEqual(phases);
+});
+
 test("the request, with the deployment's defaults", () => {
   const deployment = testDeployment({
     model: "gpt-5.6",
@@ -169,8 +198,7 @@ test.each(RECORDINGS)(
       reasoning: expected?.reasoning,
       toolCalls: expected?.toolCalls.map(({ name }) => ({ name })),
       finishReason: expected?.finishReason,
-      // A Response does not name what was written to a cache.
-      usage: { ...expected?.usage, cacheWrite: 0 },
+      usage: expected?.usage,
     };
     const whole = wholeOf(chat);
     expect(whole.answer).toMatchObject(content);
