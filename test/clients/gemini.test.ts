@@ -203,6 +203,29 @@ test("a key that may not use the model, and one that is unknown, get Google's er
   }
 });
 
+test("what chat does not have is rejected, and the refusal recorded once", async () => {
+  const searching = await testbed.createKey();
+  for (const tool of [{ googleSearch: {} }, { functionDeclarations: [{}] }]) {
+    const fields = { contents: [user({ text: "Hello" })], tools: [tool] };
+    const path = "/v1beta/models/nope:generateContent";
+    const answer = await testbed.request("POST", path, fields, searching);
+    expect(answer.status).toBe(400);
+  }
+  await testbed.running.gateway.refusals.flush();
+  const { json } = await testbed.request(
+    "GET",
+    "/refusals",
+    undefined,
+    searching,
+  );
+  const refusals = json["refusals"] as unknown as { message: string }[];
+  const messages = refusals.map(({ message }) => message).toSorted();
+  expect(messages).toEqual([
+    expect.stringContaining("model=nope"),
+    expect.stringContaining("tools[0].googleSearch"),
+  ]);
+});
+
 test("tokens are counted without a call, and each call has one row", async () => {
   const counting = await testbed.createKey();
   const send = (method: string) =>

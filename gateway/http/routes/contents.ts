@@ -7,6 +7,7 @@ import { callerOf } from "../../access/authenticate.ts";
 import { authorizeRoute } from "../../access/authorize.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { startRace, type Race } from "../../calls/race.ts";
+import { recordRejection } from "../../calls/record-refusal.ts";
 import { openStream } from "../../calls/stream-comments.ts";
 import { untilRead } from "../../calls/stream.ts";
 import { validateBody } from "../../calls/validate.ts";
@@ -64,7 +65,11 @@ export const contents = route(
     input: contentsBody,
     answer: contentsOut,
   },
-  answerContents,
+  (gateway, request, reply) =>
+    answerContents(gateway, request, reply).catch((error: unknown) => {
+      recordRejection(gateway, request, error, NAME);
+      throw error;
+    }),
   {
     errorBody: contentsErrorOf,
     streams: true,
