@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newDevice, remote } from "../../test/contract/devices.ts";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
@@ -229,17 +229,24 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(answer.status).toBe(200);
   });
 
-  test("removing a vault reports what remains, and keeps its seed", async () => {
+  test("removing a vault reports what remains, and keeps its seed and its passphrase", async () => {
     await openDatabase(testbed.couch, "vault-late").put(SEED_ID, {
       type: "sync-parameters",
       pbkdf2salt: "late",
     });
     await testbed.inspector.inspectAll();
+    const passphrase = testbed.files.read("vault-late")?.vaultPassphrase;
+    expect(passphrase).toEqual(expect.any(String));
     const { stays } = await testbed.provisioning.remove("vault-late");
     expect(testbed.escrow.read("vault-late").accepted).toBe("late");
     expect(stays.join(" ")).toContain(testbed.backups);
     expect(stays.join(" ")).toContain(testbed.escrow.pathOf("vault-late"));
     expect(testbed.files.read("vault-late")).toBeUndefined();
+    const [, kept = ""] =
+      /passphrase .* in (\S+\.json)/.exec(stays.join(" ")) ?? [];
+    expect(JSON.parse(readFileSync(kept, "utf8"))).toMatchObject({
+      vaultPassphrase: passphrase,
+    });
     expect(
       await openDatabase(testbed.couch, "vault-late").info(),
     ).toBeUndefined();

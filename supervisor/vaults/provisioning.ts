@@ -220,7 +220,7 @@ export class Provisioning {
       await this.#users.remove(user);
     }
     await database.drop();
-    files.remove(vault);
+    const kept = files.remove(vault, Date.now());
     state.forget(vault);
     return {
       vault,
@@ -230,6 +230,11 @@ export class Provisioning {
         ...(escrow.read(vault).versions.length === 0
           ? []
           : [`Its security seed remains in ${escrow.pathOf(vault)}.`]),
+        ...(kept === undefined
+          ? []
+          : [
+              `The passphrase of its notes remains in ${kept}: their backups cannot be read without it.`,
+            ]),
       ],
     };
   }

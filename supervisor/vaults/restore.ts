@@ -174,7 +174,7 @@ async function requireEmpty(couch: Couch, target: string): Promise<void> {
  * that name exists (created for the empty vault): the devices have the old password.
  */
 async function restoreUsers(
-  { couch, backup, files }: RestoreOptions,
+  { couch, backup, files, now }: RestoreOptions,
   of: string | undefined,
 ): Promise<void> {
   const users = openUsers(couch);
@@ -186,7 +186,7 @@ async function restoreUsers(
     const changed = await users.putBack(document, of !== undefined);
     // The password in the file is no longer valid.
     if (changed && of !== undefined) {
-      files.remove(of);
+      files.remove(of, now());
     }
   }
 }

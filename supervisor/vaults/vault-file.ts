@@ -1,9 +1,17 @@
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { listDirectory } from "../../core/list-directory.ts";
-import { writeDurably } from "../../core/durable-file.ts";
+import { syncDirectory, writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf, sentencesOf } from "../../core/failure.ts";
+import { parseJson } from "../../core/json.ts";
+import { backupName } from "../backup/manifest.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 const vaultFile = z.looseObject({
@@ -31,9 +39,12 @@ export interface VaultFiles {
   /** Undefined if there is none; throws a Failure for a damaged one. */
   readonly read: (vault: string) => VaultFile | undefined;
   readonly write: (file: VaultFile) => void;
-  /** True if it existed. */
-  readonly remove: (vault: string) => boolean;
+  /** Deletes the file. One with a passphrase, without which the vault's backups cannot be read, is moved; returns its new path. */
+  readonly remove: (vault: string, now: number) => string | undefined;
 }
+
+/** Directory of the files of removed vaults. */
+const REMOVED = "removed";
 
 export function openVaultFiles(directory: string): VaultFiles {
   const pathOf = (vault: string) => join(directory, `${vault}.json`);
@@ -64,16 +75,29 @@ export function openVaultFiles(directory: string): VaultFiles {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       writeDurably(pathOf(file.vault), `${JSON.stringify(file, null, 2)}\n`);
     },
-    remove: (vault) => {
-      try {
-        rmSync(pathOf(vault));
-        return true;
-      } catch (error) {
-        if (codeOf(error) === "ENOENT") {
-          return false;
-        }
-        throw error;
+    remove: (vault, now) => {
+      const path = pathOf(vault);
+      if (!existsSync(path)) {
+        return undefined;
       }
+      if (hasNoPassphrase(path)) {
+        rmSync(path);
+        return undefined;
+      }
+      const removed = join(directory, REMOVED);
+      const kept = join(removed, `${vault}.${backupName(now)}.json`);
+      mkdirSync(removed, { recursive: true, mode: 0o700 });
+      renameSync(path, kept);
+      syncDirectory(removed);
+      return kept;
     },
   };
+}
+
+/** False for a damaged file, too. */
+function hasNoPassphrase(path: string): boolean {
+  const { success, data } = vaultFile.safeParse(
+    parseJson(readFileSync(path, "utf8")),
+  );
+  return success && data.vaultPassphrase === null;
 }
