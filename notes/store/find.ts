@@ -11,6 +11,7 @@ import { collate, compileSelector, type Selector } from "./selector.ts";
 import type { DocumentRow, Store } from "./store.ts";
 
 const PAGE_ROWS = 100;
+const LAST_ID = "\u{10ffff}";
 const NO_INDEX =
   "No matching index found, create an index to optimize query time.";
 const MANY_EXAMINED =
@@ -42,7 +43,9 @@ interface Search {
   readonly fields: readonly string[];
   readonly limit: number;
   readonly skip: number;
-  readonly after: string;
+  /** The bookmark's id; undefined for the first page. */
+  readonly after: string | undefined;
+  readonly descending: boolean;
   readonly range: IdRange;
   readonly stats: boolean;
 }
@@ -137,9 +140,10 @@ function matchingDocument(
 }
 
 function* searchedRows(store: Store, search: Search): Generator<DocumentRow> {
-  const sql = `SELECT * FROM documents WHERE ${search.onlyConflicted ? "conflicts > 0 AND " : ""}deleted = 0 AND id > ? AND id >= ? AND id <= ? ORDER BY id LIMIT ${PAGE_ROWS}`;
-  const { low = "", high = "\u{10ffff}" } = search.range;
-  let after = search.after;
+  const [beyond, order] = search.descending ? ["<", "DESC"] : [">", "ASC"];
+  const sql = `SELECT * FROM documents WHERE ${search.onlyConflicted ? "conflicts > 0 AND " : ""}deleted = 0 AND id ${beyond} ? AND id >= ? AND id <= ? ORDER BY id ${order} LIMIT ${PAGE_ROWS}`;
+  const { low = "", high = LAST_ID } = search.range;
+  let after = search.after ?? (search.descending ? LAST_ID : "");
   for (;;) {
     // Between two pages a write may have reopened the file, which ends statements prepared before.
     const page = store.read
@@ -169,12 +173,7 @@ function readSearch(store: Store, body: Record<string, unknown>): Search {
       `Selector must be a JSON object, not: ${JSON.stringify(selector)}`,
     );
   }
-  if (hasEntries(body.sort)) {
-    throw new Refusal(
-      "no_usable_index",
-      "No index exists for this sort, try indexing by the sort fields.",
-    );
-  }
+  const descending = isDescending(body.sort, selector);
   const compiled = compileSelector(selector);
   const wanted = (selector as { _conflicts?: { $exists?: unknown } })
     ._conflicts;
@@ -189,9 +188,48 @@ function readSearch(store: Store, body: Record<string, unknown>): Search {
     limit: countOption(body, "limit", 25),
     skip: countOption(body, "skip", 0),
     after: readBookmark(body.bookmark),
+    descending,
     range: idRange(selector),
     stats: body.execution_stats === true,
   };
+}
+
+/** Documents can be sorted by `_id` only and, as in CouchDB, only if the selector limits it: then their list serves as the index. */
+function isDescending(
+  sort: unknown,
+  selector: Record<string, unknown>,
+): boolean {
+  if (!hasEntries(sort)) {
+    return false;
+  }
+  const direction =
+    Array.isArray(sort) && sort.length === 1
+      ? directionOfIds(sort[0])
+      : undefined;
+  if (direction === undefined || !limitsId(selector._id)) {
+    throw new Refusal(
+      "no_usable_index",
+      "No index exists for this sort, try indexing by the sort fields.",
+    );
+  }
+  return direction === "desc";
+}
+
+function directionOfIds(field: unknown): "asc" | "desc" | undefined {
+  if (field === "_id") {
+    return "asc";
+  }
+  const named =
+    isRecord(field) && Object.keys(field).length === 1 ? field._id : undefined;
+  return named === "asc" || named === "desc" ? named : undefined;
+}
+
+function limitsId(wanted: unknown): boolean {
+  return (
+    typeof wanted === "string" ||
+    (isRecord(wanted) &&
+      ["$eq", "$gt", "$gte", "$lt", "$lte"].some((name) => name in wanted))
+  );
 }
 
 function hasEntries(value: unknown): boolean {
@@ -234,9 +272,9 @@ function bookmarkOf(last: string | undefined): string {
     : `h1${Buffer.from(last).toString("base64url")}`;
 }
 
-function readBookmark(bookmark: unknown): string {
+function readBookmark(bookmark: unknown): string | undefined {
   if (bookmark === undefined || bookmark === "nil" || bookmark === null) {
-    return "";
+    return undefined;
   }
   const match =
     typeof bookmark === "string" ? /^h1([\w-]+)$/.exec(bookmark) : null;
