@@ -13,6 +13,7 @@ import { history } from "./history.ts";
 import { readDocument } from "./incoming.ts";
 import { getLocal, putLocal } from "./local-documents.ts";
 import type { StoreRequest } from "./protocol.ts";
+import { sequenceToken } from "./sequence.ts";
 import { inTransaction, openStore, type Store } from "./store.ts";
 
 let directory: string;
@@ -210,17 +211,20 @@ test("every stored version is listed: current, conflicted, superseded, and kept 
   expect(children()).toEqual([["h:2"], ["h:1"]]);
 });
 
-test("a request for a collected chunk resets the devices' checkpoints, once, also after a restart", async () => {
+test("a request for a collected chunk resets the checkpoints of devices and servers that push, once, also after a restart", async () => {
   await putChunk("h:old");
   await run({ free: false });
   await run();
   close();
   store = open();
-  const checkpoint = (last_seq: number | string): Promise<Answer> =>
+  const checkpoint = (
+    name: string,
+    last_seq: number | string,
+  ): Promise<Answer> =>
     putLocal(
       store,
       requestOf("putLocal", {
-        id: `_local/${typeof last_seq}`,
+        id: `_local/${name}`,
         json: { replicator: "pouchdb", last_seq },
       }),
     );
@@ -232,12 +236,14 @@ test("a request for a collected chunk resets the devices' checkpoints, once, als
   const local = (id: string): (() => Answer) => {
     return () => getLocal(store, requestOf("getLocal", { id }));
   };
-  await checkpoint(7);
-  await checkpoint("7-h1");
+  await checkpoint("push", 7);
+  await checkpoint("push-of-server", `7-h1${"0".repeat(32)}`);
+  await checkpoint("pull", sequenceToken(store, 7));
   await ask();
-  expect(local("_local/number")).toThrow("missing");
-  expect(local("_local/string")).not.toThrow();
-  await checkpoint(7);
+  expect(local("_local/push")).toThrow("missing");
+  expect(local("_local/push-of-server")).toThrow("missing");
+  expect(local("_local/pull")).not.toThrow();
+  await checkpoint("push", 7);
   await ask();
-  expect(local("_local/number")).not.toThrow();
+  expect(local("_local/push")).not.toThrow();
 });

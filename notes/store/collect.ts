@@ -3,6 +3,7 @@ import { json, type Answer } from "./answer.ts";
 import { AFTER_CHUNKS, FIRST_CHUNK, notesSequence } from "./held-versions.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { bodyObject } from "./query.ts";
+import { isOwnToken } from "./sequence.ts";
 import { breather, inTransaction, type Store } from "./store.ts";
 
 /** Chunks removed per transaction; other writes run in between. */
@@ -182,7 +183,7 @@ export function onMissingChunk(store: Store, id: string): void {
       .other("SELECT id, body FROM local_documents")
       .all() as { id: string; body: Uint8Array }[];
     for (const local of locals) {
-      if (isPushCheckpoint(local.body)) {
+      if (isPushCheckpoint(store, local.body)) {
         store.write.dropLocal.run(local.id);
       }
     }
@@ -190,10 +191,10 @@ export function onMissingChunk(store: Store, id: string): void {
   }).catch(() => undefined);
 }
 
-/** A checkpoint has the sequence of its source database: a number for a device, a string for this store. */
-function isPushCheckpoint(body: Uint8Array): boolean {
+/** A checkpoint has the sequence of its source: of this database when a device pulls, otherwise of the device or of another server. */
+function isPushCheckpoint(store: Store, body: Uint8Array): boolean {
   const { replicator, last_seq: last } = JSON.parse(
     `{${Buffer.from(body).toString()}}`,
   ) as { replicator?: unknown; last_seq?: unknown };
-  return replicator === "pouchdb" && typeof last === "number";
+  return replicator === "pouchdb" && !isOwnToken(store, last);
 }

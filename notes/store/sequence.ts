@@ -1,9 +1,19 @@
 import { Refusal } from "../refusal.ts";
 import type { Store } from "./store.ts";
 
+/** CouchDB's replicator sends the sequence as JSON text. */
+const TOKEN = /^"?(\d{1,15})-h1([0-9a-f]{32})"?$/;
+
 /** A sequence token: its number, and an identifier of the database that changes when it is recreated. */
 export function sequenceToken(store: Store, seq: number): string {
   return `${seq}-h1${store.instanceId}`;
+}
+
+/** Whether a value is a sequence token of this database. */
+export function isOwnToken(store: Store, value: unknown): boolean {
+  return (
+    typeof value === "string" && TOKEN.exec(value)?.[2] === store.instanceId
+  );
 }
 
 /** The committed update sequence. */
@@ -23,8 +33,7 @@ export function readSince(
   if (since === "now") {
     return committed;
   }
-  // CouchDB's replicator sends the sequence as JSON text.
-  const match = /^"?(\d{1,15})-h1([0-9a-f]{32})"?$/.exec(since);
+  const match = TOKEN.exec(since);
   if (match === null) {
     throw new Refusal(
       "bad_request",
