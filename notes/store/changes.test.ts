@@ -131,3 +131,17 @@ test("a feed continues after a sequence in JSON quotes, as CouchDB's replicator 
     expect(Object.keys(selected({}, { since }))).toEqual(["b"]);
   }
 });
+
+test("a feed starts at 0 after a sequence of another database, of a CouchDB too, which the vault may have been restored from", async () => {
+  await vault.write({ _id: "a", _rev: "1-a" });
+  for (const since of [
+    `1-h1${"0".repeat(32)}`,
+    "9-g1AAAABPeJzLYWBgYMxgTmEQTM4vTc5ISXIwNDLXMwBCwxygFFMiQx4Lw38gyMpg",
+    "9-g2wAAAABaANkAA9jb3VjaGRiQDEyNy4wLjAuMWwAAAACYQBu",
+  ]) {
+    expect(Object.keys(selected({}, { since }))).toEqual(["a"]);
+  }
+  for (const since of ["9-garbage", "9-g1AAA", "9"]) {
+    expect(() => selected({}, { since })).toThrow("Malformed sequence");
+  }
+});

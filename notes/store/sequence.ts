@@ -4,6 +4,9 @@ import type { Store } from "./store.ts";
 /** CouchDB's replicator sends the sequence as JSON text. */
 const TOKEN = /^"?(\d{1,15})-h1([0-9a-f]{32})"?$/;
 
+/** A token of a CouchDB, of whose databases a client can have kept some: a list in Erlang's external term format, compressed or not. */
+const COUCHDB_TOKEN = /^"?\d{1,15}-g(?:1AAA|2wAA)[\w-]+"?$/;
+
 /** A sequence token: its number, and an identifier of the database that changes when it is recreated. */
 export function sequenceToken(store: Store, seq: number): string {
   return `${seq}-h1${store.instanceId}`;
@@ -32,6 +35,9 @@ export function readSince(
   }
   if (since === "now") {
     return committed;
+  }
+  if (COUCHDB_TOKEN.test(since)) {
+    return 0;
   }
   const match = TOKEN.exec(since);
   if (match === null) {
