@@ -400,14 +400,16 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
     };
     await redis.config("SET", "maxmemory", "1");
-    await until(() => store.mode() === "redis_away");
+    await waitForMode("redis_away", store);
     const before = await scripts();
-    // Several attempts to join.
-    await until(async () => (await scripts()) > before + 3);
+    await waitFor(
+      "several attempts to join",
+      async () => (await scripts()) > before + 3,
+    );
     expect(reasons).toHaveLength(1);
     expect(store.counts()).toMatchObject({ outages: 1 });
     await redis.config("SET", "maxmemory", "0");
-    await until(() => store.mode() === "redis");
+    await waitForMode("redis", store);
   });
 
   it("keeps the pending spend of a lost instance until it is forgotten", async () => {

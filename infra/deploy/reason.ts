@@ -1,5 +1,5 @@
 import { ConfigRejected } from "../config/config.ts";
-import { RELEASE_NAME } from "../grown/release-name.ts";
+import { RELEASE_NAME } from "../kubernetes/release-name.ts";
 
 /** The reason for the operator: every mistake of a configuration or of the chart's values, or the relevant line of the engine's report. */
 export function reasonOf(error: unknown): string {
