@@ -134,3 +134,20 @@ function revsInfo(
     return { rev: ancestor, status };
   });
 }
+
+/** The rows of a JSON list, one a line, as they are read; an item without pieces has no row. */
+export function* rowList<T>(
+  items: Iterable<T>,
+  piecesOf: (item: T) => readonly Piece[] | undefined,
+): Generator<Piece, void> {
+  let first = true;
+  for (const item of items) {
+    const pieces = piecesOf(item);
+    if (pieces !== undefined) {
+      yield first ? "\n" : ",\n";
+      first = false;
+      yield* pieces;
+    }
+  }
+  yield "\n";
+}

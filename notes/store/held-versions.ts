@@ -1,6 +1,6 @@
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
-import { wrap } from "./assemble.ts";
+import { rowList, wrap } from "./assemble.ts";
 import type { Statements, Store } from "./store.ts";
 
 /** LiveSync's chunks: content-addressed and never changed, so they are read by id. */
@@ -60,17 +60,12 @@ function* heldPage(
   const page = store.read
     .other(sources[source])
     .all(after) as unknown as Held[];
-  let first = true;
-  for (const { id, rev, body } of page) {
-    yield first ? "\n" : ",\n";
-    first = false;
-    yield* wrap(id, rev, body, "");
-  }
+  yield* rowList(page, ({ id, rev, body }) => wrap(id, rev, body, ""));
   const next =
     page.length === PAGE_ROWS
       ? `${source}-${page.at(-1)!.row}`
       : source === "revisions"
         ? "history-0"
         : null;
-  yield `\n],"next":${JSON.stringify(next)}}\n`;
+  yield `],"next":${JSON.stringify(next)}}\n`;
 }

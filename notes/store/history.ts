@@ -1,6 +1,6 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer, type Piece } from "./answer.ts";
-import { documentPieces, wrap } from "./assemble.ts";
+import { documentPieces, rowList, wrap } from "./assemble.ts";
 import { onMissingChunk } from "./collect.ts";
 import { AFTER_CHUNKS, FIRST_CHUNK, heldVersions } from "./held-versions.ts";
 import { firstKeptInstant, keptInstant } from "./kept-instants.ts";
@@ -204,17 +204,8 @@ function* versionList(
   all: readonly Version[],
 ): Generator<Piece, void> {
   yield `{"from":${historyFrom(store)},"rows":[`;
-  let first = true;
-  for (const version of all) {
-    const pieces = versionPieces(store, row, version);
-    if (pieces === undefined) {
-      continue;
-    }
-    yield first ? "\n" : ",\n";
-    first = false;
-    yield* pieces;
-  }
-  yield "\n]}\n";
+  yield* rowList(all, (version) => versionPieces(store, row, version));
+  yield "]}\n";
 }
 
 function chunks(store: Store, request: StoreRequest): Answer {
@@ -230,22 +221,16 @@ function* chunkList(
   ids: readonly string[],
 ): Generator<Piece, void> {
   yield '{"rows":[';
-  let first = true;
-  for (const id of ids) {
+  yield* rowList(ids, (id) => {
     const row = store.read.document.get(id) as unknown as
       DocumentRow | undefined;
     if (row === undefined) {
       onMissingChunk(store, id);
+      return undefined;
     }
-    const pieces = row === undefined ? undefined : anyBody(store, row);
-    if (pieces === undefined) {
-      continue;
-    }
-    yield first ? "\n" : ",\n";
-    first = false;
-    yield* pieces;
-  }
-  yield "\n]}\n";
+    return anyBody(store, row);
+  });
+  yield "]}\n";
 }
 
 /** Any body of a chunk: its id is derived from its content, so all are equal. */
