@@ -6,7 +6,7 @@ import {
   socketNetworkName,
   volumeName,
 } from "../names.ts";
-import type { UnknownContainer } from "./unknown-stack.ts";
+import type { UnknownContainer } from "./host-view.ts";
 import { renewProviders } from "./providers.ts";
 import { dropPendingCreates, hostOf, readState, VOLUME_TYPE } from "./state.ts";
 import type { Session } from "./session.ts";

@@ -1,7 +1,7 @@
 import { LOGIN_ROLE_NAMES } from "../config/config-fields.ts";
 import { typedDocker, type StackEngine } from "../engine.ts";
 import { containerName } from "../names.ts";
-import { namesByHost, type HostView } from "./host-view.ts";
+import { containersOn, namesByHost, type HostView } from "./host-view.ts";
 import {
   CONTAINER_TYPE,
   hostOf,
@@ -13,7 +13,6 @@ import {
   type State,
   type StateResource,
 } from "./state.ts";
-import { containersOn } from "./unknown-stack.ts";
 
 /** A disagreement of state, hosts and configuration, and the command that fixes it. */
 export interface Finding {

@@ -15,6 +15,12 @@ export interface HostView {
   readonly volumes: readonly string[];
 }
 
+/** A container of Hearth on a host that is not in the state. */
+export interface UnknownContainer {
+  readonly host: "a" | "b";
+  readonly name: string;
+}
+
 export const ANSWERS_WITHIN_MS = 15_000;
 
 /** Queries one host's engine; null if it does not respond. */
@@ -84,6 +90,16 @@ export async function requireHosts(
       );
     }
   }
+}
+
+/** Containers on the hosts that respond. */
+export function containersOn(
+  hosts: Readonly<Record<"a" | "b", HostView | null>>,
+): readonly (UnknownContainer & { readonly id: string })[] {
+  return (["a", "b"] as const).flatMap(
+    (host) =>
+      hosts[host]?.containers.map(({ id, name }) => ({ host, id, name })) ?? [],
+  );
 }
 
 /** "host A: hearth-redis; host B: hearth-edge". A host without any is shown as `nothing`, or omitted without it. */

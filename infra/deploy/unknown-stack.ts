@@ -6,21 +6,17 @@ import { portsInUse } from "../hosts/ports-in-use.ts";
 import { loginRoles } from "./adopt.ts";
 import {
   ANSWERS_WITHIN_MS,
+  containersOn,
   namesByHost,
   probeHost,
   requireHost,
   type HostView,
+  type UnknownContainer,
 } from "./host-view.ts";
 import { rejectChangedPasswords } from "./changed-passwords.ts";
 import { rejectChangedIdentity } from "./kept-settings.ts";
 import { readSettings, type Session } from "./session.ts";
 import { isEmptyState, readState, ROLE_TYPE } from "./state.ts";
-
-/** A container of Hearth on a host that is not in the state. */
-export interface UnknownContainer {
-  readonly host: "a" | "b";
-  readonly name: string;
-}
 
 /**
  * Checks state, hosts and Postgres; throws if a destroy could not complete, or would remove a stack whose state is
@@ -97,16 +93,6 @@ async function rejectCollisions(
       );
     }
   }
-}
-
-/** Containers on the hosts that respond. */
-export function containersOn(
-  hosts: Readonly<Record<"a" | "b", HostView | null>>,
-): readonly (UnknownContainer & { readonly id: string })[] {
-  return (["a", "b"] as const).flatMap(
-    (host) =>
-      hosts[host]?.containers.map(({ id, name }) => ({ host, id, name })) ?? [],
-  );
 }
 
 function rejectUnknown(unknown: readonly UnknownContainer[]): void {
