@@ -1,4 +1,6 @@
+import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listen } from "../servers/ports.ts";
 import { MOCK, mockPrompt } from "./formats/mock-model.ts";
 import { CHAT_FORMATS } from "./provider-formats.ts";
 import { PIXEL, startClientTestbed, type ClientTestbed } from "./testbed.ts";
@@ -272,3 +274,32 @@ test.each(["generateContent", "streamGenerateContent"])(
     await expect.poll(() => activeCalls.count()).toBe(0);
   },
 );
+
+test("a client that leaves in the middle of a stream stops the provider", async () => {
+  const choices = [{ index: 0, delta: { content: "word " } }];
+  const chunk = `data: ${JSON.stringify({ id: "c", choices })}\n\n`;
+  const stopped = Promise.withResolvers<void>();
+  const provider = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const timer = setInterval(() => response.write(chunk), 20);
+    response.once("close", () => {
+      clearInterval(timer);
+      stopped.resolve();
+    });
+  });
+  const api_base = `http://127.0.0.1:${await listen(provider)}/v1`;
+  const litellm_params = { model: "openai/endless", api_base, api_key: "x" };
+  const created = { model_name: "endless", litellm_params };
+  await testbed.request("POST", "/model/new", created);
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const answer = await ask("endless:streamGenerateContent", {}, { signal });
+  expect(answer.status).toBe(200);
+  await answer.body?.getReader().read();
+  leaving.abort();
+  await stopped.promise;
+  const { underWay } = testbed.running.gateway;
+  await expect.poll(() => underWay.count()).toBe(0);
+  provider.closeAllConnections();
+  provider.close();
+});

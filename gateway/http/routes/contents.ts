@@ -158,7 +158,11 @@ async function answerStream(
   }
   const client = reply.raw;
   // Like the connection of a client that leaves.
-  client.once("close", () => answer.raw.res.destroy());
+  const leave = () => answer.raw.res.destroy();
+  client.once("close", leave);
+  if (client.destroyed) {
+    leave();
+  }
   openStream(reply, headersToPass(answer) as Record<string, string>);
   await passOn(gateway, answer.stream(), client);
   return reply;
@@ -172,6 +176,9 @@ async function passOn(
   const { idleMs } = config.timeouts;
   try {
     for await (const text of chunksOf(stream)) {
+      if (client.destroyed) {
+        return;
+      }
       if (!client.write(text)) {
         await untilRead(client, idleMs);
       }
