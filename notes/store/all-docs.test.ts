@@ -64,6 +64,29 @@ test("local documents are listed in pieces, between which other requests run", a
   expect("pieces" in answer).toBe(true);
 });
 
+test("a page is full although one of its documents is deleted while it is read", async () => {
+  for (const _id of ["a", "b", "c", "d"]) {
+    await vault.write({ _id, _rev: "1-a" });
+  }
+  const answer = allDocs(vault.store, request("allDocs", { limit: "3" }));
+  if (!("pieces" in answer)) {
+    throw new Error("the answer is not streamed");
+  }
+  let text = "";
+  for (const piece of answer.pieces) {
+    text += String(piece);
+    if (text.endsWith('{"rev":"1-a"}}')) {
+      await vault.write({
+        _id: "b",
+        _revisions: { start: 2, ids: ["b", "a"] },
+        _deleted: true,
+      });
+    }
+  }
+  const { rows } = JSON.parse(text) as { rows: { id: string }[] };
+  expect(rows.map(({ id }) => id)).toEqual(["a", "c", "d"]);
+});
+
 test("no document has a key that is not a string", async () => {
   await vault.write({ _id: "a", _rev: "1-a" });
   for (const [key, found] of [

@@ -69,21 +69,21 @@ function* rangeView(
   let left = limit;
   let toSkip = skip;
   let first = true;
-  for (const row of rowsIn(store, range, skip + limit)) {
+  for (const row of limit > 0 ? rowsIn(store, range, skip + limit) : []) {
     if (toSkip > 0) {
       toSkip -= 1;
       yield "";
       continue;
     }
-    if (left <= 0) {
-      break;
-    }
-    left -= 1;
     if (!first) {
       yield ",\r\n";
     }
     first = false;
     yield* rowPieces(store, query, row);
+    left -= 1;
+    if (left === 0) {
+      break;
+    }
   }
   yield "\r\n]}\n";
 }
@@ -226,7 +226,8 @@ function* rowsIn(
       )
       .all(...values, rows) as unknown as DocumentRow[];
     yield* liveRows(store, page);
-    if (page.length < PAGE_ROWS) {
+    // A document of a full page may have been deleted meanwhile: clients take fewer rows than requested for the end.
+    if (page.length < rows) {
       return;
     }
     const last = page.at(-1)!.id;
