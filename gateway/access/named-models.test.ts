@@ -38,6 +38,18 @@ test("an advisor must be a model that the caller may use by some name", () => {
   expect(() => ask("claude-b")).toThrow("not allowed to access model claude-b");
 });
 
+test("the model of the image tool, if it names one, must be one that the caller may use", () => {
+  const gateway = catalogOf({ small: "gpt-a", pictures: "gpt-image-2" });
+  const ask = (model?: string) =>
+    authorizeNamedModels(gateway, caller, {
+      tools: [{ type: "image_generation", model }],
+    });
+  expect(() => ask()).not.toThrow();
+  expect(() => ask("gpt-image-2")).toThrow(
+    "not allowed to access model gpt-image-2",
+  );
+});
+
 test("a model that OpenRouter may fall back to must be one that the caller may use", () => {
   const gateway = catalogOf({ small: "claude-a", large: "claude-b" });
   const ask = (...models: string[]) =>

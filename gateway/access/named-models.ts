@@ -5,7 +5,8 @@ import { authorizeProviderModels } from "./models.ts";
 
 /**
  * Models besides its own that a call names for the provider, which asks them with the key of the deployment that is called:
- * those of Anthropic's advisor tool, and those that OpenRouter falls back to. Throws 403 naming one that the caller may not use.
+ * those of Anthropic's advisor and of OpenAI's image tool, and those that OpenRouter falls back to. Throws 403 naming one that the
+ * caller may not use.
  * https://openrouter.ai/docs/features/model-routing
  */
 export function authorizeNamedModels(
@@ -14,7 +15,7 @@ export function authorizeNamedModels(
   body: Readonly<Record<string, unknown>>,
 ): void {
   const named = [
-    ...recordsOf(body["tools"]).flatMap(modelOfAdvisor),
+    ...recordsOf(body["tools"]).flatMap(modelOfTool),
     ...listOf(body["models"]).filter((model) => typeof model === "string"),
   ];
   if (named.length > 0) {
@@ -22,7 +23,10 @@ export function authorizeNamedModels(
   }
 }
 
-function modelOfAdvisor({ type, model }: JsonRecord): readonly string[] {
-  const isAdvisor = typeof type === "string" && type.startsWith("advisor_");
-  return isAdvisor && typeof model === "string" ? [model] : [];
+/** Tools that ask another model. */
+const ASKING_TOOL = /^(advisor_|image_generation$)/;
+
+function modelOfTool({ type, model }: JsonRecord): readonly string[] {
+  const asks = typeof type === "string" && ASKING_TOOL.test(type);
+  return asks && typeof model === "string" ? [model] : [];
 }
