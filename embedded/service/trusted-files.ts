@@ -37,7 +37,7 @@ function ancestorsOf(directory: string): readonly string[] {
 
 function findWritable(path: string, trusted: Trusted): string | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  // A checkout in use changes meanwhile; nobody can run what is gone.
+  // A checkout in use changes meanwhile; what is gone cannot be run.
   if (stats === undefined) {
     return undefined;
   }

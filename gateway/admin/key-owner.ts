@@ -107,7 +107,7 @@ export async function denyChanges(
 
 /**
  * Throws 403 for changes of a key that counts a trusted issuer's tokens, unless by an admin: its holder would change what
- * the issuer decides. Its owners are those that the tokens name, so nobody changes them.
+ * the issuer decides. Its owners are those that the tokens name, so not even an admin changes them.
  */
 export function denyTokenKey(
   { reachesAll }: Pick<Admin, "reachesAll">,

@@ -45,7 +45,7 @@ class WatchedConnections implements Connections {
     this.#logRejection = rejectedConnectionLogger(log, maxConnections);
     server.on("connection", (socket) => this.#opened(socket));
     server.on("upgrade", (_request, socket: Socket) => {
-      // It is closed by whoever uses it from here on.
+      // The handler of the upgrade closes it.
       this.#fresh.delete(socket);
       this.#inProgress.set(socket, 1);
     });

@@ -31,7 +31,7 @@ export async function probeHttp(
 ): Promise<ProbeResult> {
   const { status, within, json } = expect;
   const started = performance.now();
-  // A later answer would fail as well: whoever waits for a hung server learns of it sooner.
+  // A later answer would fail as well, and a hung server is reported sooner.
   const late =
     within === undefined ? undefined : AbortSignal.timeout(within + LATE_MS);
   const signals = late === undefined ? [signal] : [signal, late];
