@@ -298,8 +298,8 @@ test("a client that leaves in the middle of a stream stops the provider", async 
   await answer.body?.getReader().read();
   leaving.abort();
   await stopped.promise;
-  const { underWay } = testbed.running.gateway;
-  await expect.poll(() => underWay.count()).toBe(0);
+  const { activeCalls } = testbed.running.gateway;
+  await expect.poll(() => activeCalls.count()).toBe(0);
   provider.closeAllConnections();
   provider.close();
 });
