@@ -15,6 +15,7 @@ import { getLocal, putLocal } from "./local-documents.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { sequenceToken } from "./sequence.ts";
 import { inTransaction, openStore, type Store } from "./store.ts";
+import { waitFor } from "../../test/wait-for.ts";
 
 let directory: string;
 let store: Store;
@@ -205,9 +206,7 @@ test("every stored version is listed: current, conflicted, superseded, and kept 
   const children = (): unknown => held().rows.map((row) => row.children);
   expect(children()).toEqual([["h:1"], ["h:2"]]);
   compact(store);
-  while (store.compacting) {
-    await sleep(1);
-  }
+  await waitFor("the end of the compaction", () => !store.compacting);
   expect(children()).toEqual([["h:2"], ["h:1"]]);
 });
 

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import type { Answer } from "./answer.ts";
@@ -12,6 +11,7 @@ import { readDocument } from "./incoming.ts";
 import { firstKeptInstant, keptInstant } from "./kept-instants.ts";
 import { inTransaction, openStore, type Store } from "./store.ts";
 import { thinHistory } from "./thin-history.ts";
+import { waitFor } from "../../test/wait-for.ts";
 
 const START = Date.UTC(2026, 0, 5, 9, 0, 0);
 
@@ -114,9 +114,7 @@ const note = (text: string): Record<string, unknown> => ({
 
 async function compactNow(): Promise<void> {
   compact(store);
-  while (store.compacting) {
-    await sleep(1);
-  }
+  await waitFor("the end of the compaction", () => !store.compacting);
 }
 
 const childrenAt = (at: number): Record<string, unknown> =>

@@ -6,6 +6,7 @@ import { compact } from "./compaction.ts";
 import { readDocument } from "./incoming.ts";
 import { space } from "./space.ts";
 import { inTransaction } from "./store.ts";
+import { waitFor } from "../../test/wait-for.ts";
 
 const vault = temporaryStore();
 
@@ -57,9 +58,7 @@ test("every chunk is listed with its size; earlier versions count once, before a
   expect(before.superseded.bytes).toBeGreaterThan(5000);
 
   compact(vault.store);
-  while (vault.store.compacting) {
-    await sleep(1);
-  }
+  await waitFor("the end of the compaction", () => !vault.store.compacting);
   const after = measured();
   expect(after).toMatchObject({
     chunkSizes: before.chunkSizes,

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { fullDisk, isFullDisk } from "../refusal.ts";
 import { keepReserve, RESERVE_BYTES } from "./disk-reserve.ts";
@@ -250,7 +250,7 @@ export function breather(): () => Promise<void> {
     if (performance.now() - since < SLICE_MS) {
       return;
     }
-    await setImmediate();
+    await nextTurn();
     since = performance.now();
   };
 }
