@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { OPEN_ROUTES, ROUTES } from "../http/route-table.ts";
-import { openApiDocument } from "../http/openapi/document.ts";
+import { openApiDocument, templateOf } from "../http/openapi/document.ts";
 import { exampleBody } from "./example-body.ts";
 
 const document = openApiDocument(ROUTES, OPEN_ROUTES, "0.0.0");
@@ -16,6 +16,10 @@ test.each([
     { model: "gpt-mini", messages: [{ role: "user", content: "Hello" }] },
   ],
   ["/v1/embeddings", { model: "gpt-mini", input: "Hello" }],
+  [
+    "/v1beta/models/{id}",
+    { contents: [{ role: "user", parts: [{ text: "Hello" }] }] },
+  ],
   ["/key/generate", {}],
   ["/key/block", { key: "sk-…" }],
   ["/user/delete", { user_ids: ["…"] }],
@@ -30,7 +34,7 @@ test("the route of each example accepts it", () => {
   const rejected = ROUTES.filter(
     ({ method, takesFiles }) => method !== "GET" && !takesFiles,
   ).filter(({ name, paths, input }) => {
-    const template = (paths[0] ?? "").replace(/:(\w+)/g, "{$1}");
+    const template = templateOf(paths[0] ?? "");
     const inPath = [...template.matchAll(/\{(\w+)\}/g)].map(([, id]) => [
       id ?? "",
       "x",

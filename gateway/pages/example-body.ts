@@ -3,6 +3,7 @@ import type { Schema } from "../http/openapi/json-schemas.ts";
 /** Values that say more than their type, by the name of the field. */
 const SAMPLES: Readonly<Record<string, unknown>> = {
   messages: [{ role: "user", content: "Hello" }],
+  contents: [{ role: "user", parts: [{ text: "Hello" }] }],
   input: "Hello",
   prompt: "Hello",
   text: "Hello",

@@ -307,6 +307,6 @@ function responsesOf(
 }
 
 /** `/key/:key/regenerate` as OpenAPI writes it. */
-function templateOf(path: string): string {
+export function templateOf(path: string): string {
   return path.replace(/:(\w+)/g, "{$1}").replace("/*", "/{id}");
 }
