@@ -13,11 +13,16 @@ import { foldLine, print } from "./terminal.ts";
 /** 0: success, everything is healthy; 1: something is down or failed; 2: usage error. */
 export type ExitCode = 0 | 1 | 2;
 
+/** Commands by their words. */
+export type Verbs = Readonly<Record<string, () => Promise<Verb>>>;
+
 export interface Verb {
   readonly name: string;
   readonly description: string;
   readonly example: string;
-  readonly verbs?: Readonly<Record<string, () => Promise<Verb>>>;
+  readonly verbs?: Verbs;
+  /** The same by headings of the help; without it the help is one list. */
+  readonly sections?: Readonly<Record<string, Verbs>>;
   readonly args?: ArgsDef;
   readonly command?: CommandDef;
   /** Handles these words before they are parsed; undefined leaves them to the verb. */
@@ -87,7 +92,7 @@ export async function runVerb(
 
 async function runGroup(
   group: Verb,
-  verbs: NonNullable<Verb["verbs"]>,
+  verbs: Verbs,
   words: readonly string[],
 ): Promise<ExitCode> {
   const [first, ...rest] = words;
@@ -200,23 +205,23 @@ async function printHelp(verb: Verb, command: CommandDef): Promise<void> {
   print(`\nEXAMPLE\n\n  ${verb.example}\n`);
 }
 
-async function printGroup(
-  group: Verb,
-  verbs: NonNullable<Verb["verbs"]>,
-): Promise<void> {
-  const loaded = await Promise.all(
-    Object.entries(verbs).map(async ([name, load]) => ({
-      name,
-      verb: await load(),
-    })),
-  );
+async function printGroup(group: Verb, verbs: Verbs): Promise<void> {
   const prefix = group.name === "" ? "hearth" : `hearth ${group.name}`;
-  const wide = Math.max(...loaded.map(({ name }) => name.length));
+  const wide = Math.max(...Object.keys(verbs).map((name) => name.length));
   print(`${group.description}\n`);
-  for (const { name, verb } of loaded) {
-    print(foldLine(`  ${prefix} ${name.padEnd(wide)}  ${verb.description}`));
+  for (const [heading, members] of Object.entries(
+    group.sections ?? { "": verbs },
+  )) {
+    if (heading !== "") {
+      print(`${heading}:`);
+    }
+    for (const [name, load] of Object.entries(members)) {
+      const { description } = await load();
+      print(foldLine(`  ${prefix} ${name.padEnd(wide)}  ${description}`));
+    }
+    print("");
   }
   print(
-    `\nRun \`${prefix} COMMAND --help\` for details. Example: ${group.example}`,
+    `Run \`${prefix} COMMAND --help\` for details. Example: ${group.example}`,
   );
 }
