@@ -1,7 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Failure } from "../../core/failure.ts";
 import { countByPage } from "../pages/attention.ts";
-import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
+import {
+  contentSecurityPolicy,
+  renderPage,
+  type View,
+} from "../pages/frame.ts";
 import { THEME_COOKIE, themeOf } from "../../core/theme.ts";
 import type { Look } from "../../core/shapes.ts";
 import { cookieIn } from "../../core/cookies.ts";
@@ -31,12 +35,12 @@ const MAX_MESSAGE_LENGTH = 400;
 const MESSAGE_COOKIE = "hearth_said";
 
 /** Answers with a page: a template of pages/templates/ and its data. */
-export async function showPage(
+export async function showPage<V extends View>(
   request: FastifyRequest,
   reply: FastifyReply,
   page: Page,
   template: string,
-  view: object,
+  view: V,
 ): Promise<FastifyReply> {
   const { title, look, current, status = 200, refreshes = false } = page;
   const { cookie: cookies } = request.headers;

@@ -114,22 +114,37 @@ async function load(): Promise<Fixed> {
   return { eta, stylesheet, version };
 }
 
+/** What every template and its parts have besides their own data. */
+interface Shared {
+  readonly shapeOf: typeof shapeOf;
+  readonly frame: Frame;
+  /** Whether the caller may use a button or, with the method GET, follow a link. */
+  readonly may: (address: string, method?: "GET" | "POST") => boolean;
+  /** A command as it is typed here. */
+  readonly typedHere: (command: string) => string;
+}
+
+/** The data of a template, under other names. */
+export type View = object & { readonly [Name in keyof Shared]?: never };
+
 /** One self-contained page: the frame around a template of `templates/`, escaped by default. */
 export async function renderPage(
   frame: Frame,
   template: string,
-  view: object,
+  view: View,
 ): Promise<string> {
   fixed ??= load();
   const { eta, stylesheet, version } = await fixed;
-  // Whether the caller may use a button or, with the method GET, follow a link; every template and its parts can ask.
-  const may = (address: string, method: "GET" | "POST" = "POST") =>
-    mayRequest(frame.caller?.role ?? null, method, address);
-  const typed = (command: string) =>
-    command.replace(/(?<=^|; )hearth(?= )/g, frame.hearth);
-  const body = fitTables(
-    eta.render(template, { ...view, shapeOf, frame, may, typed }),
-  );
+  const shared: Shared = {
+    shapeOf,
+    frame,
+    may: (address, method = "POST") =>
+      mayRequest(frame.caller?.role ?? null, method, address),
+    typedHere: (command) =>
+      command.replace(/(?<=^|; )hearth(?= )/g, frame.hearth),
+  };
+  const { may } = shared;
+  const body = fitTables(eta.render(template, { ...view, ...shared }));
   return eta.render("frame", {
     frame,
     body,
