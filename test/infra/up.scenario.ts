@@ -70,7 +70,10 @@ describe("up", () => {
       Memory: 1024 * 1024 * 1024,
       MemoryReservation: 512 * 1024 * 1024,
       NanoCpus: 0,
-      Ulimits: [{ Name: "nofile", Soft: openFiles, Hard: openFiles }],
+      Ulimits: [
+        { Name: "core", Soft: 0, Hard: 0 },
+        { Name: "nofile", Soft: openFiles, Hard: openFiles },
+      ],
       Binds: ["hearth-notes:/opt/couchdb/data:rw"],
     });
     expect(notes?.Config.Healthcheck.Interval).toBe(30_000_000_000);
