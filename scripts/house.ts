@@ -1,4 +1,4 @@
-// Measures the codebase by folder (npm run measure): files, lines, comments, long functions, imports, dependencies.
+// Measures the codebase by folder (npm run house): files, lines, comments, long functions, imports, dependencies.
 import { existsSync, readFileSync } from "node:fs";
 import ts from "typescript";
 import { $ } from "zx";
