@@ -1,9 +1,15 @@
-import { mkdtempSync, openSync, readFileSync, closeSync } from "node:fs";
+import {
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  closeSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import {
   execute,
   executeOrThrow,
@@ -142,8 +148,14 @@ test("passes output to a consumer when it arrives, in whole characters", async (
   expect(execution.stdout).toBe("");
 });
 
+function logPath(): string {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-test-execute-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return join(directory, "log");
+}
+
 test("writes to a file descriptor", async () => {
-  const path = join(mkdtempSync(join(tmpdir(), "hearth-execute-")), "log");
+  const path = logPath();
   const log = openSync(path, "a");
   await execute(NODE, node("console.log(1); console.error(2)"), {
     stdout: log,
@@ -185,7 +197,7 @@ test("the last line is found without its full stop", () => {
 });
 
 test("a short program that blocks writes to a file descriptor, too", () => {
-  const path = join(mkdtempSync(join(tmpdir(), "hearth-execute-")), "log");
+  const path = logPath();
   const log = openSync(path, "a");
   const script = node("console.log(1); console.error(2)");
   const execution = executeSync(NODE, script, {

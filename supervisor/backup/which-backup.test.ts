@@ -1,13 +1,14 @@
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { chooseBackup } from "./which-backup.ts";
 
 const now = Date.UTC(2026, 10, 21, 4);
 
 function directoryWith(...names: readonly string[]): string {
-  const directory = mkdtempSync(join(tmpdir(), "hearth-backups-"));
+  const directory = mkdtempSync(join(tmpdir(), "hearth-test-backups-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
   names.forEach((name) => mkdirSync(join(directory, name)));
   return directory;
 }

@@ -65,6 +65,7 @@ export async function openTestbed(state?: string): Promise<Testbed> {
   const provider = await startProviderProcess({
     host: addresses.a,
     port: ports.provider,
+    directory,
     quiet: true,
   });
   const receiver = await startAlertReceiver(addresses.a, ports.alerts);

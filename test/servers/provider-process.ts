@@ -37,6 +37,8 @@ export interface ProviderProcessOptions {
   readonly host?: string;
   /** A free one by default. */
   readonly port?: number;
+  /** Of its record; deleted with it. A temporary one by default. */
+  readonly directory?: string;
   /** Does not report its calls, so that they never wait for this process. */
   readonly quiet?: boolean;
 }
@@ -44,9 +46,9 @@ export interface ProviderProcessOptions {
 export async function startProviderProcess({
   host = "127.0.0.1",
   port = 0,
+  directory = mkdtempSync(join(tmpdir(), "hearth-test-provider-")),
   quiet = false,
 }: ProviderProcessOptions = {}): Promise<ProviderProcess> {
-  const directory = mkdtempSync(join(tmpdir(), "hearth-test-provider-"));
   const record = join(directory, "finished");
   const mode = quiet ? "quiet" : "";
   const child = spawn(

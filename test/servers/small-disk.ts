@@ -36,9 +36,11 @@ export function mountSmallDisk(path: string, megabytes: number): boolean {
   return done.status === 0;
 }
 
+/** Deletes the directory, too, with what the disk had hidden in it. */
 export function unmountDisk(path: string): void {
-  spawnSync("umount", [path]);
-  spawnSync("rmdir", [path]);
+  if (spawnSync("umount", [path]).status === 0) {
+    rmSync(path, { recursive: true });
+  }
 }
 
 /** Fills the disk completely: until a write fails, since blocks that were just freed may not be counted as available yet. */
