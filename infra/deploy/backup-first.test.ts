@@ -11,9 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { secretFields } from "../config/config-schema.ts";
 import { inProject } from "../project-files.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { backUpFirst, checkAndBackUp } from "./backup-first.ts";
 import { openSession, type Session } from "./session.ts";
 import type { Flags } from "./flags.ts";
@@ -84,13 +83,7 @@ async function session(
   const all = { ...validConfig, ...settings };
   const stack = {
     name: "home",
-    getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries(all).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: secretFields.includes(key) },
-        ]),
-      ),
+    getAllConfig: async () => engineSettings(all),
     // Shows first that the state is not lost.
     exportStack: vi
       .fn()

@@ -4,9 +4,8 @@ import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { scramVerifier } from "../../core/scram.ts";
-import { secretFields } from "../config/config-schema.ts";
 import type { RotationKind } from "../config/rotation.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import {
   findChangedPasswords,
   rejectChangedPasswords,
@@ -55,13 +54,7 @@ async function sessionWith(
   const all = { ...validConfig, ...settings };
   const stack = {
     name: "home",
-    getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries(all).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: secretFields.includes(key) },
-        ]),
-      ),
+    getAllConfig: async () => engineSettings(all),
   } as unknown as Stack;
   return openSession(stack, () => {});
 }

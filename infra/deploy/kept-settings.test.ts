@@ -1,7 +1,6 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { expect, test } from "vitest";
-import { secretFields } from "../config/config-schema.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { rejectChangedIdentity } from "./kept-settings.ts";
 import { openSession } from "./session.ts";
 import type { StateResource } from "./state.ts";
@@ -53,13 +52,7 @@ async function rejected(
   const all = { ...validConfig, ...settings };
   const stack = {
     name: "home",
-    getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries(all).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: secretFields.includes(key) },
-        ]),
-      ),
+    getAllConfig: async () => engineSettings(all),
   } as unknown as Stack;
   const session = await openSession(stack, () => {});
   return rejectChangedIdentity(session, {

@@ -20,6 +20,7 @@ import {
   vi,
 } from "vitest";
 import { minimalKubernetesConfig } from "../../test/infra/kubernetes-config.ts";
+import { engineSettings } from "../../test/infra/stack-config.ts";
 import {
   emptyDatabase,
   readerUrl,
@@ -135,13 +136,9 @@ async function deploy(
   const stack = {
     name: "grown",
     getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries({ ...minimalKubernetesConfig, ...settings }).map(
-          ([key, value]) => [
-            `hearth:${key}`,
-            { value, secret: kubernetesSecrets.includes(key) },
-          ],
-        ),
+      engineSettings(
+        { ...minimalKubernetesConfig, ...settings },
+        kubernetesSecrets,
       ),
     exportStack: async () => ({ deployment: { resources } }),
     removeConfig: async (key: string) => void changed.push(`remove ${key}`),

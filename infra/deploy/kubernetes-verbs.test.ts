@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import { FakePulumi } from "../../test/infra/fake-pulumi.ts";
 import { minimalKubernetesConfig } from "../../test/infra/kubernetes-config.ts";
+import { engineSettings } from "../../test/infra/stack-config.ts";
 import { kubernetesSecrets } from "../kubernetes/kubernetes-schema.ts";
 import { UsageError, type Flags } from "./flags.ts";
 import { openSession } from "./session.ts";
@@ -46,15 +47,13 @@ async function runOn(
     name: "grown",
     workspace: { pulumiCommand: pulumi, workDir: directory, envVars: {} },
     getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries({
+      engineSettings(
+        {
           ...minimalKubernetesConfig,
           ...settings,
           ...Object.fromEntries(pulumi.written()),
-        }).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: kubernetesSecrets.includes(key) },
-        ]),
+        },
+        kubernetesSecrets,
       ),
     exportStack: async () => ({ deployment: { resources } }),
     removeConfig: async (key: string) => void requests.push(`remove ${key}`),

@@ -1,7 +1,6 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { expect, test } from "vitest";
-import { secretFields } from "../config/config-schema.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { reasonOf } from "./reason.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
@@ -21,12 +20,7 @@ const mistakes = {
 
 /** A stack with only a configuration: every verb must reject it. */
 function stackWith(values: Readonly<Record<string, string>>): Stack {
-  const all = Object.fromEntries(
-    Object.entries(values).map(([key, value]) => [
-      `hearth:${key}`,
-      { value, secret: secretFields.includes(key) },
-    ]),
-  );
+  const all = engineSettings(values);
   return { name: "home", getAllConfig: async () => all } as unknown as Stack;
 }
 

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { secretFields } from "../config/config-schema.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { openSession } from "./session.ts";
 import type { Flags } from "./flags.ts";
 import { runVerb } from "./verbs.ts";
@@ -58,13 +57,7 @@ async function deploy(
   };
   const stack = {
     name: "home",
-    getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries(all).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: secretFields.includes(key) },
-        ]),
-      ),
+    getAllConfig: async () => engineSettings(all),
     // Shows first that the state is not lost.
     exportStack: vi
       .fn()

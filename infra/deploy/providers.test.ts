@@ -2,8 +2,7 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, expect, test } from "vitest";
 import { readHostSettings } from "../config/config.ts";
 import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
-import { secretFields } from "../config/config-schema.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { renewProviders } from "./providers.ts";
 import { openSession } from "./session.ts";
 
@@ -31,13 +30,7 @@ async function renewed(
   let updated: readonly string[] = [];
   const stack = {
     name: "home",
-    getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries(validConfig).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: secretFields.includes(key) },
-        ]),
-      ),
+    getAllConfig: async () => engineSettings(validConfig),
     exportStack: async () => ({
       deployment: { resources: Object.values(state) },
     }),

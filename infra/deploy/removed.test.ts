@@ -4,8 +4,7 @@ import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, expect, test, vi } from "vitest";
 import { readHostSettings } from "../config/config.ts";
-import { secretFields } from "../config/config-schema.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { forgetRemoved } from "./removed.ts";
 import { openSession } from "./session.ts";
 import { CONTAINER_TYPE } from "./state.ts";
@@ -60,13 +59,7 @@ async function forgotten(leftOut: readonly string[] = []) {
   const output: string[] = [];
   const stack = {
     name: "home",
-    getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries(validConfig).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: secretFields.includes(key) },
-        ]),
-      ),
+    getAllConfig: async () => engineSettings(validConfig),
     exportStack: async () => ({
       deployment: {
         resources: [

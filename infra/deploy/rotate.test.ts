@@ -1,14 +1,13 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
 import type { Stack, UpOptions } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { readConfig } from "../config/config.ts";
 import { secretFields, type HearthConfig } from "../config/config-schema.ts";
 import type { Rotation } from "../config/rotation.ts";
 import { FakePulumi } from "../../test/infra/fake-pulumi.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { endGrace, findStartedRotation, rotate } from "./rotate.ts";
 import { openSession, readSettings, type Session } from "./session.ts";
 import { checkSettings } from "./stack-doctor.ts";
@@ -38,16 +37,6 @@ function withRotation(rotation: Rotation): HearthConfig {
   return read.config;
 }
 
-/** The engine's form of settings. */
-function settingsOf(all: Readonly<Record<string, string>>): ConfigMap {
-  return Object.fromEntries(
-    Object.entries(all).map(([key, value]) => [
-      `hearth:${key}`,
-      { value, secret: secretFields.includes(key) },
-    ]),
-  );
-}
-
 /** A session on a stack that is deployed on both hosts, whose settings change as in the engine. */
 async function openHome(
   settings: Readonly<Record<string, string>>,
@@ -59,7 +48,7 @@ async function openHome(
     name: "home",
     workspace: { pulumiCommand: pulumi, workDir: directory, envVars: {} },
     getAllConfig: async () =>
-      settingsOf(
+      engineSettings(
         Object.fromEntries(
           Object.entries({
             ...validConfig,
@@ -120,7 +109,7 @@ test.each([
     const all = { ...validConfig, rotation: JSON.stringify(openai) };
     const stack = {
       name: "home",
-      getAllConfig: async () => settingsOf(all),
+      getAllConfig: async () => engineSettings(all),
       exportStack: async () => ({
         deployment: {
           resources: [{ urn: "x", type: "postgresql:index/role:Role" }],

@@ -10,8 +10,7 @@ import { join } from "node:path";
 import { confirm, text } from "@clack/prompts";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { secretFields } from "../config/config-schema.ts";
-import { validConfig } from "../../test/infra/stack-config.ts";
+import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { openSession } from "./session.ts";
 import type { StateResource } from "./state.ts";
 import type { Flags } from "./flags.ts";
@@ -104,13 +103,7 @@ async function runOn(
       workDir: directory,
       envVars: {},
     },
-    getAllConfig: async () =>
-      Object.fromEntries(
-        Object.entries(all).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: secretFields.includes(key) },
-        ]),
-      ),
+    getAllConfig: async () => engineSettings(all),
     previewDestroy: async () => void requests.push("preview"),
     exportStack: async () => ({ deployment: { resources } }),
     preview: async () => void requests.push("preview"),

@@ -1,4 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
+import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
+import { secretFields } from "../../infra/config/config-schema.ts";
 
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 
@@ -47,3 +49,16 @@ export const secretsOf = (config: Readonly<Record<string, string>>) =>
         ? [value]
         : [],
   );
+
+/** Settings of a stack as Pulumi's engine has them; `secrets` are the names of those that it encrypts. */
+export function engineSettings(
+  settings: Readonly<Record<string, string>>,
+  secrets: readonly string[] = secretFields,
+): ConfigMap {
+  return Object.fromEntries(
+    Object.entries(settings).map(([key, value]) => [
+      `hearth:${key}`,
+      { value, secret: secrets.includes(key) },
+    ]),
+  );
+}

@@ -3,7 +3,6 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import { secretFields } from "../../infra/config/config-schema.ts";
 import { imageContext } from "../../infra/images/image-context.ts";
 import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
@@ -13,7 +12,7 @@ import { startProviderProcess } from "../servers/provider-process.ts";
 import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
 import { openFiles } from "./open-files.ts";
 import { linkTo, preparePulumi } from "./pulumi-directory.ts";
-import { validConfig } from "./stack-config.ts";
+import { engineSettings, validConfig } from "./stack-config.ts";
 import { SIGN_IN_SECRETS, TOKENS } from "./sign-in.ts";
 import { supervisorConfig } from "./supervisors.ts";
 import {
@@ -95,15 +94,7 @@ export async function openTestbed(state?: string): Promise<Testbed> {
       );
       return stdout;
     },
-    configure: (values) =>
-      each.setAllConfig(
-        Object.fromEntries(
-          Object.entries(values).map(([key, value]) => [
-            `hearth:${key}`,
-            { value, secret: secretFields.includes(key) },
-          ]),
-        ),
-      ),
+    configure: (values) => each.setAllConfig(engineSettings(values)),
   });
   const own = ofStack(await open("test"));
   if (state === undefined) {
