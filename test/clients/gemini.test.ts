@@ -191,6 +191,14 @@ test.each([
   expect(error.message).toMatch(message);
 });
 
+test("a method that is not supported is named, whatever its body is", async () => {
+  const fields = { contents: undefined, content: user({ text: "Hello" }) };
+  const answer = await ask("openai-chat:embedContent", fields);
+  expect(answer.status).toBe(404);
+  const { error } = (await answer.json()) as { error: { message: string } };
+  expect(error.message).toMatch(/^embedContent is not supported: /);
+});
+
 test("a key that may not use the model, and one that is unknown, get Google's errors", async () => {
   const fields = { contents: [user({ text: "Hello" })] };
   const path = "/v1beta/models/openai-chat:generateContent";

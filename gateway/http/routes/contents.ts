@@ -77,6 +77,22 @@ export const contents = route(
   },
 );
 
+interface ContentsCall {
+  readonly gateway: Gateway;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly chat: JsonRecord;
+}
+
+const METHODS: ReadonlyMap<
+  string,
+  (call: ContentsCall) => Promise<FastifyReply>
+> = new Map([
+  ["generateContent", (call) => answerWhole(call, CHAT, contentsAnswer)],
+  ["streamGenerateContent", answerStream],
+  ["countTokens", (call) => answerWhole(call, COUNT, tokensIn)],
+]);
+
 async function answerContents(
   gateway: Gateway,
   request: FastifyRequest,
@@ -84,21 +100,16 @@ async function answerContents(
 ): Promise<FastifyReply> {
   authorizeRoute(callerOf(request), NAME);
   const { model, method } = calledIn(request);
+  const answer = METHODS.get(method);
+  if (answer === undefined) {
+    throw new CallError(
+      "not_found",
+      `${method} is not supported: call generateContent, streamGenerateContent or countTokens, or a route of /v1.`,
+    );
+  }
   const body = validateBody(contentsBody, request.body);
   const chat = { ...chatOfContents(body), model, drop_params: SAMPLING };
-  switch (method) {
-    case "generateContent":
-      return answerWhole(request, reply, CHAT, chat, contentsAnswer);
-    case "streamGenerateContent":
-      return answerStream(gateway, request, reply, chat);
-    case "countTokens":
-      return answerWhole(request, reply, COUNT, chat, tokensIn);
-    default:
-      throw new CallError(
-        "not_found",
-        `${method} is not supported: call generateContent, streamGenerateContent or countTokens, or a route of /v1.`,
-      );
-  }
+  return answer({ gateway, request, reply, chat });
 }
 
 /** `gpt-mini:generateContent`; names of models may have colons. */
@@ -123,10 +134,8 @@ function tokensIn(text: string): JsonRecord {
 }
 
 async function answerWhole(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { request, reply, chat }: ContentsCall,
   path: string,
-  chat: JsonRecord,
   translate: (text: string) => JsonRecord | null,
 ): Promise<FastifyReply> {
   const answer = await sendInner(request, path, chat, cancelledWith(reply));
@@ -137,12 +146,12 @@ async function answerWhole(
     : sendError(reply, answer, payload);
 }
 
-async function answerStream(
-  gateway: Gateway,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  chat: JsonRecord,
-): Promise<FastifyReply> {
+async function answerStream({
+  gateway,
+  request,
+  reply,
+  chat,
+}: ContentsCall): Promise<FastifyReply> {
   const streamed = {
     ...chat,
     stream: true,
