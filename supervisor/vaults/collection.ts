@@ -7,7 +7,7 @@ import { openDatabase, sequenceNumber } from "./database.ts";
 import type { HistorySource } from "./history-source.ts";
 import { isEncryptedPath, MILESTONE_ID } from "./livesync.ts";
 import type { NoteCipher } from "./note-cipher.ts";
-import { readPullCheckpoints } from "./pull-checkpoints.ts";
+import { CHECKPOINT_PREFIX, readPullCheckpoints } from "./pull-checkpoints.ts";
 import { readMilestone } from "./roster.ts";
 
 const part = z.looseObject({ count: z.number(), bytes: z.number() });
@@ -17,6 +17,7 @@ const collected = z.looseObject({
   due: part,
   freed: part,
 });
+
 /** The chunks of a vault that no stored version references; see `findUnused`. */
 export interface UnusedChunks {
   readonly notesSeq: number;
@@ -43,7 +44,6 @@ export type Collection = Readonly<z.output<typeof collected>> & {
 export const UNUSED_FOR_DAYS = 30;
 const LONG_ANSWER_MS = 300_000;
 const CHUNK_PREFIX = "h:";
-const CHECKPOINT_PREFIX = "_local/";
 
 /** Reads every stored version of every note. Throws if one is unreadable, because it could reference any chunk. */
 export async function findUnused(

@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { CouchAsk } from "./couch.ts";
 import { sequenceNumber, type Database } from "./database.ts";
 
-const PREFIX = "_local/";
+/** Of the ids of the checkpoints' documents. */
+export const CHECKPOINT_PREFIX = "_local/";
 const pullCheckpoint = z.looseObject({
   replicator: z.literal("pouchdb"),
   // A device's own sequences are numbers, the store's are strings.
@@ -27,7 +28,7 @@ export async function readPullCheckpoints(
     return success
       ? [
           {
-            id: id.slice(PREFIX.length),
+            id: id.slice(CHECKPOINT_PREFIX.length),
             readUpTo: sequenceNumber(data.last_seq),
           },
         ]
