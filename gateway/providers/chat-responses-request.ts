@@ -60,6 +60,7 @@ export function responsesBodyOf(
   const chat = openaiRequest("chat", body, deployment, false);
   const limit = chat["max_completion_tokens"] ?? chat["max_tokens"];
   const tools = recordsOf(chat["tools"]).map(toolOf);
+  const phases = labelsPhases(deployment);
   const sent = present({
     ...Object.fromEntries(SAME.map((name) => [name, chat[name]])),
     model: deployment.model,
@@ -74,7 +75,7 @@ export function responsesBodyOf(
     }),
     // Those of the caller: a body of chat has no thinking.
     input: listOf(body["messages"]).flatMap((message) =>
-      chatInput(message, labelsPhases(deployment)),
+      chatInput(message, phases),
     ),
   });
   return responsesRequest(sent, deployment);

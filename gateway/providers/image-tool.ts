@@ -1,5 +1,10 @@
-import { numberOf, recordOf, recordsOf, textOf } from "../../core/json.ts";
-import type { JsonRecord } from "../../core/json.ts";
+import {
+  numberOf,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "../../core/json.ts";
 import { mostExpensive, publishedPrices } from "../pricing/prices.ts";
 import { imageTokensOf } from "../tokens/image-tokens.ts";
 import { inputOnly, type OtherUsage } from "../tokens/reported-usage.ts";
@@ -55,14 +60,12 @@ export function countedImages(
 /** Dollars for one image, if a call may make one. */
 export function askedImageCost(body: JsonRecord): number {
   const tool = toolIn(body);
-  const card =
-    tool === undefined || numberOf(body["max_tool_calls"]) === 0
-      ? null
-      : publishedPrices(modelOf(tool));
-  return card === null || tool === undefined
+  if (tool === undefined || numberOf(body["max_tool_calls"]) === 0) {
+    return 0;
+  }
+  const card = publishedPrices(modelOf(tool));
+  const outputTokens = imageTokensOf(tool["quality"]);
+  return card === null
     ? 0
-    : mostExpensive(card, {
-        inputTokens: 0,
-        outputTokens: imageTokensOf(tool["quality"]),
-      });
+    : mostExpensive(card, { inputTokens: 0, outputTokens });
 }
