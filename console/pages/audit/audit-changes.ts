@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { readable, shortened } from "../../../core/words.ts";
+import { capital, readable, shortened } from "../../../core/words.ts";
 import { KEY_FIELDS } from "../nouns/key-noun.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -36,8 +36,7 @@ export function changesIn(
 }
 
 function labelOf(field: string): string {
-  const name = field.replaceAll("_", " ");
-  return LABELS.get(field) ?? `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  return LABELS.get(field) ?? capital(field.replaceAll("_", " "));
 }
 
 function isSame(old: unknown, value: unknown): boolean {

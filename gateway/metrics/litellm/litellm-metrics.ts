@@ -6,6 +6,7 @@ import type { PricedDeployment } from "../../routing/catalog.ts";
 import { CallLabelValues, type LabelledCall } from "./call-labels.ts";
 import { CallTally, type EndedLitellmCall } from "./call-tally.ts";
 import { NONE, SeriesSet, type CallLabels } from "./series.ts";
+import { capital } from "../../../core/words.ts";
 
 /** How many records there are for each value that a label may take: a key is used with several models. */
 const RECORDS_PER_VALUE = 3;
@@ -197,9 +198,7 @@ function providerClass(
 ): string {
   const name = litellmClassOf(status);
   const provider = deployment?.providerName ?? "";
-  return provider === ""
-    ? name
-    : `${provider.slice(0, 1).toUpperCase()}${provider.slice(1)}.${name}`;
+  return provider === "" ? name : `${capital(provider)}.${name}`;
 }
 
 const NO_DEPLOYMENT_AVAILABLE = "RouterRateLimitError";
