@@ -51,7 +51,7 @@ export interface CooldownOptions {
   readonly now?: () => number;
 }
 
-/** One hash without expiry: readers remove expired entries. */
+/** One hash without expiry: readers remove expired entries. Its times are those of Redis, because hosts' clocks differ. */
 const SHARED = "hearth:cooldowns";
 const SHARE_EVERY_MS = 500;
 
@@ -197,15 +197,28 @@ export class Cooldowns {
       },
       "a deployment is cooling down",
     );
-    redis?.hset(SHARED, id, JSON.stringify(cooling)).catch(() => undefined);
+    if (redis !== null) {
+      this.#share(redis, id, cooling).catch(() => undefined);
+    }
+  }
+
+  async #share(redis: Redis, id: string, cooling: Cooling): Promise<void> {
+    const redisNow = await timeOf(redis);
+    const until = redisNow + cooling.until - this.#now();
+    await redis.hset(SHARED, id, JSON.stringify({ ...cooling, until }));
   }
 
   async #readShared(redis: Redis): Promise<void> {
-    const shared = await redis.hgetall(SHARED);
+    // Taken before Redis' time: a slow answer then prolongs no cooldown.
+    const now = this.#now();
+    const [redisNow, shared] = await Promise.all([
+      timeOf(redis),
+      redis.hgetall(SHARED),
+    ]);
     for (const [id, text] of Object.entries(shared)) {
       const cooling = parseCooling(text);
-      if (cooling !== null && cooling.until > this.#now()) {
-        this.#extend(id, cooling);
+      if (cooling !== null && cooling.until > redisNow) {
+        this.#extend(id, { ...cooling, until: now + cooling.until - redisNow });
       } else {
         await redis.eval(REMOVE, 0, SHARED, id, text);
       }
@@ -220,6 +233,12 @@ export class Cooldowns {
     }
     return isLonger;
   }
+}
+
+/** Redis' clock, in ms since the epoch. */
+async function timeOf(redis: Redis): Promise<number> {
+  const [seconds, microseconds] = await redis.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
 /** null for a text that is not a cooldown. */
