@@ -91,7 +91,7 @@ export async function chooseDeployment(
 
 /** The next target that supports the call's parameters; null: there is none, no time for one, or its client has left. */
 export async function nextTarget(
-  gateway: SlotPorts & Pick<Gateway, "router">,
+  gateway: SlotPorts & Pick<Gateway, "catalog" | "router">,
   call: Call,
   route: Route,
   { failure, target }: Failed,
@@ -129,7 +129,7 @@ export async function nextTarget(
  * gateways may have taken its slots since it was chosen: before the call waits for one, it goes where one is free.
  */
 async function chosenAt(
-  gateway: SlotPorts & Pick<Gateway, "router">,
+  gateway: SlotPorts & Pick<Gateway, "catalog" | "router">,
   call: Call,
   route: Route,
   first: Target,
@@ -237,19 +237,22 @@ function callTo(call: Call, group: ModelGroup): Call {
 
 /** A fallback is another model: it gets the whole list of embeddings, including items that are cached for the alias. */
 export function sendTo(
-  gateway: Pick<Gateway, "config" | "router">,
+  gateway: Pick<Gateway, "catalog" | "config" | "router">,
   routed: Call,
-  { deployment, group }: Target,
+  { deployment: chosen, group }: Target,
 ): Sent {
   const replaced = callTo(routed, group);
   const call = group === routed.group ? replaced : (replaced.whole ?? replaced);
+  const deployment = call.ownAccess
+    ? chosen
+    : gateway.catalog.withCurrentAccess(chosen);
   const translation =
     call.options.mock.response === null
       ? translationFor(gateway.config, call, deployment, {
           asChat: goesAsChat(gateway, call, deployment),
         })
       : mockTranslation(gateway.config, call, deployment);
-  return { call, translation };
+  return { call, deployment, translation };
 }
 
 /** Of a target that was not called. */

@@ -24,6 +24,8 @@ import type { WaitingClient } from "./waiting-client.ts";
 /** A call as it is sent to one deployment. */
 export interface Sent {
   readonly call: Call;
+  /** That of its target, with the credentials that a reload may have changed since the call began. */
+  readonly deployment: PricedDeployment;
   readonly translation: Translation;
 }
 
@@ -62,8 +64,7 @@ export async function sendAttempt(
   gateway: AttemptPorts,
   { sent, target, attemptsBefore, aborter, client, hedge }: AttemptOptions,
 ): Promise<Answered> {
-  const { call, translation } = sent;
-  const { deployment } = target;
+  const { call, deployment, translation } = sent;
   traceAttempt(call, target);
   const mocked = mockAnswer(call, target, attemptsBefore);
   if (mocked !== null) {
@@ -78,7 +79,7 @@ export async function sendAttempt(
   const races = [call.race, hedge, waiting?.left ?? null];
   const leaveRaces = endWith(races, aborter);
   try {
-    const read = await sendLoaded(gateway, sent, deployment, {
+    const read = await sendLoaded(gateway, sent, {
       client,
       signal: aborter.signal,
     });
@@ -138,8 +139,7 @@ function endsWithClient(call: Call, deployment: PricedDeployment): boolean {
 /** Sends a call once its model is loaded, and where the deployment lacks its endpoint as chat. */
 function sendLoaded(
   gateway: AttemptPorts,
-  { call, translation }: Sent,
-  deployment: PricedDeployment,
+  { call, deployment, translation }: Sent,
   options: ColdLoadOptions,
 ): Promise<Answered> {
   const { client, signal } = options;

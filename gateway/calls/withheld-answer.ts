@@ -21,7 +21,9 @@ import type { WaitingClient } from "./waiting-client.ts";
  * next; null: it has content, or no fallback can take the call, and it is the answer.
  */
 export async function insteadOfWithheld(
-  gateway: SlotPorts & FailurePorts & Pick<Gateway, "journal" | "router">,
+  gateway: SlotPorts &
+    FailurePorts &
+    Pick<Gateway, "catalog" | "journal" | "router">,
   call: Call,
   answered: AnsweredAttempt,
   {

@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -7,6 +8,7 @@ import {
   type Testbed,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
+import { listen } from "../../test/servers/ports.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
 
 let testbed: Testbed;
@@ -38,8 +40,34 @@ test("a reload adds new models and removes old ones while calls run", async () =
   expect((await running).text).toContain("word5");
 });
 
+test("a retry of a call in flight uses the provider key of the reloaded configuration", async () => {
+  const used: (string | undefined)[] = [];
+  const reloaded = Promise.withResolvers<void>();
+  const failing = createServer(async ({ headers }, response) => {
+    used.push(headers.authorization);
+    await reloaded.promise;
+    response.writeHead(500).end();
+  });
+  const url = `http://127.0.0.1:${await listen(failing)}`;
+  const writeKey = (apiKey: string) =>
+    write(modelYaml(url).replace("provider-secret-key", apiKey));
+  writeKey("revoked-key");
+  await gateway.request("POST", "/config/reload");
+  const call = gateway.chat(await gateway.createKey({}), "x");
+  await expect.poll(() => used).toEqual(["Bearer revoked-key"]);
+  writeKey("current-key");
+  await gateway.request("POST", "/config/reload");
+  reloaded.resolve();
+  expect((await call).status).toBe(500);
+  expect(used.slice(1)).toEqual(["Bearer current-key", "Bearer current-key"]);
+  failing.close();
+  failing.closeAllConnections();
+});
+
 test("an invalid file changes nothing and is reported", async () => {
   const key = await gateway.createKey({});
+  write(modelYaml(provider.url).replace("model_name: mock", "model_name: new"));
+  await gateway.request("POST", "/config/reload");
   write("model_list: many\n");
   const refused = await gateway.request("POST", "/config/reload");
   expect(refused.status).toBe(400);

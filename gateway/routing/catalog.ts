@@ -51,6 +51,7 @@ export class Catalog {
   readonly groups: readonly ModelGroup[];
   /** All deployments, including pending ones and those of teams. */
   readonly deployments: readonly PricedDeployment[];
+  readonly #byId: ReadonlyMap<string, PricedDeployment>;
   readonly #prices: PriceBook;
   readonly #furtherNames: FurtherNames;
   readonly #shared: Aliases;
@@ -66,6 +67,7 @@ export class Catalog {
     this.deployments = deployments.map((deployment) =>
       this.#priced(deployment, deployment.model),
     );
+    this.#byId = new Map(this.deployments.map((one) => [one.id, one]));
     const byTeam = Map.groupBy(this.deployments, ({ teamId }) => teamId);
     this.#shared = aliasesOf(byTeam.get(null) ?? []);
     this.#ofTeams = new Map(
@@ -178,6 +180,21 @@ export class Catalog {
         return group === undefined || hidden ? [] : [{ ...group, alias: name }];
       },
     );
+  }
+
+  /** A deployment of a call in flight, with the address and credentials that are configured for it now. */
+  withCurrentAccess(deployment: PricedDeployment): PricedDeployment {
+    const current = this.#byId.get(deployment.id);
+    if (
+      current === undefined ||
+      current.provider !== deployment.provider ||
+      (current.apiKey === deployment.apiKey &&
+        current.headers === deployment.headers)
+    ) {
+      return deployment;
+    }
+    const { apiBase, apiKey, apiVersion, headers } = current;
+    return { ...deployment, apiBase, apiKey, apiVersion, headers };
   }
 
   /** A deployment that is not in the catalog, with its price. */
