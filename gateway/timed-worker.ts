@@ -3,11 +3,16 @@ import { parentPort, Worker } from "node:worker_threads";
 export interface TimedWorkerOptions {
   /** Longest time for one task. */
   readonly maxMs: number;
+  /** Longest time that a task waits for those before it, by which it is rejected when its turn comes. */
+  readonly maxWaitMs: number;
   readonly maxHeapMb: number;
 }
 
 /** A task took longer than it may. */
 export class TooSlow extends Error {}
+
+/** A task waited too long for the ones before it, and was not started. */
+export class TooBusy extends Error {}
 
 /** The first message of a thread, once it has loaded its libraries. */
 const READY = "ready";
@@ -27,9 +32,15 @@ export class TimedWorker<Task, Result> {
     this.#options = options;
   }
 
-  /** Rejects with {@link TooSlow}, or the error with which the thread ended. */
+  /** Rejects with {@link TooSlow}, {@link TooBusy}, or the error with which the thread ended. */
   run(task: Task): Promise<Result> {
-    const result = this.#queue.then(() => this.#run(task));
+    const since = performance.now();
+    const result = this.#queue.then(() => {
+      if (performance.now() - since > this.#options.maxWaitMs) {
+        throw new TooBusy();
+      }
+      return this.#run(task);
+    });
     this.#queue = result.catch(() => undefined);
     return result;
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { GuardrailCheck } from "../config/types.ts";
-import { TimedWorker, TooSlow } from "../timed-worker.ts";
+import { TimedWorker, TooBusy, TooSlow } from "../timed-worker.ts";
 import { findAll, findParts, type SearchTask } from "./find-parts.ts";
 import type { Checking, Finding } from "./guard.ts";
 import { checkingOf } from "./open-guard.ts";
@@ -40,7 +40,7 @@ test.each([
 test("a search that takes too long is ended, and the next one succeeds", async () => {
   const worker = new TimedWorker<SearchTask, readonly (readonly Finding[])[]>(
     new URL("./find-parts-worker.ts", import.meta.url),
-    { maxMs: 500, maxHeapMb: 256 },
+    { maxMs: 500, maxWaitMs: 60_000, maxHeapMb: 256 },
   );
   const search = (text: string) =>
     worker.run({
@@ -51,4 +51,18 @@ test("a search that takes too long is ended, and the next one succeeds", async (
   const quick = search("x");
   await expect(slow).rejects.toBeInstanceOf(TooSlow);
   expect(await quick).toMatchObject([[{ start: 0, end: 1 }]]);
+});
+
+test("a search that waits too long for the ones before it is not started, and the next one succeeds", async () => {
+  const worker = new TimedWorker<SearchTask, readonly (readonly Finding[])[]>(
+    new URL("./find-parts-worker.ts", import.meta.url),
+    { maxMs: 1_000, maxWaitMs: 500, maxHeapMb: 256 },
+  );
+  const search = (text: string) =>
+    worker.run({ check: patterns(SLOW), texts: [{ text, from: 0 }] });
+  const slow = search("x".repeat(1_000_000));
+  const waiting = search("x");
+  await expect(slow).rejects.toBeInstanceOf(TooSlow);
+  await expect(waiting).rejects.toBeInstanceOf(TooBusy);
+  expect(await search("x")).toMatchObject([[{ start: 0, end: 1 }]]);
 });

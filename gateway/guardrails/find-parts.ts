@@ -1,6 +1,6 @@
 import type { GuardrailCheck } from "../config/types.ts";
-import { TimedWorker, TooSlow } from "../timed-worker.ts";
-import type { Checking, Finding } from "./guard.ts";
+import { TimedWorker, TooBusy, TooSlow } from "../timed-worker.ts";
+import { GuardUnavailable, type Checking, type Finding } from "./guard.ts";
 
 /** A text, and where to look for parts of it. */
 export interface Searched {
@@ -21,14 +21,19 @@ export const TOO_MUCH = "too much";
 const MAX_CHARACTERS = 100_000;
 /** Texts can be made so that expressions take long on them, and secrets are looked for by many. */
 const MAX_MS = 10_000;
+/** Of a call, for the searches before its own. */
+const MAX_WAIT_MS = 10_000;
 const MAX_HEAP_MB = 1_024;
 
 const worker = new TimedWorker<SearchTask, readonly (readonly Finding[])[]>(
   new URL("./find-parts-worker.ts", import.meta.url),
-  { maxMs: MAX_MS, maxHeapMb: MAX_HEAP_MB },
+  { maxMs: MAX_MS, maxWaitMs: MAX_WAIT_MS, maxHeapMb: MAX_HEAP_MB },
 );
 
-/** What a guardrail finds in each text, from `from` on (by default from its start). Long ones do not hold up other calls. */
+/**
+ * What a guardrail finds in each text, from `from` on (by default from its start). Long ones do not hold up other calls; throws
+ * {@link GuardUnavailable} if too many of them wait.
+ */
 export async function findParts(
   check: GuardrailCheck,
   checking: Extract<Checking, { kind: "local" }>,
@@ -48,6 +53,9 @@ export async function findParts(
   } catch (error) {
     if (error instanceof TooSlow) {
       return TOO_MUCH;
+    }
+    if (error instanceof TooBusy) {
+      throw new GuardUnavailable("too many long texts wait to be searched");
     }
     throw error;
   }
