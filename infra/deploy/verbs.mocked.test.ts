@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { confirm, text } from "@clack/prompts";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type * as Execute from "../../core/execute.ts";
 import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { openSession } from "./session.ts";
 import type { StateResource } from "./state.ts";
@@ -23,6 +24,20 @@ vi.mock("@clack/prompts", () => ({
   password: vi.fn(),
   isCancel: (answer: unknown) => typeof answer === "symbol",
 }));
+
+// The fake hosts respond, however busy the machine is.
+vi.mock("../../core/execute.ts", async (original) => {
+  const actual = await original<typeof Execute>();
+  return {
+    ...actual,
+    execute: async (
+      ...[file, args, options]: Parameters<typeof Execute.execute>
+    ) => {
+      const { timeoutMs: _, ...unlimited } = options ?? {};
+      return actual.execute(file, args, unlimited);
+    },
+  };
+});
 
 const terminal = process.stdin.isTTY;
 let directory: string;
