@@ -39,7 +39,7 @@ export const down = defineVerb({
       }
       return 0;
     }
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     say(`Stopping Hearth (pid ${supervisor.pid}) …`);
     const response = await askHttp(`${supervisor.address}/api/stop`, {
       method: "POST",
@@ -52,7 +52,7 @@ export const down = defineVerb({
     const notices = setInterval(
       () =>
         say(
-          `  waiting for running calls to finish (${inWords(Date.now() - startedAt)})`,
+          `  waiting for running calls to finish (${inWords(performance.now() - startedAt)})`,
         ),
       NOTICE_EVERY_MS,
     );
@@ -71,10 +71,13 @@ export const down = defineVerb({
       return 1;
     }
     if (json) {
-      printJson({ stopped: true, tookMs: Date.now() - startedAt });
+      printJson({
+        stopped: true,
+        tookMs: Math.round(performance.now() - startedAt),
+      });
     }
     say(
-      `Hearth stopped after ${inWords(Date.now() - startedAt)}; keys, spend and notes are kept.`,
+      `Hearth stopped after ${inWords(performance.now() - startedAt)}; keys, spend and notes are kept.`,
     );
     return 0;
   },

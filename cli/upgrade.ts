@@ -189,13 +189,13 @@ async function untilSwitched(
   out: Output,
 ): Promise<ExitCode> {
   const { say } = out;
-  const startedAt = Date.now();
+  const startedAt = performance.now();
   const withinMs =
     majorChangeOf(from, to) === undefined
       ? SWITCH_TIMEOUT_MS
       : MIGRATION_TIMEOUT_MS;
   let left = false;
-  while (Date.now() - startedAt < withinMs) {
+  while (performance.now() - startedAt < withinMs) {
     if (!isAlive(supervisor)) {
       return rescue(home, from, to, out);
     }
@@ -206,7 +206,7 @@ async function untilSwitched(
     }
     if (status?.phase === "running" && runs === to.id) {
       say(
-        `Release ${nameOf(to)} is running after ${inWords(Date.now() - startedAt)}. Switch back to ${nameOf(from)} with \`hearth upgrade --back\`.`,
+        `Release ${nameOf(to)} is running after ${inWords(performance.now() - startedAt)}. Switch back to ${nameOf(from)} with \`hearth upgrade --back\`.`,
       );
       removeReleases(home, new Set([from.id, to.id]));
       return 0;

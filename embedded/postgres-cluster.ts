@@ -191,13 +191,13 @@ export async function endLeftover(data: string): Promise<void> {
 
 /** The children of a killed server outlive it for a moment, and two servers must never use one directory. */
 async function untilUnused(data: string): Promise<void> {
-  const deadline = Date.now() + STOP_LEFTOVER_WITHIN_MS;
+  const deadline = performance.now() + STOP_LEFTOVER_WITHIN_MS;
   for (;;) {
     const left = processesIn(data, "postgres");
     if (left.length === 0) {
       return;
     }
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new Failure(
         `Postgres processes still run on ${data} (pid ${left.join(", ")}): end them, then run the command again.`,
       );

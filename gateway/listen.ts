@@ -62,8 +62,8 @@ export async function takeConnections(
 }
 
 async function untilReady(database: DatabaseState): Promise<void> {
-  const deadline = Date.now() + READY_WITHIN_MS;
-  while (!database.ready() && Date.now() < deadline) {
+  const deadline = performance.now() + READY_WITHIN_MS;
+  while (!database.ready() && performance.now() < deadline) {
     await sleep(10);
   }
 }

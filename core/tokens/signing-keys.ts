@@ -56,7 +56,8 @@ export class SigningKeys {
   async #current(): Promise<Keys> {
     const known = this.#keys;
     const { now, refreshAfterMs, keepMs } = this.#options;
-    const age = now() - (known?.at ?? -Infinity);
+    // abs: the clock may have been set back.
+    const age = Math.abs(now() - (known?.at ?? -Infinity));
     if (known === undefined || age >= keepMs) {
       return this.#load();
     }

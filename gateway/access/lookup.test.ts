@@ -38,3 +38,28 @@ test("a created or deleted row moves between the two caches", async () => {
     expect(await lookup.find("id")).toBe(next);
   }
 });
+
+test("after the clock was set back, known rows are looked up again, also during an outage", async () => {
+  let now = 10 * HOUR_MS;
+  let away = false;
+  const loads: string[] = [];
+  const lookup = createLookup({
+    keepMs: HOUR_MS,
+    now: () => now,
+    load: (id) => {
+      loads.push(id);
+      return away
+        ? Promise.reject(new DatabaseUnavailable("away"))
+        : Promise.resolve({ id });
+    },
+  });
+  await lookup.find("known");
+  now -= HOUR_MS;
+  expect(lookup.peek("known")).toBeUndefined();
+  away = true;
+  await expect(lookup.find("other")).rejects.toThrow(DatabaseUnavailable);
+  now -= HOUR_MS;
+  loads.length = 0;
+  expect(await lookup.find("known")).toEqual({ id: "known" });
+  expect(loads).toEqual(["known"]);
+});

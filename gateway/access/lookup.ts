@@ -52,7 +52,7 @@ class CachedLookup<Value> implements Lookup<Value> {
   readonly #absent = cacheOf<Entry<Value>>(MAX_ABSENT);
   readonly #loading = new Map<string, Promise<Value>>();
   #isUnavailable = false;
-  #retryAt = 0;
+  #failedAt = -Infinity;
   #invalidations = 0;
 
   constructor(options: LookupOptions<Value>) {
@@ -83,7 +83,10 @@ class CachedLookup<Value> implements Lookup<Value> {
     }
     const isUsable = at - entry.checkedAt < this.#options.keepMs;
     if (isUsable && (this.#isUnavailable || !entry.stale)) {
-      if (!this.#isUnavailable || at >= this.#retryAt) {
+      if (
+        !this.#isUnavailable ||
+        !isWithin(this.#failedAt, RETRY_AFTER_MS, at)
+      ) {
         this.#load(id).catch(() => undefined);
       }
       return entry.value;
@@ -113,7 +116,7 @@ class CachedLookup<Value> implements Lookup<Value> {
   }
 
   #isFresh(entry: Entry<Value>, at: number): boolean {
-    return !entry.stale && at - entry.checkedAt < this.#refreshAfterMs;
+    return !entry.stale && isWithin(entry.checkedAt, this.#refreshAfterMs, at);
   }
 
   #entryOf(id: string): Entry<Value> | undefined {
@@ -146,7 +149,7 @@ class CachedLookup<Value> implements Lookup<Value> {
       .catch((error: unknown) => {
         if (error instanceof DatabaseUnavailable) {
           this.#isUnavailable = true;
-          this.#retryAt = this.#now() + RETRY_AFTER_MS;
+          this.#failedAt = this.#now();
         }
         throw error;
       })
@@ -154,6 +157,11 @@ class CachedLookup<Value> implements Lookup<Value> {
     this.#loading.set(id, loading);
     return loading;
   }
+}
+
+/** Whether `at` is nearer than `spanMs`; in the future it is when the clock was set back. */
+function isWithin(at: number, spanMs: number, now: number): boolean {
+  return Math.abs(now - at) < spanMs;
 }
 
 /** Limited by `maxSize` because `max` reserves the memory for all entries at once. */

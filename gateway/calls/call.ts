@@ -125,7 +125,7 @@ export interface Call extends CacheKeys {
   readonly ownAccess: boolean;
   /** Aborted when another model has answered instead; null: only this one was asked. */
   readonly race: AbortSignal | null;
-  /** When the call must have ended, ms since the epoch; null: no limit. */
+  /** When the call must have ended, by `performance.now()`; null: no limit. */
   readonly deadlineAt: number | null;
   /** Headers of the caller that are forwarded to the provider. */
   readonly forwarded: ForwardedHeaders;
@@ -187,12 +187,11 @@ export async function startCall(
   const cache = cacheOptionsOf(received, headers, options, own);
   const { alias, variant } = variantOf(group, guards);
   const keyInputs = { callType: kind.callType, alias, variant, payers, body };
-  const startedAt = Date.now();
   const call: Call = {
     ...size(body, group),
     ...cacheKeysOf(gateway, keyInputs, cache),
     id: request.id,
-    startedAt,
+    startedAt: Date.now(),
     kind,
     caller,
     group,
@@ -202,7 +201,7 @@ export async function startCall(
     cache,
     options,
     ...own,
-    deadlineAt: deadlineOf(gateway.config, options, startedAt),
+    deadlineAt: deadlineOf(gateway.config, options),
     whole: null,
     ...sender,
     sessionId: sessionIdOf(received, request) ?? person.session,
@@ -240,10 +239,9 @@ function senderOf(
 function deadlineOf(
   { router }: Pick<GatewayConfig, "router">,
   options: CallOptions,
-  startedAt: number,
 ): number | null {
   const timeoutMs = options.timeoutMs ?? router.timeoutMs;
-  return timeoutMs === null ? null : startedAt + timeoutMs;
+  return timeoutMs === null ? null : performance.now() + timeoutMs;
 }
 
 /** Counts the tokens of a body for a group. */

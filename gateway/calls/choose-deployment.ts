@@ -267,7 +267,7 @@ export function giveBack(
 
 /** Whether a call's time is over, or will be after a pause. */
 function isLate(deadlineAt: number | null, pauseMs = 0): boolean {
-  return deadlineAt !== null && Date.now() + pauseMs >= deadlineAt;
+  return deadlineAt !== null && performance.now() + pauseMs >= deadlineAt;
 }
 
 /** Counted as a metric: a rejected call has no row that would show it. */

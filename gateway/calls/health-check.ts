@@ -120,11 +120,10 @@ function healthCall(
 ): Call {
   const { alias, mode } = deployment;
   const { body, measure = null, ...kind } = probeFor(mode);
-  const startedAt = Date.now();
   return {
     ...CHECK,
     id: randomUUID(),
-    startedAt,
+    startedAt: Date.now(),
     kind: { ...KIND, ...kind },
     group: groupOf(alias, [deployment]),
     body: { ...body, model: alias },
@@ -147,6 +146,6 @@ function healthCall(
       proxy: proxyLimitsOf(gateway.config.general),
     },
     outputTokens: kind.endpoint === "chat" ? 1 : 0,
-    deadlineAt: startedAt + TIMEOUT_MS,
+    deadlineAt: performance.now() + TIMEOUT_MS,
   };
 }

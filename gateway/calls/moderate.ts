@@ -65,12 +65,11 @@ export function moderationCall(
           : `its model ${alias} is pending: ${group.pending} is not set`,
     );
   }
-  const startedAt = Date.now();
   const body = { model: alias, input: texts };
   const { caller, payers, limitSources, sessionId, requesterIp } = origin;
   return {
     id: randomUUID(),
-    startedAt,
+    startedAt: Date.now(),
     kind: MODERATION,
     caller,
     group,
@@ -94,7 +93,7 @@ export function moderationCall(
     fallbacks: { names: [], replacements: new Map() },
     ownAccess: false,
     race: null,
-    deadlineAt: startedAt + TIMEOUT_MS,
+    deadlineAt: performance.now() + TIMEOUT_MS,
     forwarded: {},
     cacheKey: null,
     itemKeys: null,

@@ -253,7 +253,7 @@ function deadlineOf(call: Call, attemptMs: number | null): number | null {
   if (attemptMs === null) {
     return call.deadlineAt;
   }
-  return Math.min(call.deadlineAt ?? Infinity, Date.now() + attemptMs);
+  return Math.min(call.deadlineAt ?? Infinity, performance.now() + attemptMs);
 }
 
 /** Sets a timer only if there is a deadline. */
@@ -266,7 +266,7 @@ function startDeadline(
   }
   return setTimeout(
     () => aborter.abort(),
-    Math.max(0, deadlineAt - Date.now()),
+    Math.max(0, deadlineAt - performance.now()),
   );
 }
 

@@ -34,7 +34,7 @@ export class WaitEnding {
     if (deadlineAt !== null) {
       this.#timer = setTimeout(
         () => this.#end(tooLate()),
-        Math.max(0, deadlineAt - Date.now()),
+        Math.max(0, deadlineAt - performance.now()),
       );
     }
     if (client?.destroyed === true) {

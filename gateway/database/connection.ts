@@ -237,9 +237,12 @@ class DatabaseWatch implements DatabaseState {
       this.#refusedSince = null;
       return;
     }
-    this.#refusedSince ??= Date.now();
+    this.#refusedSince ??= performance.now();
     // A gateway that reconnects waits until Postgres has ended its previous session.
-    if (!this.#ready && Date.now() - this.#refusedSince > LOCK_PATIENCE_MS) {
+    if (
+      !this.#ready &&
+      performance.now() - this.#refusedSince > LOCK_PATIENCE_MS
+    ) {
       this.#options.onRejected(
         "another gateway without Redis uses this database: set REDIS_HOST for both, or stop the other one.",
       );

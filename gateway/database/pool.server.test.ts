@@ -1,6 +1,7 @@
 import pg from "pg";
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { HOUR_MS } from "../../core/duration.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   createPool,
@@ -41,6 +42,24 @@ test("a connection lost between two statements fails the transaction, not the pr
   });
   await expect(broken).rejects.toBeInstanceOf(DatabaseUnavailable);
   expect(await query(pool, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
+
+test("after an outage, calls are served although the clock was set back", async () => {
+  const log = pino({ level: "silent" });
+  const ofCalls = createPool(database.url, 2, log, "calls");
+  const late = query(ofCalls, "SELECT pg_sleep(60)");
+  await expect(late).rejects.toBeInstanceOf(DatabaseUnavailable);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - HOUR_MS });
+  try {
+    await expect
+      .poll(() => query(ofCalls, "SELECT 1 AS one").catch(() => null), {
+        timeout: 10_000,
+      })
+      .toEqual([{ one: 1 }]);
+  } finally {
+    vi.useRealTimers();
+    await ofCalls.end();
+  }
 });
 
 test("each connection plans a repeated statement once, except those of a pooler", async () => {

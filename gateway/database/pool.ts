@@ -263,7 +263,7 @@ async function run<Row extends pg.QueryResultRow>(
       throw error;
     }
     if (ofCall) {
-      state.awayUntil = Date.now() + RETRY_AFTER_MS;
+      state.awayUntil = performance.now() + RETRY_AFTER_MS;
     }
     throw asUnavailable(error);
   }
@@ -288,7 +288,7 @@ function refuseWhileAway(state: PoolState | undefined): void {
   if (state === undefined) {
     return;
   }
-  if (state.silent || Date.now() < state.awayUntil) {
+  if (state.silent || performance.now() < state.awayUntil) {
     throw new DatabaseUnavailable(new Error("Postgres does not answer"));
   }
 }

@@ -30,7 +30,7 @@ export interface LimitsOptions {
   readonly rebuildMs?: number;
   /** An instance that finds no generation and knows no peers waits this long for others to join. */
   readonly discoverMs?: number;
-  /** A test's clock, in ms since the epoch; default: the clock of Redis, or of this machine without Redis. */
+  /** A test's clock, in ms; default: that of Redis, or a monotonic one without Redis. */
   readonly now?: () => number;
   /** Once for each outage, with its reason. */
   readonly onAway?: (reason: string) => void;
@@ -41,7 +41,7 @@ export interface LimitsOptions {
 export function createLimits(options: LimitsOptions): Limits {
   const { redis, instance, minInstances: leastInstances = 1 } = options;
   if (redis === undefined) {
-    return createMemoryLimits({ now: options.now ?? Date.now });
+    return createMemoryLimits(options);
   }
   return new RedisLimits({
     redis,

@@ -4,13 +4,13 @@ import type { Limits } from "./limits.ts";
 import { InstanceUnknown } from "./instances.ts";
 
 export interface MemoryLimitsOptions {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds of a monotonic clock: a clock that is set neither ends nor prolongs a call's reservation. */
   readonly now?: () => number;
 }
 
 /** The limits of a gateway that runs alone, in its own process. */
 export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
-  const { now = Date.now } = options;
+  const { now = () => performance.now() } = options;
   const counters = new Counters(now);
   const waits = new ReleaseWaits();
   return {

@@ -125,3 +125,16 @@ test("names without calls are forgotten", () => {
   cooldowns.answered("wild|again");
   expect(cooldowns.observed()).toBe(1);
 });
+
+test("a cooldown does not last longer than its time after the clock was set back, except for a small correction", () => {
+  const { clock, cooldowns, fail } = createTestCooldowns();
+  fail(5);
+  const start = clock.at;
+  clock.at = start - 30_000;
+  expect(cooldowns.cooling("a")).not.toBeNull();
+  clock.at = start - 3_600_000;
+  expect(cooldowns.cooling("a")).toBeNull();
+  // The failures before were of another minute.
+  fail(4);
+  expect(cooldowns.cooling("a")).toBeNull();
+});

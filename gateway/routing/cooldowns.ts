@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
+import { MINUTE_MS } from "../../core/duration.ts";
 import type { RouterConfig } from "../config/types.ts";
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
 import {
@@ -11,6 +12,8 @@ import {
 /** Why a deployment is cooling down, and until when (ms since the epoch). */
 export interface Cooling {
   readonly until: number;
+  /** For how long at most, in ms. */
+  readonly lengthMs: number;
   readonly reason: string;
   /** The provider has asked not to be called until then. */
   readonly requested: boolean;
@@ -54,6 +57,8 @@ export interface CooldownOptions {
 /** One hash without expiry: readers remove expired entries. Its times are those of Redis, because hosts' clocks differ. */
 const SHARED = "hearth:cooldowns";
 const SHARE_EVERY_MS = 500;
+/** A clock is corrected by less, unless it was wrong. */
+const MAX_CORRECTION_MS = MINUTE_MS;
 
 /** ARGV: hash, name, value. A cooldown that another instance has started since it was read stays. */
 const REMOVE = `
@@ -109,7 +114,7 @@ export class Cooldowns {
     if (found === undefined) {
       return null;
     }
-    if (found.until > this.#now()) {
+    if (isRunning(found, this.#now())) {
       return found;
     }
     this.#coolingDown.delete(id);
@@ -140,8 +145,10 @@ export class Cooldowns {
       (alone ? requested : isRateLimited) ||
       ((!alone || hasFallback) && this.#hasFailedTooOften(id, counts));
     if (coolsDown) {
-      const until = this.#now() + (retryAfterMs ?? cooldownMs);
-      this.#coolDown(id, { until, reason, requested }, failure.status);
+      const lengthMs = retryAfterMs ?? cooldownMs;
+      const until = this.#now() + lengthMs;
+      const cooling = { until, lengthMs, reason, requested };
+      this.#coolDown(id, cooling, failure.status);
     }
   }
 
@@ -217,7 +224,7 @@ export class Cooldowns {
     ]);
     for (const [id, text] of Object.entries(shared)) {
       const cooling = parseCooling(text);
-      if (cooling !== null && cooling.until > redisNow) {
+      if (cooling !== null && isRunning(cooling, redisNow)) {
         this.#extend(id, { ...cooling, until: now + cooling.until - redisNow });
       } else {
         await redis.eval(REMOVE, 0, SHARED, id, text);
@@ -241,6 +248,11 @@ async function timeOf(redis: Redis): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
+/** After the clock was set back, a cooldown that would last longer than it was started for is over. */
+function isRunning({ until, lengthMs }: Cooling, now: number): boolean {
+  return until > now && until - now < lengthMs + MAX_CORRECTION_MS;
+}
+
 /** null for a text that is not a cooldown. */
 function parseCooling(text: unknown): Cooling | null {
   if (typeof text !== "string") {
@@ -251,6 +263,8 @@ function parseCooling(text: unknown): Cooling | null {
     return typeof parsed?.until === "number"
       ? {
           until: parsed.until,
+          // Earlier releases did not write it.
+          lengthMs: parsed.lengthMs ?? Infinity,
           reason: String(parsed.reason),
           requested: parsed.requested === true,
         }

@@ -21,6 +21,7 @@ interface Known {
   readonly window: string;
   /** Dollars. */
   readonly spend: number;
+  /** By `performance.now()`. */
   readonly readAt: number;
 }
 
@@ -93,7 +94,7 @@ export class ProviderBudgets {
     const known = this.#knownIn(provider, window);
     if (known === null) {
       await this.#read(provider, window);
-    } else if (known.readAt + FRESH_MS <= Date.now()) {
+    } else if (known.readAt + FRESH_MS <= performance.now()) {
       void this.#read(provider, window);
     }
     const spend = this.#knownIn(provider, window)?.spend ?? 0;
@@ -120,7 +121,7 @@ export class ProviderBudgets {
       return running;
     }
     const { pool, timeZone, log } = this.#options;
-    const readAt = Date.now();
+    const readAt = performance.now();
     const reading = readProviderSpend(pool, provider, window, timeZone)
       .then(
         (spend) =>

@@ -19,11 +19,14 @@ export interface RecentCallCounts {
 export function createRecentCalls(now: () => number): RecentCallCounts {
   const minutes = new Map<string, Counts & { readonly since: number }>();
 
-  /** Entries are ordered by their start: the first that has not ended ends the loop. */
+  /**
+   * Entries are ordered by their start: the first that has not ended ends the loop. After the clock was set back by more
+   * than a minute, those that started before are over.
+   */
   function dropEnded(): void {
     const at = now();
     for (const [id, { since }] of minutes) {
-      if (at - since < MINUTE_MS) {
+      if (Math.abs(at - since) < MINUTE_MS) {
         return;
       }
       minutes.delete(id);

@@ -85,3 +85,13 @@ test("a deployment that is too late, or has only failed, is not the fastest for 
   seen.answered("b", 100);
   expect(fastest()).toBe("b");
 });
+
+test("what was observed a minute or more ago does not count again after the clock was set back", () => {
+  const clock = { at: 10_000_000 };
+  const seen = createObservations(() => clock.at);
+  seen.failed("a", true);
+  seen.missedResponses("a");
+  clock.at -= 3_600_000;
+  expect(seen.latencyMs("a")).toBe(0);
+  expect(seen.lacksResponses("a")).toBe(false);
+});

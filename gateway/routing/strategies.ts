@@ -39,6 +39,9 @@ export function createObservations(now: () => number = Date.now): Observations {
   const latencies = new Map<string, number>();
   const missed = new Map<string, number>();
   const slow = new Map<string, number>();
+  // abs: the clock may have been set back.
+  const isWithin = (at: number | undefined, spanMs: number) =>
+    at !== undefined && Math.abs(now() - at) < spanMs;
   return {
     started: (id) => void busy.set(id, (busy.get(id) ?? 0) + 1),
     answered(id, latencyMs) {
@@ -56,12 +59,9 @@ export function createObservations(now: () => number = Date.now): Observations {
     answeredAt: (id) => answered.get(id) ?? null,
     busy: (id) => busy.get(id) ?? 0,
     latencyMs: (id) =>
-      now() - (slow.get(id) ?? -Infinity) < SLOW_FOR_MS
-        ? Infinity
-        : (latencies.get(id) ?? 0),
+      isWithin(slow.get(id), SLOW_FOR_MS) ? Infinity : (latencies.get(id) ?? 0),
     missedResponses: (id) => void missed.set(id, now()),
-    lacksResponses: (id) =>
-      now() - (missed.get(id) ?? -Infinity) < MISSED_FOR_MS,
+    lacksResponses: (id) => isWithin(missed.get(id), MISSED_FOR_MS),
   };
 }
 

@@ -208,8 +208,8 @@ export class Primary {
   }
 
   async #untilReady(): Promise<void> {
-    const deadline = Date.now() + READY_WITHIN_MS;
-    while (!this.#wasReady && Date.now() < deadline) {
+    const deadline = performance.now() + READY_WITHIN_MS;
+    while (!this.#wasReady && performance.now() < deadline) {
       await sleep(POLL_MS);
     }
   }

@@ -209,8 +209,8 @@ async function reached(
   isHopeless: () => boolean,
   stopped: AbortSignal,
 ): Promise<boolean> {
-  const deadline = Date.now() + DRAINED_WITHIN_MS;
-  while (Date.now() < deadline && !isHopeless() && !stopped.aborted) {
+  const deadline = performance.now() + DRAINED_WITHIN_MS;
+  while (performance.now() < deadline && !isHopeless() && !stopped.aborted) {
     if (await isReached()) {
       return true;
     }

@@ -144,7 +144,7 @@ export class WorkerProcess {
     const worker = cluster.fork({ [WORKER_VARIABLE]: String(this.#number) });
     this.#worker = worker;
     this.#state = "starting";
-    this.#startedAt = Date.now();
+    this.#startedAt = performance.now();
     worker.on("message", (message: ToPrimary) => this.#take(message));
     // Such as a message to a process that has just ended.
     worker.on("error", () => undefined);
@@ -240,7 +240,7 @@ export class WorkerProcess {
   }
 
   #restartLater(): void {
-    if (Date.now() - this.#startedAt > RAN_WELL_MS) {
+    if (performance.now() - this.#startedAt > RAN_WELL_MS) {
       this.#waitMs = FIRST_WAIT_MS;
     }
     this.#timer = setTimeout(() => this.#launch(), this.#waitMs);

@@ -29,9 +29,9 @@ export async function makeReadOnly(engine: StackEngine): Promise<void> {
     `ALTER SYSTEM SET default_transaction_read_only = on;
 SELECT pg_reload_conf();`,
   );
-  const deadline = Date.now() + RELOADED_WITHIN_MS;
+  const deadline = performance.now() + RELOADED_WITHIN_MS;
   while (!(await isReadOnly(engine))) {
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new Error("Postgres did not become read-only");
     }
   }

@@ -62,7 +62,7 @@ export async function upgradePostgres(
   if (copies) {
     await requireDiskSpace(engine);
   }
-  const started = Date.now();
+  const started = performance.now();
   if (copies) {
     await copyOrClear(session, versions, current);
   } else {
@@ -70,7 +70,7 @@ export async function upgradePostgres(
   }
   await startPostgres(session, config);
   say(
-    `Postgres ${wanted} is in use${copies ? `; writes were paused for ${Math.ceil((Date.now() - started) / 1000)} s` : ""}. Earlier clusters are kept until \`${COMMAND} --forget-old\`.`,
+    `Postgres ${wanted} is in use${copies ? `; writes were paused for ${Math.ceil((performance.now() - started) / 1000)} s` : ""}. Earlier clusters are kept until \`${COMMAND} --forget-old\`.`,
   );
   // The copy left the earlier cluster read-only.
   await inPostgres(

@@ -61,9 +61,9 @@ export async function openTunnel(options: TunnelOptions): Promise<Tunnel> {
   ssh.stdin?.on("error", () => undefined);
   let ended: Execution | undefined;
   void ssh.ended.then((execution) => (ended = execution));
-  const deadline = Date.now() + TUNNEL_WITHIN_MS;
+  const deadline = performance.now() + TUNNEL_WITHIN_MS;
   while (!(await isOpen(500))) {
-    if (ended !== undefined || Date.now() > deadline) {
+    if (ended !== undefined || performance.now() > deadline) {
       void ssh.stop();
       throw new Error(
         ended?.startError === undefined

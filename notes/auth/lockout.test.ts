@@ -43,3 +43,14 @@ test("passwords count as wrong while they are being checked", () => {
   expect(isBeyond(5)).toBe(false);
   expect(isBeyond(6)).toBe(true);
 });
+
+test("a clock that is set back by an hour does not lock out for an hour", () => {
+  let now = 7_200_000;
+  const lockout = openLockout(() => now);
+  for (let count = 0; count < 5; count += 1) {
+    lockout.failed(ann);
+  }
+  expect(lockout.isLocked(ann)).toBe(true);
+  now -= 3_600_000;
+  expect(lockout.isLocked(ann)).toBe(false);
+});

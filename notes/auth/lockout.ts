@@ -32,7 +32,8 @@ export function openLockout(now: () => number = Date.now): Lockout {
   const checking = new Map<string, number>();
   const failuresOf = (name: string): number => {
     const entry = failures.get(name);
-    if (entry === undefined || now() - entry.at < LOCKED_MS) {
+    // abs: after the clock was set back by an hour, a user would be locked out for an hour.
+    if (entry === undefined || Math.abs(now() - entry.at) < LOCKED_MS) {
       return entry?.count ?? 0;
     }
     failures.delete(name);

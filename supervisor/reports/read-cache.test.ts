@@ -76,3 +76,16 @@ test("concurrent requests cause one read", async () => {
   expect(all.map(({ value }) => value)).toEqual([7, 7, 7]);
   expect(readings()).toBe(1);
 });
+
+test("a clock that is set back neither keeps an old value nor delays the next read", async () => {
+  const { ask, answer, pass } = testbed();
+  answer(async () => 1);
+  await ask();
+  pass(100);
+  answer(() => Promise.reject(new Error("connection refused")));
+  await ask();
+  await Promise.resolve();
+  pass(-3_600_000);
+  answer(async () => 2);
+  expect(await ask()).toMatchObject({ value: 2, trouble: null });
+});

@@ -1,5 +1,6 @@
 import { resolveWithin } from "../../core/resolve-within.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
+import { isWithin } from "../clock-jumps.ts";
 
 /** A cached value with its time. */
 export interface Cached<T> {
@@ -70,8 +71,8 @@ export function openReadCache(now: () => number): ReadCache {
     read: () => Promise<T>,
   ): Promise<Cached<T>> => {
     const entry = entryOf(key);
-    const age = () => now() - (entry.cached?.at ?? -Infinity);
-    if (age() >= freshMs && now() - entry.failedAt >= REST_MS) {
+    const age = () => Math.abs(now() - (entry.cached?.at ?? -Infinity));
+    if (age() >= freshMs && !isWithin(entry.failedAt, REST_MS, now())) {
       entry.reading ??= readInto(entry, read, now).finally(() => {
         entry.reading = undefined;
       });

@@ -1,4 +1,5 @@
 import { Failure } from "../../core/failure.ts";
+import { isWithin } from "../clock-jumps.ts";
 import type { CouchAnswer } from "./couch-answers.ts";
 
 /**
@@ -64,7 +65,10 @@ export class PasswordGate {
     const earlier =
       this.#rejection?.password === password ? this.#rejection : undefined;
     // Concurrent requests count as one rejection.
-    if (earlier === undefined || now() - earlier.at >= RETRY_DELAYS_MS[0]) {
+    if (
+      earlier === undefined ||
+      !isWithin(earlier.at, RETRY_DELAYS_MS[0], now())
+    ) {
       this.#rejection = {
         password,
         at: now(),
@@ -81,8 +85,9 @@ export class PasswordGate {
     if (rejection?.password !== password) {
       return;
     }
-    const retryAt = rejection.at + delayAfter(rejection.times);
-    if (this.#options.now() < retryAt) {
+    const delay = delayAfter(rejection.times);
+    if (isWithin(rejection.at, delay, this.#options.now())) {
+      const retryAt = rejection.at + delay;
       throw new Failure(
         `the notes store at ${this.#options.url} rejected this admin password; it is not tried again until ${new Date(retryAt).toISOString()}, or until NOTES_ADMIN_PASSWORD (or its file) changes.`,
       );

@@ -1,3 +1,4 @@
+import { isWithin } from "../clock-jumps.ts";
 /** A vault without changes is read only this often; the embedded store can close its database meanwhile. */
 const READ_EVERY_MS = 600_000;
 
@@ -27,7 +28,8 @@ export function openQuietVaults(now: () => number): QuietVaults {
       taken = new Set(
         [...readAt]
           .filter(
-            ([vault, at]) => !changed.has(vault) && now() - at < READ_EVERY_MS,
+            ([vault, at]) =>
+              !changed.has(vault) && isWithin(at, READ_EVERY_MS, now()),
           )
           .map(([vault]) => vault),
       );

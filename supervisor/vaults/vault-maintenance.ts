@@ -95,7 +95,10 @@ export class VaultMaintenance {
       this.#prepared = false;
     }
     this.#seenStart = start;
-    if (this.#inspecting !== undefined || Date.now() < this.#nextInspection) {
+    if (
+      this.#inspecting !== undefined ||
+      performance.now() < this.#nextInspection
+    ) {
       return;
     }
     this.#inspecting = this.#inspectOnce()
@@ -125,7 +128,8 @@ export class VaultMaintenance {
     if (answered) {
       await this.#publish(skipped, restored);
     }
-    this.#nextInspection = Date.now() + (answered ? INSPECT_EVERY_MS : 0);
+    this.#nextInspection =
+      performance.now() + (answered ? INSPECT_EVERY_MS : 0);
   }
 
   #reportPreparation(trouble: unknown, answered: boolean): void {

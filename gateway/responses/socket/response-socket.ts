@@ -64,7 +64,7 @@ export class ResponseSocket {
   readonly #carryOut: CarryOut;
   readonly #streams = new SocketStreams();
   #isEnding = false;
-  #usedAt = Date.now();
+  #usedAt = performance.now();
   /** Received of a message that is not whole, and since when. */
   #unfinished = { bytes: 0, since: 0 };
 
@@ -123,7 +123,7 @@ export class ResponseSocket {
     const { bytes, since } = this.#unfinished;
     this.#unfinished = {
       bytes: bytes + part.length,
-      since: bytes === 0 ? Date.now() : since,
+      since: bytes === 0 ? performance.now() : since,
     };
     try {
       const { key, bodies } = this.#ports;
@@ -164,7 +164,7 @@ export class ResponseSocket {
     if (this.#socket.readyState !== this.#socket.OPEN) {
       return;
     }
-    this.#usedAt = Date.now();
+    this.#usedAt = performance.now();
     if (isBinary) {
       this.#socket.close(CLOSE.unsupported, "Messages must be text.");
       return;
@@ -233,7 +233,7 @@ export class ResponseSocket {
     }
     turn.ended();
     stream.turn = null;
-    this.#usedAt = Date.now();
+    this.#usedAt = performance.now();
     this.#closeIfEnded();
     this.#advance();
   }

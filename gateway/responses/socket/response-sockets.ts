@@ -71,7 +71,10 @@ export class ResponseSockets {
       carryOut,
     );
     this.#open.set(served, key);
-    this.#timer ??= setInterval(() => this.probe(Date.now()), PROBE_EVERY_MS);
+    this.#timer ??= setInterval(
+      () => this.probe(performance.now()),
+      PROBE_EVERY_MS,
+    );
     socket.on("close", () => this.#closed(served));
     if (this.#whenEnded !== null) {
       served.end();

@@ -39,8 +39,12 @@ export async function handOver(
       return undefined;
     }
     recordSuccessor(started, successor);
-    const deadline = Date.now() + spec.startWithinMs + spec.stopWithinMs;
-    while (isAlive(running) && isAlive(successor) && Date.now() < deadline) {
+    const deadline = performance.now() + spec.startWithinMs + spec.stopWithinMs;
+    while (
+      isAlive(running) &&
+      isAlive(successor) &&
+      performance.now() < deadline
+    ) {
       await sleep(POLL_EVERY_MS);
     }
     const failure = isAlive(running)
@@ -99,8 +103,8 @@ async function untilStarted(
   started: string,
   running: ProcessIdentity,
 ): Promise<ProcessIdentity | undefined> {
-  const deadline = Date.now() + STARTED_WITHIN_MS;
-  while (isAlive(running) && Date.now() < deadline) {
+  const deadline = performance.now() + STARTED_WITHIN_MS;
+  while (isAlive(running) && performance.now() < deadline) {
     const pid = readPid(started);
     const startTime = pid === undefined ? undefined : startTimeOf(pid);
     if (pid !== undefined && startTime !== undefined) {
