@@ -4,6 +4,7 @@ import { isRecord, parseJson, type JsonRecord } from "../../core/json.ts";
 import { Refusal } from "../refusal.ts";
 import { invalidJson } from "./incoming.ts";
 import type { Body, StoreRequest } from "./protocol.ts";
+import { scanValue, skipSpace } from "./scan-json.ts";
 
 type Query = StoreRequest["query"];
 
@@ -42,7 +43,7 @@ export function jsonParameter(query: Query, ...names: string[]): unknown {
     if (text === undefined) {
       continue;
     }
-    return validJson(text);
+    return validJson(Buffer.from(text));
   }
   return undefined;
 }
@@ -69,11 +70,13 @@ export function bodyJson(body: Body | undefined): unknown {
   if (!isUtf8(bytes)) {
     throw invalidJson();
   }
-  return validJson(bytes.toString());
+  return validJson(bytes);
 }
 
-function validJson(text: string): unknown {
-  const value = parseJson(text);
+function validJson(bytes: Buffer): unknown {
+  // JSON.parse takes any depth, at which what walks through the value would exhaust the stack.
+  const isScanned = scanValue(bytes, skipSpace(bytes, 0), true) >= 0;
+  const value = isScanned ? parseJson(bytes.toString()) : undefined;
   if (value === undefined) {
     throw invalidJson();
   }

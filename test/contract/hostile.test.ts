@@ -155,6 +155,44 @@ test.each([
   },
 );
 
+test.each([
+  ["_find", '{"selector":', '{"$not":', "{}", "}"],
+  ["_find", '{"selector":{"a":{"$size":', "[", "", "]"],
+  ["_changes?filter=_selector", '{"selector":', '{"a":', "1", "}"],
+  ["_all_docs", '{"keys":', "[", "", "]"],
+  ["_bulk_get", '{"docs":[{"id":', "[", "", "]"],
+])(
+  "%s with a value %s%s… nested 100,000 levels is rejected, 1,000 levels are read",
+  async (route, start, open, innermost, close) => {
+    await ask(`${notes.url}/deep`, { method: "PUT" });
+    const ends = start
+      .replaceAll(/"[^"]*"|[^[{]/g, "")
+      .replaceAll("{", "}")
+      .replaceAll("[", "]");
+    const post = async (levels: number): Promise<Response> =>
+      await sendPacked(
+        "POST",
+        `/deep/${route}`,
+        gzipSync(
+          start +
+            open.repeat(levels) +
+            innermost +
+            close.repeat(levels) +
+            ends.split("").reverse().join(""),
+        ),
+      );
+    const rejected = await post(100_000);
+    expect(rejected.status).toBe(400);
+    expect(await rejected.json()).toMatchObject({
+      error: "bad_request",
+      reason: "invalid UTF-8 JSON",
+    });
+    const read = await (await post(1000)).text();
+    expect(read).not.toContain("invalid UTF-8 JSON");
+    expect(read).not.toContain("internal_error");
+  },
+);
+
 test.each(["constructor", "tostring", "valueof"])(
   "a database and a document named %s work",
   async (name) => {
