@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { nearest } from "../../core/nearest.ts";
 import { referencedVariable } from "../../core/config/references.ts";
 import { providerParams } from "../config/schema.ts";
@@ -5,6 +6,8 @@ import type { Deployment } from "../config/types.ts";
 import { findRows } from "../database/rows.ts";
 import type { Client, Pool } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
+import { isPrivateHost } from "../pricing/local-runner.ts";
+import { isPublicAddress } from "../providers/public-connection.ts";
 import { credentialOf } from "../routing/credentials.ts";
 import { SECRET_PARAMS, unusedParams } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";
@@ -115,6 +118,51 @@ export function denyCredential(
 
 /** Parameters that decide to which server a model's secrets are sent. */
 const ADDRESS = ["api_base", "base_url", "model", "custom_llm_provider"];
+
+/** Parameters that decide to which servers the gateway connects. */
+const CONNECTS = [...ADDRESS, "configurable_clientside_auth_params"];
+
+/**
+ * The fields of `model_info`, with the mark of a model whose address is from a team's admin: the gateway may reach servers that are
+ * closed to people, such as those of its own machine or a cloud's metadata. Only a proxy_admin may set or remove the mark.
+ */
+export function withAddressMark(
+  { reachesAll }: Admin,
+  info: Readonly<Record<string, unknown>>,
+  { stored, changes, info: before }: Omit<ModelChange, "infoChanges">,
+): Readonly<Record<string, unknown>> {
+  if (reachesAll) {
+    return info;
+  }
+  const { public_address_only: _, ...rest } = info;
+  const isMarked =
+    before["public_address_only"] === true ||
+    changedNames(stored, changes).some((name) => CONNECTS.includes(name));
+  return isMarked ? { ...rest, public_address_only: true } : rest;
+}
+
+/** Throws 400 for a team admin's model at an address that can only be one of a private network; names are checked when they are called. */
+export function requirePublicAddress(
+  { reachesAll }: Admin,
+  { spelling }: RequestedModel,
+  { publicOnly, apiBase }: Deployment,
+): void {
+  if (reachesAll || !publicOnly || !URL.canParse(apiBase)) {
+    return;
+  }
+  const { hostname } = new URL(apiBase);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const isPublic =
+    isIP(host) === 0 ? !isPrivateHost(host) : isPublicAddress(host);
+  if (!isPublic) {
+    const param = `${spelling}.api_base`;
+    throw new CallError(
+      "invalid_request",
+      `\`${param}\` must be a public address: ${host} is not. Only a proxy_admin may add models at addresses of a private network.`,
+      { param },
+    );
+  }
+}
 
 /** Parameters and fields of `model_info` that decide what the calls of a model cost. */
 function isPrice(name: string): boolean {

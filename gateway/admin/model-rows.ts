@@ -19,6 +19,7 @@ import { name, object, reference } from "./kinds/values.ts";
 import {
   requireModelReach,
   requireOwnKey,
+  requirePublicAddress,
   teamIn,
   type RequestedModel,
 } from "./model-access.ts";
@@ -76,6 +77,7 @@ export async function validRow(
   );
   if (read.ok) {
     requireOwnKey(admin, requested, read.deployment);
+    requirePublicAddress(admin, requested, read.deployment);
     return read.row;
   }
   const problems = read.problems.map(({ path, message }) => ({

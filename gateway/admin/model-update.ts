@@ -15,6 +15,7 @@ import {
   requireModelReach,
   requireNewSecrets,
   teamIn,
+  withAddressMark,
 } from "./model-access.ts";
 import {
   auditModel,
@@ -119,17 +120,15 @@ async function applyChanges(
     await denyModelName(admin, client, teamId, modelName);
     const stored = paramsToChange(admin, before, changes);
     denyCredential(admin, stored, changes, spelling);
-    requireNewSecrets(
-      admin,
-      { stored, changes, info: before.info, infoChanges: free },
-      spelling,
-    );
+    const { info } = before;
+    const change = { stored, changes, info, infoChanges: free };
+    requireNewSecrets(admin, change, spelling);
     const requested = await validRow(admin, client, {
       id: modelId,
       name: modelName,
       params: { ...stored, ...changes },
       spelling,
-      info: withPublicName(merged, modelName),
+      info: withAddressMark(admin, withPublicName(merged, modelName), change),
     });
     const [after = null] = await updateRows(
       client,

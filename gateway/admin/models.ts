@@ -14,6 +14,7 @@ import {
   rejectUnused,
   requireModelReach,
   teamIn,
+  withAddressMark,
 } from "./model-access.ts";
 import {
   auditModel,
@@ -68,7 +69,11 @@ const newModel = adminRoute(
         name: given.model_name,
         params,
         spelling,
-        info: withPublicName(present(free), given.model_name),
+        info: withAddressMark(
+          admin,
+          withPublicName(present(free), given.model_name),
+          { stored: {}, changes: params, info: {} },
+        ),
       });
       const created = await insertRow(client, "models", {
         ...requested,

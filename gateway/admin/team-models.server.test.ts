@@ -84,6 +84,15 @@ async function create(
   return String(created["model_info"]?.["id"]);
 }
 
+/** Lets a team admin's model be at the provider's double, which is on this machine. */
+const permitAddress = (id: string) =>
+  fixture.post("/model/update", {
+    model_info: { id, public_address_only: false },
+    litellm_params: { api_base: fixture.providerUrl },
+  });
+
+const PUBLIC = { api_base: "https://provider.example/v1" };
+
 const call = (who: string, model: string) =>
   fixture.chat(keys[who] ?? "", `to ${model}`, { model });
 
@@ -200,7 +209,8 @@ test("aliases of a team lead to its models", async () => {
 });
 
 test("a team's admin adds, changes and deletes models of its team and no others", async () => {
-  const id = await create("crew", "by-boss", "boss");
+  const id = await create("crew", "by-boss", "boss", PUBLIC);
+  await permitAddress(id);
   expect((await call("crew", "by-boss")).status).toBe(200);
   const status = async (who: string, path: string, body: unknown) =>
     (await fixture.request("POST", path, body, keys[who])).status;
@@ -253,7 +263,7 @@ test("a team's admin uses its own provider key, and names that the team's organi
     );
     expect([status, error["param"]]).toEqual([400, "litellm_params.api_key"]);
   }
-  const id = await create("crew", "own-key", "boss");
+  const id = await create("crew", "own-key", "boss", PUBLIC);
   const emptied = await fixture.rejected(
     "POST",
     "/model/update",
@@ -264,8 +274,90 @@ test("a team's admin uses its own provider key, and names that the team's organi
   expect(
     (await attempt(modelOf("of-org", "not-allowed"), "org-boss")).status,
   ).toBe(403);
-  await create("of-org", "crew-model", "org-boss");
+  await permitAddress(await create("of-org", "crew-model", "org-boss", PUBLIC));
   expect((await call("of-org", "crew-model")).status).toBe(200);
+});
+
+test.each([
+  "http://127.0.0.1:5984",
+  "http://0x7f.1/",
+  "http://[::ffff:169.254.169.254]/latest",
+  "http://169.254.169.254/latest/meta-data?x=",
+  "http://10.0.0.1/v1",
+  "http://hearth-postgres:5432",
+  "http://router.lan/v1",
+])("a team's admin cannot add a model at %s", async (api_base) => {
+  const rejected = async (path: string, body: unknown) => {
+    const { status, error } = await fixture.rejected(
+      "POST",
+      path,
+      body,
+      keys["boss"],
+    );
+    expect([path, status, error["param"]]).toEqual([
+      path,
+      400,
+      "litellm_params.api_base",
+    ]);
+  };
+  const model = modelOf(
+    "crew",
+    "inside",
+    { api_base },
+    { public_address_only: false },
+  );
+  await rejected("/model/new", model);
+  await rejected("/health/test_connection", {
+    litellm_params: model.litellm_params,
+    model_info: model.model_info,
+  });
+  const id = await create("crew", "moved-inside", "boss", PUBLIC);
+  const moved = { api_base, api_key: "own" };
+  const model_info = { id, public_address_only: false };
+  await rejected("/model/update", { model_info, litellm_params: moved });
+  await rejected("/model/update", {
+    model_info,
+    litellm_params: { base_url: api_base, api_base: null, api_key: "own" },
+  });
+  await fixture.post("/model/delete", { id });
+});
+
+test("a team admin's model is called at public addresses only, whatever its name resolves to, until a proxy_admin permits others", async () => {
+  const id = await create("crew", "outside", "boss", PUBLIC);
+  const address = { litellm_params: { api_base: fixture.providerUrl } };
+  await fixture.post("/model/update", { ...address, model_info: { id } });
+  const answers = [
+    await call("crew", "outside"),
+    await fixture.chat(keys["crew"] ?? "", "to outside, as a stream", {
+      model: "outside",
+      stream: true,
+    }),
+  ];
+  for (const { status, text } of answers) {
+    expect(status).toBe(502);
+    expect(text).toContain("is not at a public address");
+  }
+  const unmark = { model_info: { id, public_address_only: false } };
+  await fixture.request("POST", "/model/update", unmark, keys["boss"]);
+  expect((await call("crew", "outside")).status).toBe(502);
+  await permitAddress(id);
+  expect((await call("crew", "outside")).status).toBe(200);
+  const changed = {
+    model_info: { id },
+    litellm_params: { rpm: 1000 },
+  };
+  await fixture.post("/model/update", changed, keys["boss"]);
+  expect((await call("crew", "outside")).status).toBe(200);
+  const { status, error } = await fixture.rejected(
+    "POST",
+    "/model/update",
+    {
+      model_info: { id },
+      litellm_params: { configurable_clientside_auth_params: ["api_base"] },
+    },
+    keys["boss"],
+  );
+  expect([status, error["param"]]).toEqual([400, "litellm_params.api_base"]);
 });
 
 test("a team's admin cannot have a stored key sent to another server", async () => {

@@ -124,10 +124,20 @@ test("a team's admin tests its team's models with a key of the team, others test
   const model_info = { team_id: "crew" };
   const own = {
     model: "openai/m",
-    api_base: fixture.providerUrl,
+    api_base: "https://provider.invalid/v1",
     api_key: "k",
   };
-  const allowed = await testOf({ litellm_params: own, model_info }, lead);
+  const tried = await testOf({ litellm_params: own, model_info }, lead);
+  expect(tried).toMatchObject({
+    status: "error",
+    result: { error: expect.stringContaining("provider.invalid") },
+  });
+  await fixture.post("/model/new", {
+    model_name: "of-crew",
+    litellm_params: { ...own, api_base: fixture.providerUrl },
+    model_info: { id: "of-crew", ...model_info },
+  });
+  const allowed = await testOf({ model_info: { id: "of-crew" } }, lead);
   expect(allowed).toMatchObject({ status: "success" });
   for (const [body, status] of [
     [{ litellm_params: { model: "mock" } }, 403],

@@ -13,7 +13,9 @@ import {
   rejectUnused,
   requireModelReach,
   requireOwnKey,
+  requirePublicAddress,
   teamIn,
+  withAddressMark,
 } from "./model-access.ts";
 
 /** The alias of deployments that are only tested: metrics and the ledger name it. */
@@ -153,7 +155,11 @@ async function described(
     name: ALIAS,
     params: asked,
     spelling,
-    info: free,
+    info: withAddressMark(admin, free, {
+      stored: {},
+      changes: asked,
+      info: {},
+    }),
   };
   const read = rowOfModel(requested, gateway.config.general, gateway.env);
   if (!read.ok) {
@@ -167,6 +173,7 @@ async function described(
     );
   }
   requireOwnKey(admin, requested, read.deployment);
+  requirePublicAddress(admin, requested, read.deployment);
   return gateway.catalog.priced({ ...read.deployment, alias: ALIAS });
 }
 

@@ -15,15 +15,17 @@ test("an address for which a regular expression takes minutes is read", () => {
   expect(access(address)).toBe(address);
 });
 
-/** A model that permits addresses of a pattern. */
-function permitting(pattern: string): ModelGroup {
+/** A model that permits addresses: those of a pattern, or any. */
+function permitting(pattern: string | null): ModelGroup {
   const read = deploymentFromRow(
     {
       model_name: "own",
       provider_params: {
         model: "openai/own",
         api_base: "https://own.example",
-        configurable_clientside_auth_params: [{ api_base: pattern }],
+        configurable_clientside_auth_params: [
+          pattern === null ? "api_base" : { api_base: pattern },
+        ],
       },
     },
     {},
@@ -56,4 +58,15 @@ test("a pattern that takes JavaScript's engine hours is answered: the admins of 
     });
   expect(from("").deployments).toHaveLength(1);
   expect(() => from("!")).toThrow("`api_base` is not permitted for own");
+});
+
+test("a caller names addresses of a private network only where a pattern permits them", () => {
+  const called = (pattern: string | null, apiBase: string) =>
+    withClientAccess(permitting(pattern), { apiKey: "x", apiBase });
+  expect(called(null, "http://10.0.0.1/v1").deployments).toMatchObject([
+    { publicOnly: true },
+  ]);
+  expect(
+    called("http://10\\.0\\.0\\.1/v1", "http://10.0.0.1/v1").deployments,
+  ).toMatchObject([{ publicOnly: false }]);
 });

@@ -72,6 +72,10 @@ export function withClientAccess(
     deployments: deployments.map((deployment) => ({
       ...deployment,
       apiBase: apiBase ?? deployment.apiBase,
+      // Only a pattern says which servers of a private network a caller may name.
+      publicOnly:
+        deployment.publicOnly ||
+        (apiBase !== null && !isInPattern(deployment, apiBase)),
       apiKey: secret(apiKey),
       headers: {},
     })),
@@ -90,13 +94,16 @@ function permits(
   );
 }
 
-function permitsAddress(
-  { name, pattern }: ClientParam,
-  apiBase: string,
-): boolean {
+function permitsAddress(param: ClientParam, apiBase: string): boolean {
   return (
-    name === "api_base" &&
-    (pattern === null || matchesAddress(pattern, apiBase))
+    param.name === "api_base" &&
+    (param.pattern === null || matchesAddress(param.pattern, apiBase))
+  );
+}
+
+function isInPattern({ clientParams }: PricedDeployment, apiBase: string) {
+  return clientParams.some(
+    (param) => param.pattern !== null && permitsAddress(param, apiBase),
   );
 }
 

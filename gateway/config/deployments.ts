@@ -132,6 +132,7 @@ export function readDeployment(
     providerName,
     model,
     apiBase: connection.apiBase,
+    publicOnly: info.public_address_only ?? false,
     apiKey: connection.apiKey,
     apiVersion:
       known.family === "azure"

@@ -128,6 +128,7 @@ export const modelInfo = z.looseObject({
   id: name().optional(),
   team_id: name().optional(),
   team_public_model_name: name().optional(),
+  public_address_only: flag(),
   mode: text(),
   base_model: text(),
   local: flag(),

@@ -100,6 +100,8 @@ export interface Deployment {
   readonly model: string;
   /** Without a trailing slash. OpenAI-compatible: `/chat/completions` is appended; anthropic: `/v1/messages`. Empty while pending on its address. */
   readonly apiBase: string;
+  /** Its address comes from someone who may not use the gateway to reach other servers than public ones. */
+  readonly publicOnly: boolean;
   readonly apiKey: Secret | null;
   /** Azure only. */
   readonly apiVersion: string | null;

@@ -1,6 +1,6 @@
 import type { TimeoutConfig } from "../config/types.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
-import { outgoingAgent } from "./outgoing-agent.ts";
+import { DeploymentAgents } from "./outgoing-agent.ts";
 import type { ProviderCall } from "./provider-call.ts";
 import type { StreamClient } from "./stream-start.ts";
 import {
@@ -32,15 +32,17 @@ export function createProviderClient(
   timeouts: TimeoutConfig,
   maxAnswerBytes = MAX_ANSWER_BYTES,
 ): ProviderClient {
-  const agent = outgoingAgent({
-    connect: { timeout: timeouts.connectMs },
-    maxResponseSize: maxAnswerBytes,
-  });
-  const streaming = notingSent(agent);
+  const agents = new DeploymentAgents(timeouts.connectMs, maxAnswerBytes);
+  const streaming = {
+    any: notingSent(agents.any),
+    public: notingSent(agents.public),
+  };
+  const streamingFor = ({ deployment }: ProviderCall) =>
+    deployment.publicOnly ? streaming.public : streaming.any;
   return {
     async ask(call) {
       try {
-        return await askWhole(agent, timeouts, call);
+        return await askWhole(agents.of(call.deployment), timeouts, call);
       } catch (error) {
         // An invalid header is thrown synchronously.
         throw error instanceof UpstreamFailure
@@ -48,8 +50,9 @@ export function createProviderClient(
           : unreachable(error, call.deployment.apiBase);
       }
     },
-    stream: (call, client) => askForStream(streaming, timeouts, call, client),
-    bytes: (call) => askForBytes(streaming, timeouts, call),
-    close: () => agent.close(),
+    stream: (call, client) =>
+      askForStream(streamingFor(call), timeouts, call, client),
+    bytes: (call) => askForBytes(streamingFor(call), timeouts, call),
+    close: () => agents.close(),
   };
 }

@@ -146,6 +146,7 @@ export function testDeployment(
     providerName: "openai",
     model: "model-1",
     apiBase: "https://provider.example",
+    publicOnly: false,
     apiKey: secret("provider-key"),
     apiVersion: null,
     pending: null,

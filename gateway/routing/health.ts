@@ -3,7 +3,7 @@ import { isLocalRunner } from "../pricing/local-runner.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
-import { outgoingAgent } from "../providers/outgoing-agent.ts";
+import { DeploymentAgents } from "../providers/outgoing-agent.ts";
 import { withOwnHeaders } from "../providers/provider-call.ts";
 import type { RunnerView } from "../runners/runner-view.ts";
 import { isEnabled, statusOf, type PricedDeployment } from "./catalog.ts";
@@ -69,7 +69,8 @@ interface Answer {
 
 const CACHE_MS = 30_000;
 const TIMEOUT_MS = 10_000;
-const agent = outgoingAgent({ connect: { timeout: TIMEOUT_MS } });
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+const AGENTS = new DeploymentAgents(TIMEOUT_MS, MAX_ANSWER_BYTES);
 
 export interface ModelHealthOptions {
   readonly deployments: () => readonly PricedDeployment[];
@@ -282,7 +283,7 @@ async function askForModels(deployment: PricedDeployment): Promise<Answer> {
   const path = provider === "anthropic" ? "/v1/models" : "/models";
   try {
     const answer = await request(apiBase + path, {
-      dispatcher: agent,
+      dispatcher: AGENTS.of(deployment),
       headers: withOwnHeaders(
         deployment,
         wireOf(provider).headers(deployment, {}),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Agent } from "undici";
 import { DEFAULT_RUNNER } from "../config/runner.ts";
 import { UpstreamFailure, unreachable } from "../providers/failure.ts";
+import type { DeploymentAgents } from "../providers/outgoing-agent.ts";
 import { recordOf, textOf } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { ollamaLoad } from "./ollama.ts";
@@ -9,7 +9,7 @@ import { askRunner } from "./probe.ts";
 import { loadingOf, type Loading, type RunnerReport } from "./runner-state.ts";
 
 export interface LoadOptions {
-  readonly agent: Agent;
+  readonly agents: DeploymentAgents;
   readonly deployment: PricedDeployment;
   /** What the runner reported last; null: it is not recognised. */
   readonly report: () => RunnerReport | null;
@@ -88,9 +88,9 @@ function loadRequest(
 
 async function send(
   { path, body }: LoadRequest,
-  { agent, deployment, signal }: LoadOptions,
+  { agents, deployment, signal }: LoadOptions,
 ): Promise<void> {
-  const ask = askRunner(agent, deployment, coldLoadMs(deployment), signal);
+  const ask = askRunner(agents, deployment, coldLoadMs(deployment), signal);
   const { status, json } = await ask(path, body).catch((error: unknown) => {
     signal.throwIfAborted();
     throw (error as { code?: string }).code === "UND_ERR_HEADERS_TIMEOUT"

@@ -1,7 +1,8 @@
-import { request, type Agent } from "undici";
+import { request } from "undici";
 import { parseJson } from "../../core/json.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
+import type { DeploymentAgents } from "../providers/outgoing-agent.ts";
 import { withOwnHeaders } from "../providers/provider-call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { rootOf } from "./address.ts";
@@ -37,11 +38,12 @@ const UNREACHABLE = new Set([
 ]);
 
 const ANSWER_TIMEOUT_MS = 5_000;
-const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+/** Of an answer of a runner. */
+export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /** Requests to the runner of a deployment, with its key and headers. */
 export function askRunner(
-  agent: Agent,
+  agents: DeploymentAgents,
   deployment: PricedDeployment,
   timeoutMs = ANSWER_TIMEOUT_MS,
   signal: AbortSignal | null = null,
@@ -52,7 +54,7 @@ export function askRunner(
       wireOf(deployment.provider).headers(deployment, {}),
     );
     const answer = await request(rootOf(deployment) + path, {
-      dispatcher: agent,
+      dispatcher: agents.of(deployment),
       method: body === undefined ? "GET" : "POST",
       headers:
         body === undefined
@@ -66,10 +68,7 @@ export function askRunner(
       signal,
     });
     const text = await answer.body.text();
-    return {
-      status: answer.statusCode,
-      json: text.length > MAX_ANSWER_BYTES ? undefined : parseJson(text),
-    };
+    return { status: answer.statusCode, json: parseJson(text) };
   };
 }
 
@@ -78,11 +77,11 @@ export function askRunner(
  * state.
  */
 export async function probe(
-  agent: Agent,
+  agents: DeploymentAgents,
   deployment: PricedDeployment,
   before: RunnerState | null,
 ): Promise<RunnerState> {
-  const ask = askRunner(agent, deployment);
+  const ask = askRunner(agents, deployment);
   try {
     const known = before?.report ?? null;
     const report = await recognise(ask, known?.kind ?? null);

@@ -1,12 +1,11 @@
 import type { Logger } from "pino";
-import type { Agent } from "undici";
 import { isKnownRunner } from "../pricing/local-runner.ts";
-import { outgoingAgent } from "../providers/outgoing-agent.ts";
+import { DeploymentAgents } from "../providers/outgoing-agent.ts";
 import { isEnabled, type PricedDeployment } from "../routing/catalog.ts";
 import { rootOf } from "./address.ts";
 import { loadModel } from "./load-model.ts";
 import { Preloads } from "./preloads.ts";
-import { probe } from "./probe.ts";
+import { MAX_ANSWER_BYTES, probe } from "./probe.ts";
 import { loadingOf, type Loading, type RunnerState } from "./runner-state.ts";
 import type { SlotLeases } from "./slot-leases.ts";
 import { Slots } from "./slots.ts";
@@ -47,7 +46,7 @@ export function isManaged(deployment: PricedDeployment): boolean {
 export class Runners {
   readonly slots: Slots;
   readonly #options: RunnersOptions;
-  readonly #agent: Agent;
+  readonly #agents: DeploymentAgents;
   readonly #preloads: Preloads;
   readonly #timer: NodeJS.Timeout;
   #runners = new Map<string, Runner>();
@@ -58,7 +57,7 @@ export class Runners {
   constructor(options: RunnersOptions) {
     const { connectMs, leases, log, timeZone } = options;
     this.#options = options;
-    this.#agent = outgoingAgent({ connect: { timeout: connectMs } });
+    this.#agents = new DeploymentAgents(connectMs, MAX_ANSWER_BYTES);
     this.slots = new Slots({
       reported: (deployment) => this.stateOf(deployment)?.report?.slots ?? null,
       leases,
@@ -132,7 +131,7 @@ export class Runners {
     forCall: boolean,
   ): Promise<void> {
     await loadModel({
-      agent: this.#agent,
+      agents: this.#agents,
       deployment,
       report: () => this.stateOf(deployment)?.report ?? null,
       refresh: () => this.refresh(deployment),
@@ -145,7 +144,7 @@ export class Runners {
     clearInterval(this.#timer);
     this.#preloads.stop();
     this.#options.leases?.stop();
-    await this.#agent.destroy();
+    await this.#agents.destroy();
   }
 
   #runnerOf(deployment: PricedDeployment): Runner {
@@ -196,7 +195,7 @@ export class Runners {
   }
 
   #probe(runner: Runner): Promise<RunnerState> {
-    runner.probing ??= probe(this.#agent, runner.deployment, runner.state)
+    runner.probing ??= probe(this.#agents, runner.deployment, runner.state)
       .then((state) => {
         this.#changed(runner, state);
         return state;

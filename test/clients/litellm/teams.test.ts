@@ -50,7 +50,7 @@ describe.runIf(hasRedisServer())("teams of LiteLLM's dialect", () => {
     return answer.json;
   }
 
-  function newModel(name: string, team: string): object {
+  function newModel(name: string, team: string) {
     return {
       model_name: name,
       litellm_params: {
@@ -77,11 +77,21 @@ describe.runIf(hasRedisServer())("teams of LiteLLM's dialect", () => {
 
   test("a team's admin adds a model, which every instance serves to the team's keys only, until it is deleted", async () => {
     const name = "my-team-model";
+    const { litellm_params: params, ...rest } = newModel(name, teamId);
+    const outside = { ...params, api_base: "https://provider.example/v1" };
     const created = await post(
       "/model/new",
-      newModel(name, teamId),
+      { ...rest, litellm_params: outside },
       keys.admin,
     );
+    // The provider's double is on this machine.
+    await post("/model/update", {
+      model_info: {
+        id: created["model_info"]?.["id"],
+        public_address_only: false,
+      },
+      litellm_params: params,
+    });
     expect(created["model_info"]).toMatchObject({
       team_id: teamId,
       team_public_model_name: name,
