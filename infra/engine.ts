@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { shellQuoted } from "../core/shell.ts";
 import { execute, type Execution } from "../core/execute.ts";
+import type { HearthConfig, HostName } from "./config/config-schema.ts";
 import type { StackNames } from "./names.ts";
 
 /** Address of a host's Docker engine. */
@@ -12,6 +13,16 @@ export interface EngineAddress {
 
 /** A host's engine and the names of the stack's resources there. */
 export interface StackEngine extends EngineAddress, StackNames {}
+
+/** The engine of a configured host. `stack`: PROJECT/STACK. */
+export function stackEngine(
+  { hosts, prefix }: Pick<HearthConfig, "hosts" | "prefix">,
+  host: HostName,
+  stack: string,
+): StackEngine {
+  const { docker: endpoint, sshOpts } = hosts[host];
+  return { endpoint, sshOpts, prefix, stack };
+}
 
 /** Longer than the slowest command, apart from those that wait for something else. */
 export const COMMAND_WITHIN_MS = 180_000;

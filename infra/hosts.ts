@@ -8,7 +8,7 @@ import {
 } from "@pulumi/pulumi";
 import type { HearthConfig, HostName } from "./config/config-schema.ts";
 import type { PublishedPort } from "./container.ts";
-import type { StackEngine } from "./engine.ts";
+import { stackEngine, type StackEngine } from "./engine.ts";
 import {
   rejectForeignVolumes,
   removeLeftover,
@@ -82,12 +82,7 @@ function createHost(name: HostName, config: HostsConfig): Host {
     ...(ssh ? { sshOpts: [...sshOpts] } : {}),
   });
   // No labels: a changed label of a network in use can neither be updated nor replaced within 30 s.
-  const engine = {
-    endpoint,
-    sshOpts,
-    prefix: config.prefix,
-    stack: `${getProject()}/${getStack()}`,
-  };
+  const engine = stackEngine(config, name, `${getProject()}/${getStack()}`);
   const clearNetwork = clearWay(`clear-network-${name}`, (network) =>
     removeLeftoverNetwork(engine, network, {
       withContainers: config.importRoles !== "no",

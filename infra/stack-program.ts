@@ -1,18 +1,16 @@
-import { getStack, RunError } from "@pulumi/pulumi";
-import { readRawConfig, runtimeOf } from "./config/program-config.ts";
 import type { StackOutputs } from "./outputs.ts";
+import { readRawConfig, runtimeOf } from "./config/program-config.ts";
 
 /**
  * The program of the stack's runtime: two hosts, or a cluster. Each is loaded only where it runs. Throws ConfigRejected with every
- * mistake before anything is registered. A plain `pulumi` command cannot complete a rotation: `isPlain` rejects it.
+ * mistake before anything is registered. `isPlain`: run by a plain `pulumi` command instead of `npm run deploy`.
  */
 export async function stackProgram(isPlain = false): Promise<StackOutputs> {
-  const { values } = readRawConfig();
-  const runtime = runtimeOf(values);
-  if (isPlain && values["rotation"] !== undefined) {
-    throw new RunError(
-      `a rotation is unfinished; nothing was changed: \`npm run deploy -- up --stack ${getStack()}\` names the command that completes it.`,
-    );
+  const raw = readRawConfig();
+  const runtime = runtimeOf(raw.values);
+  if (isPlain) {
+    const { checkPlainRun } = await import("./plain-run.ts");
+    await checkPlainRun(raw, runtime);
   }
   if (runtime === "kubernetes") {
     const { kubernetesProgram } =

@@ -4,7 +4,7 @@ import {
   type HearthConfig,
   type HostSettings,
 } from "./config-schema.ts";
-import { certificateMistakes } from "./edge-certificate.ts";
+import { certificateMistakes, expiredOn } from "./edge-certificate.ts";
 import { listenersOn, servesHttps } from "./listeners.ts";
 import { twoHosts, type StackSettings } from "./stack-settings.ts";
 import { isPrivate } from "../private-addresses.ts";
@@ -154,7 +154,7 @@ function edgeMistakes(config: HearthConfig): readonly string[] {
 }
 
 /** Host names and the files of their certificate, of every kind of stack. */
-interface HostnameSettings {
+export interface HostnameSettings {
   readonly edge: {
     readonly tls: string;
     readonly hostname?: string | undefined;
@@ -207,8 +207,32 @@ function ownCertificateMistakes(
   return certificateMistakes(
     { certificate, key },
     names.filter((name) => name !== undefined),
-    settings === twoHosts ? fixCommand(["edge", "tls"], settings) : undefined,
   ).map(({ setting, what }) => sentence([setting], what, settings));
+}
+
+/**
+ * Whether the operator's own certificate has expired, and the command that replaces it. Not a mistake of the configuration: rotations and
+ * `destroy` work with it.
+ */
+export function expiredCertificate(
+  { edge, edgeCertificate }: HostnameSettings,
+  settings: StackSettings,
+): { readonly what: string; readonly fix: string } | null {
+  const day =
+    edge.tls === "files" && edgeCertificate !== undefined
+      ? expiredOn(edgeCertificate)
+      : undefined;
+  if (day === undefined) {
+    return null;
+  }
+  const without =
+    settings === twoHosts
+      ? ` (without a new one: ${fixCommand(["edge", "tls"], settings)})`
+      : "";
+  return {
+    what: `hearth:edgeCertificate expired on ${day}${without}`,
+    fix: fixCommand(["edgeCertificate"], settings),
+  };
 }
 
 /** Those of the settings that are missing, although `cause` requires them. */

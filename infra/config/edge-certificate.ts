@@ -13,13 +13,12 @@ interface OwnCertificate {
 }
 
 /**
- * Mistakes in the operator's own certificate. With the key of another certificate, neither edge would start; with other names or after
- * its end, every client would reject it. `withoutNew` is a command for operators whose new certificate is not there yet.
+ * Mistakes in the operator's own certificate. With the key of another certificate, neither edge would start; with other names, every
+ * client would reject it.
  */
 export function certificateMistakes(
   { certificate, key }: OwnCertificate,
   hostnames: readonly string[],
-  withoutNew?: string,
 ): readonly CertificateMistake[] {
   const read = new X509Certificate(certificate);
   // The common name, which clients ignore, is ignored.
@@ -29,13 +28,11 @@ export function certificateMistakes(
   return [
     ...(missing.length === 0
       ? []
-      : [mistake(`is not valid for ${missing.join(" and ")}`)]),
-    ...(read.validToDate.getTime() > Date.now()
-      ? []
       : [
-          mistake(
-            `expired on ${read.validToDate.toISOString().slice(0, 10)}${withoutNew === undefined ? "" : ` (without a new one: ${withoutNew})`}`,
-          ),
+          {
+            setting: "edgeCertificate" as const,
+            what: `is not valid for ${missing.join(" and ")}`,
+          },
         ]),
     ...(read.checkPrivateKey(createPrivateKey(key))
       ? []
@@ -48,6 +45,10 @@ export function certificateMistakes(
   ];
 }
 
-function mistake(what: string): CertificateMistake {
-  return { setting: "edgeCertificate", what };
+/** The day on which a certificate expired, such as "2026-11-20"; undefined for a valid one. PEM, readable. */
+export function expiredOn(certificate: string): string | undefined {
+  const { validToDate } = new X509Certificate(certificate);
+  return validToDate.getTime() > Date.now()
+    ? undefined
+    : validToDate.toISOString().slice(0, 10);
 }

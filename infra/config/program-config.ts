@@ -15,7 +15,12 @@ import {
   type ConfigResult,
   type RawConfig,
 } from "./config.ts";
-import { sentence } from "./config-mistakes.ts";
+import {
+  expiredCertificate,
+  sentence,
+  type HostnameSettings,
+} from "./config-mistakes.ts";
+import type { StackSettings } from "./stack-settings.ts";
 import { readGatewaySettings } from "../gateway-settings.ts";
 import { readNamedFile } from "../project-files.ts";
 
@@ -91,6 +96,17 @@ export function accept<T>(
     throw new ConfigRejected(errors);
   }
   return result.config;
+}
+
+/** Throws ConfigRejected for an expired certificate: every client would reject it. Only for what deploys one. */
+export function rejectExpiredCertificate(
+  config: HostnameSettings,
+  settings: StackSettings,
+): void {
+  const expired = expiredCertificate(config, settings);
+  if (expired !== null) {
+    throw new ConfigRejected([`${expired.what}: ${expired.fix}`]);
+  }
 }
 
 /** Secrets are validated as plain text and returned as Pulumi's own Outputs. */

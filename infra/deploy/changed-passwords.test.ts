@@ -8,6 +8,7 @@ import type { RotationKind } from "../config/rotation.ts";
 import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import {
   findChangedPasswords,
+  findChangedRoles,
   rejectChangedPasswords,
 } from "./changed-passwords.ts";
 import { openSession, readSettings, type Session } from "./session.ts";
@@ -23,24 +24,29 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Fakes both hosts: Postgres has the deployed password, or this one, and the notes server answers a login with `status`. */
+/**
+ * Fakes both hosts: Postgres has the deployed passwords, or these, by role, and the notes server answers a login with `status`.
+ */
 function serversWith({
-  password,
+  passwords = {},
   status,
 }: {
-  readonly password?: string;
+  readonly passwords?: Readonly<Record<string, string>>;
   readonly status: string;
 }): void {
-  const verifier = scramVerifier(
-    "postgres",
-    password ?? validConfig["postgresPassword"] ?? "",
-  );
+  const verifiers = Object.entries({
+    postgres: validConfig["postgresPassword"] ?? "",
+    gateway_a: validConfig["gatewayPassword"] ?? "",
+    supervisor: validConfig["supervisorPassword"] ?? "",
+    backup: validConfig["backupPassword"] ?? "",
+    ...passwords,
+  }).map(([role, password]) => `${role}|${scramVerifier(role, password)}`);
   const ssh = join(directory, "ssh");
   writeFileSync(
     ssh,
     `#!/bin/sh
 case "$*" in
-  *"'psql'"*) echo '${verifier}' ;;
+  *"'psql'"*) printf '${verifiers.join("\\n")}\\n' ;;
   *"'node'"*) echo ${status} ;;
 esac
 `,
@@ -92,8 +98,10 @@ async function rejected(
   settings: Readonly<Record<string, string>>,
   rotated?: RotationKind,
 ): Promise<string> {
+  const session = await sessionWith(settings);
   return rejectChangedPasswords(
-    await sessionWith(settings),
+    session,
+    await readSettings(session),
     DEPLOYED,
     rotated,
   ).then(
@@ -129,7 +137,7 @@ test("the rotation that replaces the password is not rejected", async () => {
 });
 
 test("a password that was changed in its server, too, is accepted, and so is a server that does not run", async () => {
-  serversWith({ password: OTHER, status: "200" });
+  serversWith({ passwords: { postgres: OTHER }, status: "200" });
   expect(
     await rejected({ postgresPassword: OTHER, notesAdminPassword: OTHER }),
   ).toBe("");
@@ -147,6 +155,35 @@ test("the doctor compares the servers with the configuration, whatever was deplo
     { what: POSTGRES, fix: ROTATE },
     { what: NOTES, fix: RESTART },
   ]);
-  serversWith({ password: OTHER, status: "200" });
+  serversWith({ passwords: { postgres: OTHER }, status: "200" });
   expect(await findChangedPasswords(session, config)).toEqual([]);
+});
+
+test("the doctor finds login roles with another password than in the configuration", async () => {
+  const session = await sessionWith({});
+  const config = await readSettings(session);
+  const found = () => findChangedRoles(session, config);
+  serversWith({ status: "200" });
+  expect(await found()).toEqual([]);
+  serversWith({
+    passwords: { gateway_a: OTHER, supervisor: OTHER, backup: OTHER },
+    status: "200",
+  });
+  const fix = "npm run deploy -- up --refresh sets it there";
+  expect(await found()).toEqual([
+    {
+      what: "hearth:gatewayPassword is not the password of the role gateway_a in Postgres",
+      fix,
+    },
+    {
+      what: "hearth:supervisorPassword is not the password of the role supervisor in Postgres",
+      fix,
+    },
+    {
+      what: "hearth:backupPassword is not the password of the role backup in Postgres",
+      fix,
+    },
+  ]);
+  writeFileSync(join(directory, "ssh"), "#!/bin/sh\nexit 1\n");
+  expect(await found()).toEqual([]);
 });

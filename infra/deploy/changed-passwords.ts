@@ -1,13 +1,14 @@
+import { gatewayRoleName } from "../components/postgres-server.ts";
 import type { HearthConfig } from "../config/config-schema.ts";
 import type { RotationKind } from "../config/rotation.ts";
 import { isVerifierOf } from "../../core/scram.ts";
-import { typedDocker } from "../engine.ts";
+import { typedDocker, type StackEngine } from "../engine.ts";
 import { containerName } from "../names.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import type { Finding } from "./findings.ts";
 import { ANSWERS_WITHIN_MS } from "./host-view.ts";
 import { rejectsNotesAdmin } from "./notes-admin.ts";
-import { readSettings, type Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import { containersNamed, filesOf, revealed, type State } from "./state.ts";
 
 const RUN = "npm run deploy -- ";
@@ -17,11 +18,11 @@ const RUN = "npm run deploy -- ";
  * stack without a login. `rotated` is the secret that is about to be replaced.
  */
 export async function rejectChangedPasswords(
-  session: Pick<Session, "stack" | "engines">,
+  session: Pick<Session, "engines">,
+  config: HearthConfig,
   state: State,
   rotated?: RotationKind,
 ): Promise<void> {
-  const config = await readSettings(session);
   if (
     isDeployed(passwordOfProvider(state), config.postgresPassword) &&
     isDeployed(passwordOfSupervisors(state), config.notesAdminPassword)
@@ -30,7 +31,7 @@ export async function rejectChangedPasswords(
   }
   // Changed in the server, too, it is right.
   const [found] = [
-    ...(rotated === "postgres" ? [] : await postgresFindings(session, config)),
+    ...(rotated === "postgres" ? [] : await superuserFindings(session, config)),
     ...(await notesFindings(session, config)),
   ];
   if (found !== undefined) {
@@ -38,34 +39,80 @@ export async function rejectChangedPasswords(
   }
 }
 
-/** Passwords of the configuration that the running servers do not have. Those that do not answer are left out. */
+/**
+ * Passwords of the configuration that the running servers do not have, and that an `up` does not change there. Servers that do not answer
+ * are left out.
+ */
 export async function findChangedPasswords(
   session: Pick<Session, "engines">,
   config: HearthConfig,
 ): Promise<readonly Finding[]> {
-  return [
-    ...(await postgresFindings(session, config)),
-    ...(await notesFindings(session, config)),
-  ];
+  const found = await Promise.all([
+    superuserFindings(session, config),
+    notesFindings(session, config),
+  ]);
+  return found.flat();
 }
 
-async function postgresFindings(
+async function superuserFindings(
   { engines }: Pick<Session, "engines">,
   { placement, postgresPassword }: HearthConfig,
 ): Promise<readonly Finding[]> {
-  const verifier = await askPostgres(
-    engines[placement.postgres],
-    "SELECT rolpassword FROM pg_authid WHERE rolname = 'postgres';",
-    ANSWERS_WITHIN_MS,
-  ).catch(() => "");
-  return verifier === "" || isVerifierOf(postgresPassword, verifier)
-    ? []
-    : [
+  const verifiers = await readVerifiers(engines[placement.postgres]);
+  return hasOther(verifiers, "postgres", postgresPassword)
+    ? [
         {
           what: "hearth:postgresPassword is not the password of Postgres' superuser",
           fix: `${RUN}rotate postgres gives both another one`,
         },
-      ];
+      ]
+    : [];
+}
+
+/** Login roles of the running Postgres that have another password than the configuration. */
+export async function findChangedRoles(
+  { engines }: Pick<Session, "engines">,
+  config: HearthConfig,
+): Promise<readonly Finding[]> {
+  const verifiers = await readVerifiers(engines[config.placement.postgres]);
+  const logins = [
+    [gatewayRoleName(config), "gatewayPassword"],
+    ["supervisor", "supervisorPassword"],
+    ["backup", "backupPassword"],
+  ] as const;
+  return logins
+    .filter(([role, setting]) => hasOther(verifiers, role, config[setting]))
+    .map(([role, setting]) => ({
+      what: `hearth:${setting} is not the password of the role ${role} in Postgres`,
+      fix: `${RUN}up --refresh sets it there`,
+    }));
+}
+
+/** The password verifiers of the running Postgres by role; none if it does not answer. */
+async function readVerifiers(
+  engine: StackEngine,
+): Promise<ReadonlyMap<string, string>> {
+  const output = await askPostgres(
+    engine,
+    "SELECT rolname, rolpassword FROM pg_authid WHERE rolpassword IS NOT NULL;",
+    ANSWERS_WITHIN_MS,
+  ).catch(() => "");
+  return new Map(
+    output.split("\n").map((line): [string, string] => {
+      const [role = "", verifier = ""] = line.split("|");
+      return [role, verifier];
+    }),
+  );
+}
+
+/** False for a role that is not there. */
+function hasOther(
+  verifiers: ReadonlyMap<string, string>,
+  role: string,
+  password: string,
+): boolean {
+  const verifier = verifiers.get(role);
+  return verifier !== undefined && !isVerifierOf(password, verifier);
 }
 
 async function notesFindings(

@@ -2,7 +2,7 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { expect, test } from "vitest";
 import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import { rejectChangedIdentity } from "./kept-settings.ts";
-import { openSession } from "./session.ts";
+import { openSession, readSettings } from "./session.ts";
 import type { StateResource } from "./state.ts";
 
 /** As `pulumi stack export --show-secrets` prints it. */
@@ -55,13 +55,16 @@ async function rejected(
     getAllConfig: async () => engineSettings(all),
   } as unknown as Stack;
   const session = await openSession(stack, () => {});
-  return rejectChangedIdentity(session, {
-    resources,
-    pending_operations: [],
-  }).then(
-    () => "",
-    (error: unknown) => (error as Error).message,
-  );
+  const config = await readSettings(session);
+  try {
+    rejectChangedIdentity(session.engines, config, {
+      resources,
+      pending_operations: [],
+    });
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 test("the deployed settings are accepted, and any before the first deployment", async () => {

@@ -1,94 +1,153 @@
-import type { HearthConfig } from "../config/config-schema.ts";
-import { typedDocker } from "../engine.ts";
-import { containerName, volumeName } from "../names.ts";
-import { readSettings, type Session } from "./session.ts";
+import type { HearthConfig, HostName } from "../config/config-schema.ts";
+import { dockerAt, typedDocker } from "../engine.ts";
+import { containerName, volumeName, type ContainerService } from "../names.ts";
+import type { Finding } from "./findings.ts";
+import { ANSWERS_WITHIN_MS } from "./host-view.ts";
+import type { Session } from "./session.ts";
 import {
   containersNamed,
   filesOf,
-  hostOf,
   nameOf,
   VOLUME_TYPE,
   type State,
 } from "./state.ts";
 
+type Engines = Session["engines"];
+
+const SALT_KEY_FILE = "/run/hearth/HEARTH_SALT_KEY";
+const INI_FILE = "/opt/couchdb/etc/local.d/10-hearth.ini";
+
 /**
  * Throws one sentence if a setting that must never change differs from the deployed one: the engine would show and apply it as any
  * other replacement.
  */
-export async function rejectChangedIdentity(
-  session: Pick<Session, "stack" | "engines">,
+export function rejectChangedIdentity(
+  engines: Engines,
+  config: HearthConfig,
   state: State,
-): Promise<void> {
-  const config = await readSettings(session);
-  const change =
-    changedPrefix(config, state) ??
-    changedNotesUuid(config, state) ??
-    changedSaltKey(config, state, session.engines);
+): void {
+  const [change] = findChangedIdentity(engines, config, state);
   if (change !== undefined) {
-    throw new Error(
-      `${change.what}; nothing was changed: set it back: ${change.fix}`,
-    );
+    throw new Error(`${change.what}; nothing was changed: ${change.fix}`);
   }
 }
 
-interface Change {
-  readonly what: string;
-  readonly fix: string;
+/** The settings that must never change and differ from the deployed ones. */
+export function findChangedIdentity(
+  engines: Engines,
+  config: HearthConfig,
+  state: State,
+): readonly Finding[] {
+  return [
+    ...changedPrefix(config, state),
+    ...findOtherKeys(engines, config, keysIn(state)),
+  ];
+}
+
+/** What must never change, as deployed. */
+interface DeployedKeys {
+  /** The ini of the notes server. */
+  readonly ini: string | undefined;
+  /** The salt key of each host's gateway. */
+  readonly saltKeys: Readonly<Record<HostName, string | undefined>>;
+}
+
+/** Of the keys, those that differ from the deployed ones. */
+export function findOtherKeys(
+  engines: Engines,
+  config: Pick<HearthConfig, "notesUuid" | "saltKey">,
+  { ini, saltKeys }: DeployedKeys,
+): readonly Finding[] {
+  return [
+    ...changedNotesUuid(config, ini),
+    ...changedSaltKey(config, saltKeys, engines),
+  ];
+}
+
+function keysIn(state: State): DeployedKeys {
+  const fileIn = (container: string, path: string) =>
+    containersNamed(state, [container])
+      .flatMap(filesOf)
+      .find(({ file }) => file === path)?.content;
+  return {
+    ini: fileIn("notes", INI_FILE),
+    saltKeys: {
+      a: fileIn("gateway-a", SALT_KEY_FILE),
+      b: fileIn("gateway-b", SALT_KEY_FILE),
+    },
+  };
+}
+
+/** Read from the running containers; those that do not run, or whose host does not respond, are left out. */
+export async function keysOn(
+  engines: Engines,
+  { placement }: Pick<HearthConfig, "placement">,
+): Promise<DeployedKeys> {
+  const read = (host: HostName, service: ContainerService, path: string) =>
+    dockerAt(
+      engines[host],
+      ["exec", containerName(engines[host], service), "cat", path],
+      "",
+      ANSWERS_WITHIN_MS,
+    ).catch(() => undefined);
+  const [ini, a, b] = await Promise.all([
+    read(placement.notes, "couchdb", INI_FILE),
+    read("a", "gateway", SALT_KEY_FILE),
+    read("b", "gateway", SALT_KEY_FILE),
+  ]);
+  return { ini, saltKeys: { a, b } };
 }
 
 function changedPrefix(
   { prefix }: Pick<HearthConfig, "prefix">,
   { resources }: State,
-): Change | undefined {
+): readonly Finding[] {
   const deployed = resources.find(
     ({ type, urn }) => type === VOLUME_TYPE && nameOf(urn) === "postgres-data",
   )?.inputs?.["name"];
   return typeof deployed !== "string" ||
     deployed === volumeName({ prefix }, "postgres")
-    ? undefined
-    : {
-        what: `hearth:prefix is ${prefix}, but the data is in volumes such as ${deployed}`,
-        fix: `npx pulumi config set hearth:prefix ${deployed.replace(/-postgres$/, "")}`,
-      };
+    ? []
+    : [
+        {
+          what: `hearth:prefix is ${prefix}, but the data is in volumes such as ${deployed}`,
+          fix: `set it back: npx pulumi config set hearth:prefix ${deployed.replace(/-postgres$/, "")}`,
+        },
+      ];
 }
 
 function changedNotesUuid(
   { notesUuid }: Pick<HearthConfig, "notesUuid">,
-  state: State,
-): Change | undefined {
-  const ini = containersNamed(state, ["notes"]).flatMap((container) =>
-    filesOf(container).map(({ content }) => content),
-  )[0];
-  const deployed = /^uuid = (\w+)$/m.exec(ini ?? "")?.[1];
+  ini = "",
+): readonly Finding[] {
+  const deployed = /^uuid = (\w+)$/m.exec(ini)?.[1];
   return deployed === undefined || deployed === notesUuid
-    ? undefined
-    : {
-        what: "hearth:notesUuid is another one than deployed, with which every device syncs all notes again",
-        fix: `npx pulumi config set hearth:notesUuid ${deployed}`,
-      };
+    ? []
+    : [
+        {
+          what: "hearth:notesUuid is another one than deployed, with which every device syncs all notes again",
+          fix: `set it back: npx pulumi config set hearth:notesUuid ${deployed}`,
+        },
+      ];
 }
-
-const SALT_KEY_FILE = "/run/hearth/HEARTH_SALT_KEY";
 
 function changedSaltKey(
   { saltKey }: Pick<HearthConfig, "saltKey">,
-  state: State,
-  engines: Session["engines"],
-): Change | undefined {
-  const gateway = containersNamed(state, ["gateway-a", "gateway-b"]).find(
-    (container) =>
-      filesOf(container).some(
-        ({ file, content }) => file === SALT_KEY_FILE && content !== saltKey,
-      ),
+  deployed: DeployedKeys["saltKeys"],
+  engines: Engines,
+): readonly Finding[] {
+  const host = (["a", "b"] as const).find(
+    (each) => ![undefined, saltKey].includes(deployed[each]),
   );
-  const host = gateway === undefined ? null : hostOf(gateway);
-  if (host === null) {
-    return undefined;
+  if (host === undefined) {
+    return [];
   }
   const engine = engines[host];
   const print = `exec ${containerName(engine, "gateway")} cat ${SALT_KEY_FILE}`;
-  return {
-    what: "hearth:saltKey is another one than deployed, with which the gateways cannot decrypt the credentials that they store in Postgres",
-    fix: `${typedDocker(engine, print)} | npx pulumi config set --secret hearth:saltKey`,
-  };
+  return [
+    {
+      what: "hearth:saltKey is another one than deployed, with which the gateways cannot decrypt the credentials that they store in Postgres",
+      fix: `set it back: ${typedDocker(engine, print)} | npx pulumi config set --secret hearth:saltKey`,
+    },
+  ];
 }

@@ -1,6 +1,7 @@
 import { confirm } from "@clack/prompts";
 import type { ConfigResult } from "../config/config.ts";
-import { accept } from "../config/program-config.ts";
+import { accept, rejectExpiredCertificate } from "../config/program-config.ts";
+import { kubernetes } from "../config/stack-settings.ts";
 import { readKubernetesConfig } from "../kubernetes/kubernetes-config.ts";
 import type { KubernetesConfig } from "../kubernetes/kubernetes-schema.ts";
 import { typedKubectl } from "../kubernetes/kubectl.ts";
@@ -127,9 +128,12 @@ async function rejectMovedRelease(session: Session): Promise<KubernetesConfig> {
   return config;
 }
 
-async function rejectDuringRotation(session: Session): Promise<void> {
+async function rejectDuringRotation(
+  session: Session,
+): Promise<KubernetesConfig> {
   const config = await readKubernetesSettings(session);
   rejectUnfinishedRotation(config, ` --stack ${session.stack.name}`);
+  return config;
 }
 
 /** Before each verb that may start another version of the gateway. */
@@ -145,7 +149,7 @@ async function checkAndBackUp(
 }
 
 async function upVerb(session: Session, flags: Flags): Promise<number> {
-  await rejectDuringRotation(session);
+  rejectExpiredCertificate(await rejectDuringRotation(session), kubernetes);
   await checkAndBackUp(session, flags);
   return bringUp(session, flags);
 }
@@ -160,7 +164,7 @@ async function bringUp(session: Session, flags: Flags): Promise<number> {
 }
 
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
-  await rejectMovedRelease(session);
+  rejectExpiredCertificate(await rejectMovedRelease(session), kubernetes);
   const { changeSummary } = await session.stack.preview({
     ...session.options,
     ...(flags.refresh === true ? { refresh: true } : {}),

@@ -1,5 +1,6 @@
 import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
 import { containerName } from "../names.ts";
+import { ANSWERS_WITHIN_MS } from "./host-view.ts";
 
 /** Both print the status of the notes server's answer. */
 const REPLACE = `
@@ -36,7 +37,12 @@ export async function rejectsNotesAdmin(
   engine: StackEngine,
   password: string,
 ): Promise<boolean> {
-  const status = await inSupervisor(engine, LOG_IN, password).catch(() => "");
+  const status = await inSupervisor(
+    engine,
+    LOG_IN,
+    password,
+    ANSWERS_WITHIN_MS,
+  ).catch(() => "");
   return status === "401";
 }
 
@@ -65,6 +71,7 @@ async function inSupervisor(
   engine: StackEngine,
   program: string,
   input: unknown,
+  withinMs?: number,
 ): Promise<string> {
   const output = await dockerAt(
     engine,
@@ -80,6 +87,7 @@ for await (const piece of process.stdin) text += piece;
 ${program}`,
     ],
     JSON.stringify(input),
+    withinMs,
   );
   return output.trim();
 }

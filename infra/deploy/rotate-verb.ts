@@ -27,10 +27,11 @@ export async function rotateVerb(
     );
   }
   rejectUselessGrace(kind, flags);
-  const upOptions = flags.refresh === true ? refreshFirst : {};
+  const refresh = flags.refresh === true;
+  const upOptions = refresh ? refreshFirst : {};
   if (kind === "master" && flags.end === true) {
     rejectUnfinishedRotation(await readSettings(session));
-    await checkState(session);
+    await checkState(session, { refresh });
     await checkAndBackUp(session, flags);
     await endGrace(session, upOptions);
     return 0;
@@ -42,7 +43,7 @@ export async function rotateVerb(
     kind,
     provider,
   );
-  await checkState(session, kind);
+  await checkState(session, { rotated: kind, refresh });
   await checkAndBackUp(session, flags);
   const options = {
     graceSeconds,

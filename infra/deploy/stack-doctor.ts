@@ -1,7 +1,10 @@
+import { expiredCertificate } from "../config/config-mistakes.ts";
+import { twoHosts } from "../config/stack-settings.ts";
 import { loginRoles } from "./adopt.ts";
-import { findChangedPasswords } from "./changed-passwords.ts";
+import { findChangedPasswords, findChangedRoles } from "./changed-passwords.ts";
 import { findDisagreements, type Finding } from "./findings.ts";
 import { ANSWERS_WITHIN_MS, probeHost } from "./host-view.ts";
+import { findChangedIdentity } from "./kept-settings.ts";
 import { readLock } from "./lock.ts";
 import { findLeftoverPlugins } from "./processes.ts";
 import { rotateCommand, rotationIn } from "./rotate.ts";
@@ -27,6 +30,7 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   const state = await readState(stack);
   const found = [
     ...checkSettings(config),
+    ...findChangedIdentity(engines, config, state),
     ...findDisagreements({
       state,
       hosts: { a, b },
@@ -40,7 +44,11 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
     ...(await checkThisMachine(session)),
     ...(rotation === null
       ? // During a rotation, they differ.
-        [...found, ...(await findChangedPasswords(session, config))]
+        [
+          ...found,
+          ...(await findChangedPasswords(session, config)),
+          ...(await findChangedRoles(session, config)),
+        ]
       : withoutRejectedCommands(
           found,
           `${RUN}${rotateCommand(rotation)}`,
@@ -96,7 +104,11 @@ export function checkSettings(
 ): readonly Finding[] {
   const rotation = rotationIn(config);
   const { masterKeyPreviousUntil: until } = config;
+  const expired = expiredCertificate(config, twoHosts);
   return [
+    ...(expired === null
+      ? []
+      : [{ what: expired.what, fix: `${expired.fix}, then ${RUN}up` }]),
     ...(rotation === null
       ? []
       : [

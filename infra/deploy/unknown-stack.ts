@@ -16,7 +16,14 @@ import {
 import { rejectChangedPasswords } from "./changed-passwords.ts";
 import { rejectChangedIdentity } from "./kept-settings.ts";
 import { readSettings, type Session } from "./session.ts";
-import { isEmptyState, readState, ROLE_TYPE } from "./state.ts";
+import {
+  hostOf,
+  isEmptyState,
+  readState,
+  ROLE_TYPE,
+  VOLUME_TYPE,
+  type State,
+} from "./state.ts";
 
 /**
  * Checks state, hosts and Postgres; throws if a destroy could not complete, or would remove a stack whose state is
@@ -40,18 +47,55 @@ export async function checkDestroy(
 
 /**
  * Throws if the state does not belong to what runs on the hosts, or the configuration not to the state: a run would start over with
- * other containers, or with data or servers that it cannot use. `rotated` is the secret that the run replaces.
+ * other containers, or with data or servers that it cannot use. `rotated` is the secret that the run replaces; with `refresh` it may
+ * start with empty volumes.
  */
 export async function checkState(
   session: Session,
-  rotated?: RotationKind,
+  {
+    rotated,
+    refresh = false,
+  }: { readonly rotated?: RotationKind; readonly refresh?: boolean } = {},
 ): Promise<void> {
   const state = await readState(session.stack);
   if (isEmptyState(state)) {
     await rejectLostState(session);
   }
-  await rejectChangedIdentity(session, state);
-  await rejectChangedPasswords(session, state, rotated);
+  const config = await readSettings(session);
+  rejectChangedIdentity(session.engines, config, state);
+  await rejectChangedPasswords(session, config, state, rotated);
+  await rejectMissingVolumes(session, state, refresh);
+}
+
+/**
+ * Throws for volumes of the state that are not on their hosts, which can be other machines than before: Docker would create empty ones
+ * without a word. With `refresh`, which creates them, only reports them.
+ */
+async function rejectMissingVolumes(
+  { engines, say }: Session,
+  { resources }: State,
+  refresh: boolean,
+): Promise<void> {
+  for (const host of ["a", "b"] as const) {
+    const known = resources
+      .filter((each) => each.type === VOLUME_TYPE && hostOf(each) === host)
+      .map(({ inputs }) => String(inputs?.["name"]));
+    // A host that does not respond is reported by the checks that follow.
+    const view = known.length === 0 ? null : await probeHost(engines[host]);
+    const missing = known.filter(
+      (name) => view?.volumes.includes(name) === false,
+    );
+    if (missing.length === 0) {
+      continue;
+    }
+    const what = `host ${host.toUpperCase()}: ${engines[host].endpoint} does not have the stack's volumes ${missing.toSorted().join(", ")}`;
+    if (!refresh) {
+      throw new Error(
+        `${what}; nothing was changed: if it is the wrong machine, set hearth:hosts.${host} back; to create empty volumes there, run the same command with --refresh, then restore a backup (docs/deploy.md, "Replace a host").`,
+      );
+    }
+    say(`${what}: empty ones are created.`);
+  }
 }
 
 /**

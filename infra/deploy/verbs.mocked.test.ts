@@ -9,10 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { confirm, text } from "@clack/prompts";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type * as Execute from "../../core/execute.ts";
+import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
 import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
-import { openSession } from "./session.ts";
+import { openSession, readSettings } from "./session.ts";
+import { checkSettings } from "./stack-doctor.ts";
 import type { StateResource } from "./state.ts";
 import type { Flags } from "./flags.ts";
 import { runVerb } from "./verbs.ts";
@@ -69,6 +71,7 @@ host=b; case "$*" in *192.168.1.10*) host=a; esac
 case "$*" in
   *"'psql'"*) cat "$here/roles" ;;
   *"'name=^hearth-'"*) cat "$here/volumes-$host" ;;
+  *"'volume' 'ls' '--quiet'"*) cat "$here/volumes-$host" ;;
   *"'name=^/"*) echo "id hearth-edge sum" ;;
   *"'ps'"*) cat "$here/$host" ;;
   *"'rm'"*) echo "$host $*" >> "$here/removed" ;;
@@ -268,6 +271,74 @@ test.each([[["up"]], [["preview"]], [["rotate", "redis"]]])(
     });
   },
 );
+
+const WITHOUT_VOLUME =
+  "host A: ssh://root@192.168.1.10 does not have the stack's volumes hearth-redis-data";
+
+test.each([[["up"]], [["preview"]], [["rotate", "redis"]]])(
+  "%s on a machine without the stack's volumes changes nothing",
+  async (words) => {
+    expect(await runOn(words, {}, {}, KNOWN)).toMatchObject({
+      requests: [],
+      ended: `${WITHOUT_VOLUME}; nothing was changed: if it is the wrong machine, set hearth:hosts.a back; to create empty volumes there, run the same command with --refresh, then restore a backup (docs/deploy.md, "Replace a host").`,
+    });
+  },
+);
+
+test("with --refresh, empty volumes are created and named; volumes that are there are not", async () => {
+  const { requests, output } = await runOn(
+    ["preview"],
+    { refresh: true },
+    {},
+    KNOWN,
+  );
+  expect(requests).toEqual(["preview"]);
+  expect(output).toContain(`${WITHOUT_VOLUME}: empty ones are created.`);
+  writeFileSync(join(directory, "volumes-a"), "hearth-redis-data\n");
+  const known = await runOn(["preview"], {}, {}, KNOWN);
+  expect(known.requests).toEqual(["preview"]);
+  expect(known.output).not.toContain(
+    expect.stringContaining("does not have the stack's volumes"),
+  );
+});
+
+describe("an expired certificate of the operator", () => {
+  const { cert, key } = makeSelfSigned(new Date("2026-11-20T12:00:00Z"), [
+    "hearth.example.org",
+  ]);
+  const expired = {
+    edge: JSON.stringify({ tls: "files", hostname: "hearth.example.org" }),
+    edgeCertificate: cert,
+    edgeKey: key,
+  };
+  const what =
+    "hearth:edgeCertificate expired on 2026-11-20 (without a new one: npx pulumi config set --path hearth:edge.tls internal)";
+  const fix = "npx pulumi config set hearth:edgeCertificate < fullchain.pem";
+
+  test.each([["up"], ["preview"]])("is rejected by %s", async (verb) => {
+    expect(await runOn([verb], {}, expired)).toMatchObject({
+      requests: [],
+      ended: `a mistake in the stack's configuration; nothing was changed:\n  ${what}: ${fix}`,
+    });
+  });
+
+  test("does not prevent destroy and rotate", async () => {
+    expect((await destroy({ yes: true }, expired)).ended).toBe(0);
+    const { ended } = await runOn(["rotate", "redis"], {}, expired);
+    expect(String(ended)).not.toContain("edgeCertificate");
+  });
+
+  test("is reported by doctor", async () => {
+    const all = { ...validConfig, ...expired };
+    const stack = {
+      name: "home",
+      getAllConfig: async () => engineSettings(all),
+    } as unknown as Stack;
+    expect(checkSettings(await readSettings({ stack }))).toEqual([
+      { what, fix: `${fix}, then npm run deploy -- up` },
+    ]);
+  });
+});
 
 test("purge reports that nothing is left only if that is true", async () => {
   vi.mocked(text).mockResolvedValue("home");

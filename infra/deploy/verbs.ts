@@ -1,3 +1,5 @@
+import { rejectExpiredCertificate } from "../config/program-config.ts";
+import { twoHosts } from "../config/stack-settings.ts";
 import { adopt, rejectDuringRotation } from "./adopt.ts";
 import { checkAndBackUp } from "./backup-first.ts";
 import { bringUp, refreshFirst } from "./bring-up.ts";
@@ -67,8 +69,10 @@ export async function runVerb(
 }
 
 async function upVerb(session: Session, flags: Flags): Promise<number> {
-  rejectUnfinishedRotation(await readSettings(session));
-  await checkState(session);
+  const config = await readSettings(session);
+  rejectUnfinishedRotation(config);
+  rejectExpiredCertificate(config, twoHosts);
+  await checkState(session, { refresh: flags.refresh === true });
   await checkAndBackUp(session, flags, { maySkip: true });
   return reportChanges(
     session,
@@ -81,8 +85,8 @@ async function upVerb(session: Session, flags: Flags): Promise<number> {
 
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
   // Reports mistakes before the engine's long output.
-  await readSettings(session);
-  await checkState(session);
+  rejectExpiredCertificate(await readSettings(session), twoHosts);
+  await checkState(session, { refresh: flags.refresh === true });
   // This may write the state: the engine can neither preview the move of a protected volume nor exclude one whose host changed.
   // Removing it from the state changes nothing on the hosts, and `up` imports a volume by name.
   await followPlacement(session);
