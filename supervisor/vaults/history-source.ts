@@ -3,6 +3,7 @@ import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
 import { openDatabase, type Database } from "./database.ts";
+import { momentText } from "./moment.ts";
 import { NOTE_TYPES, SEED_ID, seedOf } from "./livesync.ts";
 
 const summary = z.looseObject({
@@ -204,8 +205,12 @@ function inWords(error: unknown, vault: string): unknown {
   if (!(error instanceof CouchRefusal)) {
     return error;
   }
-  if (error.reason.startsWith("The history goes back")) {
-    return new Failure(`${error.reason} Choose a later time.`);
+  const [, start] =
+    /^The history goes back to (\S+Z)\.$/.exec(error.reason) ?? [];
+  if (start !== undefined) {
+    return new Failure(
+      `The history of vault ${vault} starts at ${momentText(Date.parse(start))}. Choose a later time.`,
+    );
   }
   // CouchDB interprets the paths as document ids: 404, or 400 for ids that it reserves.
   return error.status === 404 || error.code === "illegal_docid"

@@ -68,8 +68,12 @@ test("a note, then the whole vault, is restored, and the devices follow", async 
   await page.getByLabel("Show the vault as it was").fill("in a week");
   await page.getByRole("button", { name: "Show changes" }).click();
   await page.getByText('"in a week" is not a valid time').waitFor();
-  await page.goBack();
-  await page.getByLabel("Show the vault as it was").fill(at);
+  const time = page.getByLabel("Time", { exact: true });
+  expect(await time.inputValue()).toBe("in a week");
+  await time.fill("2 days ago");
+  await page.getByRole("button", { name: "Show changes" }).click();
+  await page.getByText("Choose a later time.").waitFor();
+  await time.fill(at);
   await page.getByRole("button", { name: "Show changes" }).click();
   const rows = page.locator("[aria-label='Changed files'] tbody tr");
   expect(await rows.allInnerTexts()).toEqual([

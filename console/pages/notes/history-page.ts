@@ -7,14 +7,9 @@ import {
   showingFailures,
   showPage,
 } from "../../http/show-page.ts";
-import { parseMoment } from "../../../supervisor/vaults/moment.ts";
 import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 import { restoreVault } from "../../../supervisor/vaults/vault-past.ts";
-import {
-  readHistory,
-  sealedCipher,
-  type HistoryQuery,
-} from "./history-reader.ts";
+import { readHistory, readTime, sealedCipher } from "./history-reader.ts";
 import { viewHistory } from "./history-view.ts";
 import { atVault, needName } from "./vault-changes.ts";
 
@@ -60,12 +55,23 @@ async function showHistory(
   { acts, timeZone, now }: HistoryPageParts,
 ): Promise<FastifyReply> {
   const { vault } = request.params;
-  const query = queryOf(request.query, now());
+  const { at = "", path = "" } = request.query;
   const source = await acts.history(vault);
+  const summary = await source.summary();
+  const time = readTime(at, summary.from, now(), timeZone);
+  const query = {
+    at: time.at,
+    path: path.trim() === "" ? undefined : path.trim(),
+  };
   const view = viewHistory({
-    ...(await readHistory(source, vault, query, { now: now(), timeZone })),
+    ...(time.mistake === undefined
+      ? await readHistory(source, vault, query, { summary, now: now() })
+      : { summary, shown: { kind: "nothing" } }),
     vault,
     query,
+    ...(time.mistake === undefined
+      ? {}
+      : { mistake: { typed: at, text: time.mistake } }),
     timeZone,
   });
   return showPage(
@@ -76,6 +82,7 @@ async function showHistory(
       look: "ok",
       current: "/notes",
       json: `/api/notes/${encodeURIComponent(vault)}/history`,
+      ...(time.mistake === undefined ? {} : { status: 400 }),
     },
     "vault-history",
     view,
@@ -106,14 +113,4 @@ async function restore(
     `/notes/${encodeURIComponent(vault)}/history`,
     `${path ?? vault} restored: ${written.length} written, ${deleted.length} deleted. Devices update on their next sync.`,
   );
-}
-
-function queryOf(
-  { at = "", path = "" }: HistoryRequest["Querystring"],
-  now: number,
-): HistoryQuery {
-  return {
-    at: at.trim() === "" ? undefined : parseMoment(at, now),
-    path: path.trim() === "" ? undefined : path.trim(),
-  };
 }

@@ -8,6 +8,7 @@ import {
   openCipher,
   type NoteCipher,
 } from "../../../supervisor/vaults/note-cipher.ts";
+import { parseMoment } from "../../../supervisor/vaults/moment.ts";
 import {
   differenceSince,
   type Difference,
@@ -49,16 +50,10 @@ export async function readHistory(
   source: HistorySource,
   vault: string,
   { at, path }: HistoryQuery,
-  { now, timeZone }: { readonly now: number; readonly timeZone: string },
+  { summary, now }: { readonly summary: HistorySummary; readonly now: number },
 ): Promise<HistoryFacts> {
-  const summary = await source.summary();
   if (at === undefined && path === undefined) {
     return { summary, shown: { kind: "nothing" } };
-  }
-  if (at !== undefined && at < summary.from) {
-    throw new Failure(
-      `The history of vault ${vault} starts on ${momentWithSeconds(summary.from, timeZone)}. Choose a later time.`,
-    );
   }
   const cipher = sealedCipher(vault, summary);
   try {
@@ -85,6 +80,38 @@ export async function readHistory(
       return { summary, shown: { kind: "encrypted" } };
     }
     throw error;
+  }
+}
+
+interface TypedTime {
+  /** Milliseconds since 1970; undefined if none was typed. */
+  readonly at: number | undefined;
+  readonly mistake?: string;
+}
+
+/** The typed time, which the history must reach; `from` is its start. */
+export function readTime(
+  typed: string,
+  from: number,
+  now: number,
+  timeZone: string,
+): TypedTime {
+  if (typed.trim() === "") {
+    return { at: undefined };
+  }
+  try {
+    const at = parseMoment(typed, now);
+    return at >= from
+      ? { at }
+      : {
+          at: undefined,
+          mistake: `The history starts on ${momentWithSeconds(from, timeZone)}. Choose a later time.`,
+        };
+  } catch (error) {
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
+    return { at: undefined, mistake: error.message };
   }
 }
 

@@ -10,6 +10,8 @@ import type { HistoryFacts, HistoryQuery } from "./history-reader.ts";
 export type HistoryPageFacts = HistoryFacts & {
   readonly vault: string;
   readonly query: HistoryQuery;
+  /** A time that cannot be shown, and why. */
+  readonly mistake?: { readonly typed: string; readonly text: string };
   readonly timeZone: string;
 };
 
@@ -40,7 +42,11 @@ export function viewHistory(facts: HistoryPageFacts) {
           }
         : null,
     typed: {
-      at: query.at === undefined ? "" : momentText(query.at),
+      at:
+        query.at === undefined
+          ? (facts.mistake?.typed ?? "")
+          : momentText(query.at),
+      mistake: facts.mistake?.text,
       path: query.path ?? "",
     },
     commands: {
