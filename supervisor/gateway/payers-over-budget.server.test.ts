@@ -46,7 +46,7 @@ test("a key over its budget needs attention until there is room again", async ()
       level: "warning",
       text: "key anna is over its budget: $ 0.50 of $ 0.40 spent; its calls are denied",
       since: 1000,
-      command: "hearth keys list",
+      command: "hearth keys update 'anna' --budget DOLLARS",
       output: null,
       tried: [],
       silenced: null,
@@ -94,12 +94,12 @@ test("so do users, teams and organizations, by name; blocked teams deny their ca
     {
       about: { topic: "user", id: "anna" },
       text: `user Anna ${over}; its calls are denied`,
-      command: "hearth users list",
+      command: "hearth users update 'Anna' --budget DOLLARS",
     },
     {
       about: { topic: "team", id: "kitchen" },
       text: `team The kitchen ${over}; its calls are denied`,
-      command: "hearth teams list",
+      command: "hearth teams update 'The kitchen' --budget DOLLARS",
     },
     {
       about: { topic: "organization", id: "acme" },
@@ -124,6 +124,7 @@ test("ten of a kind are named, and the others counted", async () => {
   expect(found.at(-1)).toMatchObject({
     about: { topic: "key", id: null },
     text: "2 more keys are over their budgets",
+    command: "hearth keys list",
     count: 2,
   });
   await gateway.post("/key/delete", { keys: keys.slice(0, 1) });

@@ -1,3 +1,4 @@
+import { shellQuoted } from "../../core/shell.ts";
 import { money } from "../../core/words.ts";
 import type { Attention, Subject } from "../status.ts";
 import type { Context, Module } from "../context.ts";
@@ -27,14 +28,18 @@ interface Found {
 
 interface Kind {
   readonly topic: Subject["topic"];
-  readonly command: string;
+  /** Lists all of the kind. */
+  readonly list: string;
+  /** Raises the budget of the named one; undefined where no command does. */
+  readonly update?: string;
   readonly find: (api: AdminApi) => Promise<Found>;
 }
 
 const KINDS: readonly Kind[] = [
   {
     topic: "key",
-    command: "hearth keys list",
+    list: "hearth keys list",
+    update: "hearth keys update",
     find: async (api) => {
       const { keys, total_count: total } = keyPage.parse(
         await api.ask(
@@ -53,7 +58,8 @@ const KINDS: readonly Kind[] = [
   },
   {
     topic: "user",
-    command: "hearth users list",
+    list: "hearth users list",
+    update: "hearth users update",
     find: async (api) => {
       const { users, total } = userPage.parse(
         await api.ask(
@@ -72,7 +78,8 @@ const KINDS: readonly Kind[] = [
   },
   {
     topic: "team",
-    command: "hearth teams list",
+    list: "hearth teams list",
+    update: "hearth teams update",
     find: async (api) => {
       const { teams, total } = teamPage.parse(
         await api.ask(
@@ -91,7 +98,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     topic: "organization",
-    command: "hearth budgets",
+    list: "hearth budgets",
     find: async (api) => {
       const all = organizationList.parse(
         await api.ask(
@@ -147,10 +154,15 @@ function subjectOf({ about: { topic, id } }: Pick<Attention, "about">): string {
 }
 
 function findingsOf(
-  { topic, command }: Kind,
+  { topic, list, update }: Kind,
   { payers, total }: Found,
 ): readonly Omit<Attention, "since">[] {
-  const need = (name: string, id: string | null, text: string) => ({
+  const need = (
+    name: string,
+    id: string | null,
+    text: string,
+    command: string,
+  ) => ({
     name,
     about: { topic, id },
     text,
@@ -170,6 +182,9 @@ function findingsOf(
         title,
         id,
         `${title} is over its budget: ${spent}; its calls are denied`,
+        update === undefined
+          ? list
+          : `${update} ${shellQuoted(name)} --budget DOLLARS`,
       );
     }),
     ...(more <= 0
@@ -182,6 +197,7 @@ function findingsOf(
               more === 1
                 ? `1 more ${topic} is over its budget`
                 : `${more} more ${topic}s are over their budgets`,
+              list,
             ),
             count: more,
           },
