@@ -14,6 +14,7 @@ import { REFRESH_SCRIPT } from "./refresh.ts";
 import { THEMES, type Theme } from "../../core/theme.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { fitTables } from "../../core/table-cells.ts";
+import { keepAmountsWhole } from "../../core/whole-amounts.ts";
 
 /** A page in the navigation. */
 export interface PageLink {
@@ -144,7 +145,9 @@ export async function renderPage(
       command.replace(/(?<=^|; )hearth(?= )/g, frame.hearth),
   };
   const { may } = shared;
-  const body = fitTables(eta.render(template, { ...view, ...shared }));
+  const body = keepAmountsWhole(
+    fitTables(eta.render(template, { ...view, ...shared })),
+  );
   return eta.render("frame", {
     frame,
     body,

@@ -4,6 +4,7 @@ import { html, NOTHING, type Html } from "../../core/html.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { THEMES, type Theme } from "../../core/theme.ts";
 import { fitTables } from "../../core/table-cells.ts";
+import { keepAmountsWhole } from "../../core/whole-amounts.ts";
 
 export interface PageParts {
   /** Path of the page in the navigation. */
@@ -38,7 +39,7 @@ export function framed(parts: PageParts): Page {
     "utf8",
   );
   const style = `${stylesheet}\n${parts.style}`;
-  const body = { html: fitTables(main.html) };
+  const body = { html: keepAmountsWhole(fitTables(main.html)) };
   const page = (theme: Theme) =>
     html`<!doctype html>
       <html lang="en" data-theme="${theme}">

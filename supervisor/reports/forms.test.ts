@@ -12,7 +12,7 @@ import type { SpendReport } from "./spend-report.ts";
 test("the page is one file without scripts or external resources, and shows the verdict first", () => {
   const html = renderReport(usualSpend(), "html");
   expect(html).toContain(
-    "<h1>$ 56.45 in November 2026, so far: 12 % less than October at this day.</h1>",
+    '<h1><span class="nowrap">$ 56.45</span> in November 2026, so far: <span class="nowrap">12 %</span> less than October at this day.</h1>',
   );
   expect(html).toContain(
     "<title>✕ $ 56.45 in November 2026, so far: 12 % less than October at this day. · Hearth</title>",

@@ -4,6 +4,7 @@ import { Eta } from "eta";
 import { projectRoot } from "../home/home.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { fitTables } from "../../core/table-cells.ts";
+import { keepAmountsWhole } from "../../core/whole-amounts.ts";
 import { moment } from "../../core/words.ts";
 import {
   healthFindings,
@@ -27,7 +28,7 @@ export function renderReportPage(report: Report): string {
   const isSpend = report.kind === "spend";
   const findings = isSpend ? spendFindings(report) : healthFindings(report);
   const look = lookOf(report, findings);
-  return eta.render("frame", {
+  const page = eta.render("frame", {
     findings,
     look,
     timeZone,
@@ -46,6 +47,7 @@ export function renderReportPage(report: Report): string {
         : eta.render("health", viewHealth(report)),
     ),
   });
+  return keepAmountsWhole(page);
 }
 
 function lookOf(report: Report, findings: readonly Finding[]): Look {
