@@ -47,6 +47,7 @@ export function createServer({
       headersTimeout: arrivalMs,
       connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, arrivalMs),
     },
+    rewriteUrl: ({ url = "" }) => ownPath(url),
     // The id of the call, if the request is one.
     genReqId: () => randomUUID(),
     bodyLimit: bodyLimitBytes,
@@ -95,6 +96,20 @@ export function createServer({
     sendError(reply, completeError?.(request, known) ?? known, errorBody);
   });
   return server;
+}
+
+/**
+ * Paths of Azure's clients, which name a deployment only where its older API does (`AzureOpenAI.responses` does not), and those of
+ * OpenAI's first clients and of editors, which name the model. https://learn.microsoft.com/azure/ai-foundry/openai/latest
+ */
+function ownPath(url: string): string {
+  return url
+    .replace(/^\/openai\/(?!deployments\/)(v1\/)?/, "/v1/")
+    .replace(
+      /^(?:\/v1)?\/engines\/(.+?)\/((?:chat\/)?completions|embeddings)(?=\?|$)/,
+      (_path, model: string, call: string) =>
+        `/openai/deployments/${model.replaceAll("/", "%2F")}/${call}`,
+    );
 }
 
 declare module "fastify" {

@@ -384,7 +384,28 @@ test("Azure's client names the alias in the path", async () => {
     input: "one",
   });
   expect(data).toHaveLength(1);
+  // Without a deployment in the path.
+  const response = await client.responses.create({
+    model: "anthropic-chat",
+    input: "Hello",
+  });
+  expect(response.output_text).toBe(MOCK.text);
+  expect((await client.models.list()).data).toContainEqual(
+    expect.objectContaining({ id: "azure-chat" }),
+  );
 });
+
+test.each(["/openai/v1", "/engines/azure-chat", "/v1/engines/azure-chat"])(
+  "a chat at the address %s",
+  async (path) => {
+    const client = clientOf({ baseURL: testbed.url + path });
+    const answer = await client.chat.completions.create({
+      model: "azure-chat",
+      messages: user("Hello"),
+    });
+    expect(answer.choices[0]?.message.content).toBe(MOCK.text);
+  },
+);
 
 test("a provider that answers a streaming request without a stream is named in the error", async () => {
   const error = await caught(
