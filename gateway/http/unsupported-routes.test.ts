@@ -17,13 +17,29 @@ test.each([
   ["/v1/mcp/server", "MCP servers"],
   ["/a2a/agent/message/send", "Agents"],
   ["/v1beta/files", "Of Gemini's own API"],
+  ["/project/new", "Projects"],
+  ["/prompts/list", "Stored prompts"],
+  ["/guardrails", "Guardrails"],
+  ["/v2/guardrails/list", "Guardrails"],
+  ["/policies/list", "Guardrails"],
+  ["/fallback/model", "Settings"],
+  ["/config/update", "Settings"],
+  ["/get/config/callbacks", "Settings"],
+  ["/team/t/callback", "Settings"],
+  ["/jwt/key/mapping/list", "Tokens"],
+  ["/search_tools", "Only calls of models"],
+  ["/invitation/new", "People"],
+  ["/ui/", "People"],
+  ["/provider/budgets", "Budgets of providers"],
+  ["/health/latest", "Results of checks"],
+  ["/cost/estimate", "Calls"],
   ["/anthropic/v1/messages", "Pass-through routes"],
   ["/vertex_ai/v1/projects/p", "Pass-through routes"],
 ])("%s: what to do instead of %s", (path, subject) => {
   expect(insteadOfRoute(path)).toMatch(new RegExp(`^${subject}.*: .*\\.$`));
 });
 
-test.each(["/", "/nope", "/v1/filesystem", "/v1/models/a:b/c", "/mcpx"])(
+test.each(["/", "/nope", "/team/t", "/health/nope", "/configure", "/v1/filesystem", "/v1/models/a:b/c", "/mcpx"])(
   "%s belongs to no known API",
   (path) => {
     expect(insteadOfRoute(path)).toBeNull();

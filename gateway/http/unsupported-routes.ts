@@ -25,7 +25,7 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
     "Realtime sessions are not supported: use POST /v1/audio/transcriptions and /v1/audio/speech, or call the provider itself.",
   ],
   [
-    /^\/(fine_tuning|evals|containers|videos|skills|ocr|search|interactions)(\/|$)/,
+    /^\/(fine_tuning|evals|containers|videos|skills|ocr|search|search_tools|interactions)(\/|$)/,
     "Only calls of models go through the gateway: for this API call the provider itself.",
   ],
   [
@@ -36,6 +36,42 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   [
     /^\/v1beta(\/|$)/,
     "Of Gemini's own API only calls of models are supported (POST /v1beta/models/MODEL:generateContent): use the routes of /v1, such as GET /v1/models.",
+  ],
+  [
+    /^\/projects?(\/|$)/,
+    "Projects are not supported: use a team for each (POST /team/new).",
+  ],
+  [
+    /^\/prompts(\/|$)/,
+    "Stored prompts are not supported: send the messages with each call.",
+  ],
+  [
+    /^\/(v2\/)?(guardrails|policy|policies)(\/|$)/,
+    "Guardrails are not changed by requests: write them into the section `guardrails` of the configuration file and send POST /config/reload.",
+  ],
+  [
+    /^\/(fallback|config|router|callbacks|get|team\/[^/]+\/callback)(\/|$)/,
+    "Settings are not changed by requests: write fallbacks, callbacks and other settings into the configuration file and send POST /config/reload.",
+  ],
+  [
+    /^\/jwt\/key\/mapping(\/|$)/,
+    "Tokens are not mapped to keys: the section `jwt` of the configuration file says which user and team a token belongs to.",
+  ],
+  [
+    /^\/(invitation|onboarding|scim|sso|ui|login)(\/|$)/,
+    "People do not sign in here: use Hearth's console, or POST /user/new and POST /key/generate.",
+  ],
+  [
+    /^\/provider\/budgets$/,
+    "Budgets of providers are not listed: read GET /metrics or GET /global/spend/provider.",
+  ],
+  [
+    /^\/health\/(history|latest)$/,
+    "Results of checks are not kept: GET /health checks the models now.",
+  ],
+  [
+    /^\/(cost\/estimate|utils\/transform_request)$/,
+    "Calls are neither estimated nor translated without being made: POST /spend/calculate returns the cost of a call.",
   ],
   [
     /^\/(anthropic|azure|azure_ai|bedrock|cohere|gemini|mistral|openai|openrouter|vertex[-_]ai|vllm)\//,
