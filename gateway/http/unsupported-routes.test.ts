@@ -39,9 +39,15 @@ test.each([
   expect(insteadOfRoute(path)).toMatch(new RegExp(`^${subject}.*: .*\\.$`));
 });
 
-test.each(["/", "/nope", "/team/t", "/health/nope", "/configure", "/v1/filesystem", "/v1/models/a:b/c", "/mcpx"])(
-  "%s belongs to no known API",
-  (path) => {
-    expect(insteadOfRoute(path)).toBeNull();
-  },
-);
+test.each([
+  "/",
+  "/nope",
+  "/team/t",
+  "/health/nope",
+  "/configure",
+  "/v1/filesystem",
+  "/v1/models/a:b/c",
+  "/mcpx",
+])("%s belongs to no known API", (path) => {
+  expect(insteadOfRoute(path)).toBeNull();
+});
