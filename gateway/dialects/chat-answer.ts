@@ -9,6 +9,7 @@ import {
 } from "../../core/json.ts";
 import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { signatureBlocks } from "../providers/gemini-signature.ts";
+import { detailBlocks } from "../providers/reasoning-details.ts";
 
 /** The content of an answer, or of one chunk of it, in OpenAI's chat shape. Only the first choice is read. */
 export interface ChatAnswer extends ChatChoice {
@@ -70,6 +71,7 @@ export function readChoice(choice: JsonRecord): ChatChoice {
     thinkingBlocks: [
       ...recordsOf(message["thinking_blocks"]),
       ...signatureBlocks(message["tool_calls"]),
+      ...detailBlocks(message["reasoning_details"]),
     ],
     providerBlocks: recordsOf(message["provider_blocks"]),
     toolCalls: recordsOf(message["tool_calls"]).map(toolCallPart),

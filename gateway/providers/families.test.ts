@@ -198,6 +198,7 @@ test.each(["gemini-3.8-flash", "gemini-2.5-pro"])(
     const said = { role: "assistant", content: "Hi" };
     const foreign = {
       ...said,
+      reasoning_content: "hm",
       thinking_blocks: [{ type: "thinking", thinking: "hm", signature: "s" }],
       provider_blocks: [{ type: "server_tool_use" }],
     };

@@ -14,6 +14,7 @@ import {
 } from "../../core/json.ts";
 import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
 import { refusedSampling } from "./openai-sampling.ts";
+import { withDetails } from "./reasoning-details.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
 export type { AnswerFacts } from "./wire.ts";
@@ -91,23 +92,22 @@ function knownFields(
   { provider, providerName }: PricedDeployment,
 ): readonly unknown[] {
   const foreign =
-    providerName === "openai" || provider === "azure"
+    providerName === "openai" || provider === "azure" || provider === "gemini"
       ? FOREIGN_TO_OPENAI
       : FOREIGN_FIELDS;
-  const hasForeign = (message: unknown) =>
-    typeof message === "object" &&
-    message !== null &&
-    foreign.some((name) => name in message);
+  const hasForeign = (message: unknown): message is JsonRecord =>
+    isRecord(message) && foreign.some((name) => name in message);
   return messages.some(hasForeign)
-    ? messages.map((message) =>
-        hasForeign(message)
-          ? Object.fromEntries(
-              Object.entries(message as object).filter(
-                ([name]) => !foreign.includes(name),
-              ),
-            )
-          : message,
-      )
+    ? messages.map((message) => {
+        if (!hasForeign(message)) {
+          return message;
+        }
+        const given =
+          providerName === "openrouter" ? withDetails(message) : message;
+        return Object.fromEntries(
+          Object.entries(given).filter(([name]) => !foreign.includes(name)),
+        );
+      })
     : messages;
 }
 
