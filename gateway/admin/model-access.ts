@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { nearest } from "../../core/nearest.ts";
 import { referencedVariable } from "../../core/config/references.ts";
 import { providerParams } from "../config/schema.ts";
+import { isForeign } from "../config/target.ts";
 import type { Deployment } from "../config/types.ts";
 import { findRows } from "../database/rows.ts";
 import type { Client, Pool } from "../database/pool.ts";
@@ -231,7 +232,8 @@ export function rejectUnused(
   info: Readonly<Record<string, unknown>>,
 ): void {
   const [unused] = unusedParams(params);
-  if (unused !== undefined) {
+  // Of a provider that is not supported, the model itself is rejected.
+  if (unused !== undefined && !isForeign(params)) {
     const param = `${spelling}.${unused}`;
     const near = nearest(unused, Object.keys(providerParams.shape));
     throw new CallError(

@@ -102,6 +102,22 @@ test("every field of LiteLLM is accepted while it is empty", async () => {
   await fixture.post("/user/new", { ...empty, user_id: "from-litellm" });
 });
 
+test.each([
+  ["bedrock", { aws_access_key_id: "id", aws_region_name: "eu-west-1" }],
+  ["vertex_ai", { vertex_project: "project", vertex_location: "eu" }],
+])(
+  "a model of %s is rejected for its provider, not for its parameters",
+  async (provider, params) => {
+    const model = `${provider}/some-model`;
+    const { status, error } = await fixture.rejected("POST", "/model/new", {
+      model_name: provider,
+      litellm_params: { model, ...params },
+    });
+    expect(status).toBe(400);
+    expect(error["message"]).toContain(`provider "${provider}" is not`);
+  },
+);
+
 // https://github.com/BerriAI/terraform-provider-litellm sends both.
 test("fields that LiteLLM's Terraform provider leaves empty are accepted", async () => {
   await fixture.post("/model/new", {

@@ -1,4 +1,5 @@
 import { unknownName } from "../../core/config/problem.ts";
+import { textOf } from "../../core/json.ts";
 import {
   FOREIGN_PROVIDERS,
   guessProvider,
@@ -78,6 +79,15 @@ export function readTarget(
     ),
   );
   return null;
+}
+
+/** Whether a model is of a provider that needs an adapter of its own, whose parameters do not exist here either. */
+export function isForeign({
+  model,
+  custom_llm_provider: given,
+}: Readonly<Record<string, unknown>>): boolean {
+  const [prefix = ""] = textOf(model).split("/");
+  return FOREIGN_PROVIDERS.has(textOf(given) || prefix);
 }
 
 /** Why a model of LiteLLM's provider has no effect; null: it is not such a provider, or has an address. */
