@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import { Failure } from "../core/failure.ts";
+import { Failure, textOf } from "../core/failure.ts";
 import { grouped, money } from "../core/words.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listModels, modelToTry } from "../supervisor/gateway/first-call.ts";
@@ -95,7 +95,7 @@ async function converse(
         const content = await exchange(gateway, model, asked, asJson);
         messages.splice(0, Infinity, ...asked, { role: "assistant", content });
       } catch (error) {
-        complain([error instanceof Error ? error.message : String(error)]);
+        complain([textOf(error)]);
       }
     }
     lines.prompt();

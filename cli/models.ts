@@ -12,6 +12,7 @@ import {
   readStatistics,
   type DeploymentStatistics,
 } from "../supervisor/gateway/model-statistics.ts";
+import { zoneHere } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { printTable } from "./job-run.ts";
 import { discover } from "./models-discover.ts";
@@ -85,7 +86,7 @@ function rowOf(
   const { look, word, why } = stateOfDeployment(
     deployment,
     statistics,
-    ownZone(),
+    zoneHere(),
   );
   const number = (text: string | null): Cell => ({
     text: text ?? "–",
@@ -119,10 +120,6 @@ function durationOf(ms: number | null | undefined): string | null {
 
 /** In characters: a terminal has no room for a whole page of a provider's error. */
 const MAX_ERROR = 80;
-
-function ownZone(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
-}
 
 export const models: Verb = {
   name: "models",

@@ -44,12 +44,6 @@ export function spellingOf(given: {
   return given.litellm_params == null ? "provider_params" : "litellm_params";
 }
 
-export function present(fields: Readonly<Record<string, unknown>>) {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value != null),
-  );
-}
-
 /** The public name of a team's model is its name; clients send the previous one back with a new name. */
 export function withPublicName(
   fields: Readonly<Record<string, unknown>>,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { present } from "../../core/json.ts";
 import { transaction } from "../database/pool.ts";
 import { updateRows } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
@@ -22,7 +23,6 @@ import {
   infoFields,
   lockModel,
   paramFields,
-  present,
   rejectModelOfFile,
   rejectUnlessStored,
   requireReachOfStored,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { present } from "../../core/json.ts";
 import { query, transaction, type Client } from "../database/pool.ts";
 import { deleteRows, insertRow, type Row } from "../database/rows.ts";
 import type { Route } from "../http/route.ts";
@@ -21,7 +22,6 @@ import {
   infoFields,
   lockModel,
   paramFields,
-  present,
   rejectModelOfFile,
   rejectUnlessStored,
   requireReachOfStored,

@@ -1,3 +1,4 @@
+import { present } from "../../core/json.ts";
 import { MASTER_USER } from "../access/callers.ts";
 import { adjustSpend } from "../database/adjustments.ts";
 import {
@@ -132,7 +133,8 @@ export async function create(
   const row = await insertRow(
     client,
     of.table,
-    { ...withoutNulls(fields), created_by: name, updated_by: name },
+    // A column keeps its default where a new row's field is null.
+    { ...present(fields), created_by: name, updated_by: name },
     ifNew ? "ON CONFLICT DO NOTHING" : "",
   );
   if (row === null) {
@@ -217,13 +219,6 @@ export async function changeAndAnswer(
     change(admin, client, of, id, changes, action),
   );
   return answerRow(admin, of, row);
-}
-
-/** A column keeps its default where a new row's field is null. */
-function withoutNulls(fields: Row): Row {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value != null),
-  );
 }
 
 /** Fields that decide which window a payer's spend is counted in. */

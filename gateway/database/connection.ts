@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Logger } from "pino";
+import { textOf } from "../../core/failure.ts";
 import {
   addressProblem,
   requireSameDatabase,
@@ -277,10 +278,6 @@ class DatabaseWatch implements DatabaseState {
       this.#retryMs = Math.min(this.#retryMs * 1.5, MAX_RETRY_MS);
     });
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Does not wait for an answer: a silent connection sends none. */

@@ -1,3 +1,4 @@
+import { textOf } from "../../core/failure.ts";
 import { createLineEncoder, type JournalLine } from "./journal-line.ts";
 import { jsonWithin, type Written } from "./journal-shorten.ts";
 import type { JournalTail } from "./journal-tail.ts";
@@ -293,7 +294,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     } catch (error) {
       if (this.#refused.size === 0) {
         this.#log.error(
-          { error: messageOf(error) },
+          { error: textOf(error) },
           "Outcomes cannot be written to the journal: they are kept in memory and retried.",
         );
       }
@@ -318,11 +319,7 @@ function outcomeLine(
 
 function unwritable(error: unknown): JournalFull {
   return new JournalFull(
-    `The journal cannot be written (${messageOf(error)}): free or repair its disk.`,
+    `The journal cannot be written (${textOf(error)}): free or repair its disk.`,
     { cause: error },
   );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

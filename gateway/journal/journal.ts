@@ -1,4 +1,5 @@
 import fs from "node:fs/promises";
+import { textOf } from "../../core/failure.ts";
 import { instanceOf } from "./journal-instance.ts";
 import { lockJournal } from "./journal-lock.ts";
 import { AcknowledgedMark } from "./journal-mark.ts";
@@ -124,12 +125,12 @@ function segmentsOptions(
     now,
     allocationFailed: (error) =>
       log.error(
-        { error: messageOf(error) },
+        { error: textOf(error) },
         "No room for another journal segment: free space on its disk.",
       ),
     deletionFailed: ({ number }, error) =>
       log.error(
-        { error: messageOf(error), segment: number },
+        { error: textOf(error), segment: number },
         "A journal segment that is in the ledger could not be deleted.",
       ),
   };
@@ -154,8 +155,4 @@ function sizesOf(options: JournalOptions<never, never>): Sizes {
     reserveBytes: options.reserveBytes ?? DEFAULT_RESERVE_BYTES,
     intentBytes: Math.min(MAX_INTENT_BYTES, Math.floor(segmentBytes / 4)),
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

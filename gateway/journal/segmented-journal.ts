@@ -1,3 +1,4 @@
+import { textOf } from "../../core/failure.ts";
 import type { AcknowledgedMark } from "./journal-mark.ts";
 import type { JournalReader } from "./journal-reader.ts";
 import { replayRows } from "./journal-replay.ts";
@@ -198,7 +199,7 @@ export class SegmentedJournal<
 
   #flushFailed(error: unknown): void {
     const { dir, log } = this.#parts.options;
-    const problem = `The journal in ${dir} could not be flushed to its disk (${messageOf(error)}): check the disk and restart the gateway.`;
+    const problem = `The journal in ${dir} could not be flushed to its disk (${textOf(error)}): check the disk and restart the gateway.`;
     if (this.#writer.problem() === null) {
       log.error({}, problem);
     }
@@ -210,7 +211,7 @@ export class SegmentedJournal<
     try {
       await this.#syncer.flushed();
     } catch (error) {
-      throw new JournalFull(this.#writer.problem() ?? messageOf(error), {
+      throw new JournalFull(this.#writer.problem() ?? textOf(error), {
         cause: error,
       });
     }
@@ -261,7 +262,7 @@ export class SegmentedJournal<
       this.#segments.releaseKept(released);
     } catch (error) {
       this.#parts.options.log.error(
-        { error: messageOf(error), segments: released.map((s) => s.number) },
+        { error: textOf(error), segments: released.map((s) => s.number) },
         "Journal segments that are in the ledger stay: the journal could not be flushed.",
       );
     }
@@ -279,8 +280,4 @@ export class SegmentedJournal<
     await this.#reader.read(1);
     this.#releaseCommitted();
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../../core/json.ts";
+import { isRecord, listOf, type JsonRecord } from "../../core/json.ts";
 
 /** The input of a call: text whose tokens are counted, and tokens that are not text. */
 export interface PromptContent {
@@ -225,8 +225,4 @@ function addJson(found: Found, value: unknown): void {
 
 function lengthOf(value: unknown): number {
   return typeof value === "string" ? value.length : 0;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { textOf } from "../../core/failure.ts";
 import { RedisAway, RedisSession, randomId } from "./redis-session.ts";
 import {
   listAt,
@@ -228,7 +229,7 @@ export class Link {
       this.#enter("ready");
       this.#options.onJoined();
     } catch (error) {
-      this.giveUp(messageOf(error));
+      this.giveUp(textOf(error));
     } finally {
       this.#joining = false;
     }
@@ -339,8 +340,4 @@ export class Link {
         this.#beating = false;
       });
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

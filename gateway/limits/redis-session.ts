@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Redis } from "ioredis";
+import { textOf } from "../../core/failure.ts";
 import { STALE, SCRIPTS, type Reply, type ScriptName } from "./scripts.ts";
 
 /** Redis did not answer, or returned an error such as out of memory, loading or read-only. */
@@ -87,7 +88,7 @@ export class RedisSession {
       if (error instanceof RedisAway) {
         throw error;
       }
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = textOf(error);
       if (!reason.startsWith("NOSCRIPT")) {
         onFailure(reason);
         throw new RedisAway(reason);

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { textOf } from "../../core/failure.ts";
 import type { ConfigProblem } from "../../core/config/problem.ts";
 import type { Deployment } from "../config/types.ts";
 import {
@@ -94,10 +95,7 @@ function readEntries(file: string, report: Report): JsonRecord {
     }
     report("", "must be one JSON object, keyed by model");
   } catch (error) {
-    report(
-      "",
-      `is not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    report("", `is not valid JSON: ${textOf(error)}`);
   }
   return {};
 }

@@ -1,9 +1,10 @@
+import { textOf } from "../../core/failure.ts";
 import { ConfigRejected } from "../config/config.ts";
 import { RELEASE_NAME } from "../kubernetes/release-name.ts";
 
 /** The reason for the operator: every mistake of a configuration or of the chart's values, or the relevant line of the engine's report. */
 export function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = textOf(error);
   if (error instanceof ConfigRejected) {
     return text;
   }

@@ -2,7 +2,7 @@ import { fixCommand } from "../config/config-fixes.ts";
 import type { HostName, HostSettings } from "../config/config-schema.ts";
 import type { Listener } from "../config/listeners.ts";
 import { loginPrefix, typedDocker, type EngineAddress } from "../engine.ts";
-import { otherHost } from "../hosts.ts";
+import { bracketed, otherHost } from "../hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
 import type { Directory } from "./needs.ts";
 import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
@@ -166,7 +166,7 @@ export function judgePublished(
   return besides.map(({ container, address, port }) =>
     wrong(
       { host, check: "exposed" },
-      `${container} is published at ${inBrackets(address)}:${port}, which the settings do not name`,
+      `${container} is published at ${bracketed(address)}:${port}, which the settings do not name`,
       "npm run deploy -- up --refresh",
     ),
   );
@@ -189,10 +189,6 @@ export function judgeExposed(
         ]
       : [],
   );
-}
-
-function inBrackets(address: string): string {
-  return address.includes(":") ? `[${address}]` : address;
 }
 
 /** Whether containers on `host` reach the required ports on the other host. */

@@ -1,3 +1,4 @@
+import { listOf } from "../../core/json.ts";
 import { USERS } from "../databases.ts";
 import { Refusal } from "../refusal.ts";
 import type { SecurityObject } from "../store/protocol.ts";
@@ -67,8 +68,4 @@ function isNamed(user: User, group: SecurityObject["members"]): boolean {
 
 function isEmpty(value: unknown): boolean {
   return listOf(value).length === 0;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

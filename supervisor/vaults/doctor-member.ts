@@ -1,6 +1,6 @@
+import { requestReason } from "../../core/failure.ts";
 import { basic } from "./couch.ts";
 import {
-  reason,
   REQUEST_TIMEOUT_MS,
   within,
   type DoctorOptions,
@@ -42,7 +42,7 @@ export async function memberFindings(
       {
         name: SYNC,
         state: "bad",
-        text: `vault ${vault} did not respond to its user (${reason(error)}). Run \`hearth status\` and \`hearth logs notes\`.`,
+        text: `vault ${vault} did not respond to its user (${requestReason(error)}). Run \`hearth status\` and \`hearth logs notes\`.`,
       },
     ];
   }
@@ -160,7 +160,7 @@ export async function bodyFinding({
     return {
       name,
       state: "bad",
-      text: `sending a body of ${size} failed (${reason(error)}): raise the proxy's limit (client_max_body_size, request_body max_size).`,
+      text: `sending a body of ${size} failed (${requestReason(error)}): raise the proxy's limit (client_max_body_size, request_body max_size).`,
     };
   }
 }
@@ -220,7 +220,7 @@ export async function heartbeatFinding({
     return {
       name,
       state: "bad",
-      text: `no heartbeat of the live feed arrived within ${Math.round(waitMs / 1000)} s (${reason(error)}): ${advice}`,
+      text: `no heartbeat of the live feed arrived within ${Math.round(waitMs / 1000)} s (${requestReason(error)}): ${advice}`,
     };
   }
 }

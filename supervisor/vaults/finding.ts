@@ -1,4 +1,3 @@
-import { requestReason } from "../../core/failure.ts";
 import type { Couch } from "./couch.ts";
 
 export interface Finding {
@@ -29,9 +28,4 @@ export const REQUEST_TIMEOUT_MS = 20_000;
 /** Aborts with `signal`, and after `ms` at the latest. */
 export function within(signal: AbortSignal, ms: number): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
-}
-
-/** Why a check failed, as an error code where there is one. */
-export function reason(error: unknown): string {
-  return requestReason(error);
 }

@@ -115,7 +115,7 @@ async function compareSample(
       [{ id: kept._id, rev: kept._rev }],
       { signal },
     );
-    if (given === undefined || !isSame(kept, given)) {
+    if (given === undefined || !isDeepStrictEqual(kept, given)) {
       throw new Failure(
         `document ${kept._id} of vault ${entry.name} differs after a restore of the backup ${backup}: take a new backup now (\`hearth notes backup\`) and keep this one for inspection.`,
       );
@@ -123,8 +123,4 @@ async function compareSample(
     compared += 1;
   }
   return compared;
-}
-
-function isSame(kept: CouchDocument, given: CouchDocument): boolean {
-  return isDeepStrictEqual(kept, given);
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DAY_MS } from "../../core/duration.ts";
 import { readShownCertificate } from "../checks/shown-certificate.ts";
-import { textOf } from "../../core/failure.ts";
+import { textOf, requestReason } from "../../core/failure.ts";
 import { asExpected } from "./couch-answers.ts";
 import { openDatabase } from "./database.ts";
 import {
@@ -10,7 +10,6 @@ import {
   memberFindings,
 } from "./doctor-member.ts";
 import {
-  reason,
   REQUEST_TIMEOUT_MS,
   within,
   type DoctorOptions,
@@ -77,7 +76,7 @@ async function lockFindings({
       {
         name,
         state: "skipped",
-        text: `lock status unknown (${reason(error)}).`,
+        text: `lock status unknown (${requestReason(error)}).`,
       },
     ];
   }
@@ -134,7 +133,7 @@ async function certificateFinding({
     return {
       name,
       state: "bad",
-      text: `no certificate found at ${url} (${reason(error)}): check that the address serves HTTPS.`,
+      text: `no certificate found at ${url} (${requestReason(error)}): check that the address serves HTTPS.`,
     };
   }
 }
@@ -159,7 +158,7 @@ async function reachFinding({ url, signal }: DoctorOptions): Promise<Finding> {
     return {
       name,
       state: "bad",
-      text: `no response from ${url} (${reason(error)}): check the address, the proxy, and whether the devices' network can reach it.`,
+      text: `no response from ${url} (${requestReason(error)}): check the address, the proxy, and whether the devices' network can reach it.`,
     };
   }
 }
@@ -199,7 +198,7 @@ async function preflightFinding(
     return {
       name,
       state: "bad",
-      text: `no response to the preflight (${reason(error)}). Run \`hearth status\` and check the proxy's log.`,
+      text: `no response to the preflight (${requestReason(error)}). Run \`hearth status\` and check the proxy's log.`,
     };
   }
 }

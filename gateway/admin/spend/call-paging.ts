@@ -48,7 +48,7 @@ export async function findCalls(
   { older, newer, page_size: size }: CallPaging,
 ) {
   if (older !== undefined && newer !== undefined) {
-    throw unfit("newer", "must not be combined with `older`");
+    throw invalidParam("newer", "must not be combined with `older`");
   }
   const from = placeOf("older", older) ?? placeOf("newer", newer);
   const order = newer === undefined ? "desc" : "asc";
@@ -120,7 +120,7 @@ function placeOf(
     requestId === undefined ||
     Number.isNaN(Date.parse(at))
   ) {
-    throw unfit(param, `must be the \`${param}\` of an answer`);
+    throw invalidParam(param, `must be the \`${param}\` of an answer`);
   }
   return { at, requestId };
 }
@@ -129,6 +129,6 @@ function textOf({ at, requestId }: Position): string {
   return `${at},${requestId}`;
 }
 
-function unfit(param: string, reason: string): CallError {
+export function invalidParam(param: string, reason: string): CallError {
   return new CallError("invalid_request", `\`${param}\` ${reason}.`, { param });
 }

@@ -13,6 +13,7 @@ import {
   type Conditions,
   type Filters,
 } from "../paging.ts";
+import { invalidParam } from "./call-paging.ts";
 import { keepReachableSpend } from "./former-keys.ts";
 import { spendLogRow } from "./log-answer.ts";
 import { namedInLog, restrictToNamed } from "./log-filters.ts";
@@ -148,19 +149,19 @@ function rejectUnfit(input: PagesQuery): void {
     (field) => input[field] === undefined,
   );
   if (missing !== undefined && input.request_id === undefined) {
-    throw unfit(
+    throw invalidParam(
       missing,
       "is required, such as 2026-11-21 or 2026-11-21 12:00:00 (UTC)",
     );
   }
   if ((page - 1) * size >= MAX_COUNTED) {
-    throw unfit(
+    throw invalidParam(
       "page",
       `must be at most ${Math.ceil(MAX_COUNTED / size)} with this \`page_size\`: continue with \`cursor\`, the \`next_cursor\` of the page before`,
     );
   }
   if (cursor !== undefined && (sortBy !== "startTime" || page !== 1)) {
-    throw unfit(
+    throw invalidParam(
       "cursor",
       "must not be combined with `page`, or with a `sort_by` other than startTime",
     );
@@ -176,10 +177,6 @@ function denyErrorSearch({ reachesAll }: Admin, input: PagesQuery): void {
       { param: "error_message" },
     );
   }
-}
-
-function unfit(param: string, reason: string): CallError {
-  return new CallError("invalid_request", `\`${param}\` ${reason}.`, { param });
 }
 
 /** The number of rows, at most one more than the limit; by the conditions as they are when it is called. */
@@ -238,7 +235,7 @@ async function momentOf({ pool }: Admin, requestId: string): Promise<string> {
     [requestId],
   );
   if (row === undefined) {
-    throw unfit(
+    throw invalidParam(
       "cursor",
       "must be the `next_cursor` of an answer; its row is no longer in the ledger",
     );
