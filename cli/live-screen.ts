@@ -17,14 +17,12 @@ const REDRAW_EVERY_MS = 100;
 const HIDDEN: LiveScreen = { show: () => {}, say: () => {}, end: () => {} };
 
 /** Services that are starting or stopping: a table updated in place on a terminal, elsewhere one line per change. */
-export function openScreen(
-  isHidden: boolean = false,
-  stream: Stream = process.stdout,
-): LiveScreen {
+export function openScreen(isHidden: boolean): LiveScreen {
   if (isHidden) {
     return HIDDEN;
   }
-  return stream.isTTY ? drawnScreen(stream) : plainScreen(stream);
+  const { stdout } = process;
+  return stdout.isTTY ? drawnScreen(stdout) : plainScreen(stdout);
 }
 
 function drawnScreen(stream: Stream): LiveScreen {

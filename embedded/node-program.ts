@@ -9,11 +9,8 @@ export function compileCacheOf(home: Pick<Home, "compileCache">) {
 }
 
 /** The environment of each of Hearth's Node programs. */
-export function plainEnvironment(
-  home: Home,
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Readonly<Record<string, string>> {
-  const taken = pick(env, (name) =>
+export function plainEnvironment(home: Home): Readonly<Record<string, string>> {
+  const taken = pick((name) =>
     [
       "PATH",
       "HOME",
@@ -34,10 +31,8 @@ export function plainEnvironment(
 export function operatorEnvironment(
   home: Home,
   ours: readonly string[],
-  env: Readonly<Record<string, string | undefined>> = process.env,
 ): Readonly<Record<string, string>> {
   const taken = pick(
-    env,
     (name) =>
       !name.startsWith("npm_") &&
       name !== "INIT_CWD" &&
@@ -47,12 +42,12 @@ export function operatorEnvironment(
   return { ...taken, ...compileCacheOf(home) };
 }
 
+/** The variables of this process whose names are taken. */
 function pick(
-  env: Readonly<Record<string, string | undefined>>,
   take: (name: string) => boolean,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(env).filter(
+    Object.entries(process.env).filter(
       (entry): entry is [string, string] =>
         entry[1] !== undefined && take(entry[0]),
     ),

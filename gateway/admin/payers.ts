@@ -63,7 +63,6 @@ export async function answerRows(
   admin: Admin,
   of: Kind,
   rows: readonly Row[],
-  from: Pool | Client = admin.pool,
 ): Promise<readonly Row[]> {
   if (of === BUDGET) {
     return withReset(admin, rows);
@@ -72,7 +71,7 @@ export async function answerRows(
     return rows;
   }
   const withSpends = await withSpend(
-    from,
+    admin.pool,
     rows,
     (row) => entityOf(of, row),
     admin.windowing,
@@ -80,12 +79,12 @@ export async function answerRows(
   );
   switch (of) {
     case TEAM:
-      return withMembers(from, withSpends);
+      return withMembers(admin.pool, withSpends);
     case USER:
-      return withTeams(from, withSpends);
+      return withTeams(admin.pool, withSpends);
     default:
       return of.showsBudgetTable === true
-        ? withBudgetTable(from, withSpends)
+        ? withBudgetTable(admin.pool, withSpends)
         : withSpends;
   }
 }

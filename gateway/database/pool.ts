@@ -316,13 +316,11 @@ export async function longQuery<Row extends pg.QueryResultRow>(
   client: Client,
   text: string,
   timeoutMs: number,
-  values: readonly unknown[] = [],
 ): Promise<readonly Row[]> {
   await query(client, `SET LOCAL statement_timeout = ${timeoutMs}`);
   // The driver has a general limit; its types lack the limit for a single statement.
   const statement: pg.QueryConfig & { readonly query_timeout: number } = {
     text,
-    values: [...values],
     query_timeout: timeoutMs + DRIVER_MARGIN_MS,
   };
   try {

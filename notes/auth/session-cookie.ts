@@ -24,22 +24,18 @@ export interface SessionCookies {
   readonly clear: () => string;
 }
 
-/** `now` in milliseconds. */
-export function openSessionCookies(
-  settings: Settings,
-  now: () => number = Date.now,
-): SessionCookies {
+export function openSessionCookies(settings: Settings): SessionCookies {
   const ownSecret = randomBytes(32).toString("hex");
   const secret = (): string =>
     settings.get("chttpd_auth", "secret") ?? ownSecret;
-  const seconds = (): number => Math.floor(now() / 1000);
+  const seconds = (): number => Math.floor(Date.now() / 1000);
   const sign = (account: Account, since: number): Buffer =>
     createHmac("sha256", `${secret()}${account.hash?.salt ?? ""}`)
       .update(`${account.name}:${since}:${account.hash?.key ?? ""}`)
       .digest();
   const cookie = (value: string): string => {
     const age = settings.sessionSeconds();
-    const expires = new Date(now() + age * 1000).toUTCString();
+    const expires = new Date(Date.now() + age * 1000).toUTCString();
     return `${NAME}=${value}; Version=1; expires=${expires}; Max-Age=${age}; Path=/; HttpOnly`;
   };
   return {

@@ -88,14 +88,15 @@ function recordOf(
   };
 }
 
+const HOUR_BARS = 24;
+
 /** The last hours of each check, oldest first, including the current one; hours without probes are all zeros. */
 export function hourBars(
   db: DatabaseSync,
   now: number,
-  hours: number = 24,
 ): ReadonlyMap<string, readonly HourBar[]> {
   bringUpToDate(db, now);
-  const first = hourOf(now) - (hours - 1) * HOUR_MS;
+  const first = hourOf(now) - (HOUR_BARS - 1) * HOUR_MS;
   const rows = db.prepare(
     "SELECT * FROM check_hours WHERE name = ? AND hour >= ?",
   );
@@ -106,7 +107,7 @@ export function hourBars(
           .all(name, first)
           .map((row) => [Number(row["hour"]), stretchIn(row)]),
       );
-      const bars = Array.from({ length: hours }, (_, index): HourBar => {
+      const bars = Array.from({ length: HOUR_BARS }, (_, index): HourBar => {
         const hour = first + index * HOUR_MS;
         const stretch =
           known.get(hour) ??

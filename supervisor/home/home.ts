@@ -149,8 +149,8 @@ export function homeHash(home: Home): string {
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
 }
 
-/** A path relative to `cwd`, if shorter. */
-export function asTyped(path: string, cwd: string = process.cwd()): string {
-  const short = relative(cwd, path);
+/** A path relative to the working directory, unless it is outside of it. */
+export function asTyped(path: string): string {
+  const short = relative(process.cwd(), path);
   return short.startsWith("..") || short === "" ? path : short;
 }
