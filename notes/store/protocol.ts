@@ -27,33 +27,30 @@ export interface StoreRequest {
   readonly maxDocumentSize: number;
 }
 
-export const OPERATION_NAMES = [
-  "allDocs",
-  "bulkDocs",
-  "bulkGet",
-  "changes",
-  "collect",
-  "compact",
-  "deleteDocument",
-  "deleteLocal",
-  "find",
-  "getDocument",
-  "getLocal",
-  "history",
-  "info",
-  "localDocs",
-  "overview",
-  "postDocument",
-  "putDocument",
-  "putLocal",
-  "putRevsLimit",
-  "putSecurity",
-  "revsDiff",
-  "revsLimit",
-  "space",
-] as const;
-
-export type OperationName = (typeof OPERATION_NAMES)[number];
+export type OperationName =
+  | "allDocs"
+  | "bulkDocs"
+  | "bulkGet"
+  | "changes"
+  | "collect"
+  | "compact"
+  | "deleteDocument"
+  | "deleteLocal"
+  | "find"
+  | "getDocument"
+  | "getLocal"
+  | "history"
+  | "info"
+  | "localDocs"
+  | "overview"
+  | "postDocument"
+  | "putDocument"
+  | "putLocal"
+  | "putRevsLimit"
+  | "putSecurity"
+  | "revsDiff"
+  | "revsLimit"
+  | "space";
 
 /** The end of a changes answer: the token for `since`, the last sequence examined, the rows sent, and those pending. */
 export interface ChangesEnd {

@@ -11,7 +11,7 @@ import {
 import type { Script } from "./scripted-provider.ts";
 import type { AgentTestbed } from "./testbed.ts";
 
-export const LIBRARIES = {
+const LIBRARIES = {
   "ai-sdk": "js",
   "langchain-js": "js",
   "langchain-python": "python",

@@ -13,7 +13,7 @@ export type Load = (typeof LOADS)[number];
 export const CHAT_ALIAS = "bench-chat";
 export const EMBEDDING_ALIAS = "bench-embedding";
 export const MIX_CALLS = 2_000;
-export const MIX_PROMPTS = 200;
+const MIX_PROMPTS = 200;
 /** Coprime to the number of tenants, so that every tenant eventually sends every prompt. */
 export const CACHED_PROMPTS = 16;
 const LARGE_PROMPT_BYTES = 50_000;

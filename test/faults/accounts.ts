@@ -26,7 +26,7 @@ export interface Accounts {
 }
 
 /** The cost of the most expensive call of the load (see calls.ts); budgets are multiples of it. */
-export const MAX_CALL_COST = 10 * 0.000001 + 8 * 0.000002;
+const MAX_CALL_COST = 10 * 0.000001 + 8 * 0.000002;
 
 /** Keys of every kind: without a budget, with one (total or daily), of a user, of a team, with a tag, with few slots. */
 export async function createAccounts(

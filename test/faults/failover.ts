@@ -77,7 +77,7 @@ export async function failOver(
 }
 
 /** Rows that the running gateways wrote again since their start. */
-export async function restoredRows(testbed: Testbed): Promise<number> {
+async function restoredRows(testbed: Testbed): Promise<number> {
   const name = "hearth_ledger_restored_rows_total";
   let sum = 0;
   for (const gateway of testbed.gateways) {

@@ -167,7 +167,7 @@ export function pressCtrlC(stack: StartedStack): void {
   process.kill(-(stack.process.pid ?? 0), "SIGINT");
 }
 
-export async function untilPrinted(
+async function untilPrinted(
   stack: StartedStack,
   words: string,
 ): Promise<void> {
