@@ -167,10 +167,7 @@ export function pressCtrlC(stack: StartedStack): void {
   process.kill(-(stack.process.pid ?? 0), "SIGINT");
 }
 
-async function untilPrinted(
-  stack: StartedStack,
-  words: string,
-): Promise<void> {
+async function untilPrinted(stack: StartedStack, words: string): Promise<void> {
   const until = Date.now() + START_LIMIT_MS;
   while (!stack.output().includes(words)) {
     if (!isRunning(stack) || Date.now() > until) {
