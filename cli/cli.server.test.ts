@@ -44,6 +44,10 @@ test.each([
     'hearth: unknown option "--detatch" (did you mean "--detach"?). Run `hearth up --help` for details.\n',
   ],
   [
+    ["logout", "--quick"],
+    'hearth: unknown option "--quick" (known: --json, --url). Run `hearth logout --help` for details.\n',
+  ],
+  [
     ["models", "discovr"],
     'hearth: unknown command "discovr" (did you mean "discover"?). Run `hearth models --help` for all commands.\n',
   ],

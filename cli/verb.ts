@@ -180,7 +180,7 @@ interface Option {
   readonly hasValue: boolean;
 }
 
-/** The options of a verb by each spelling: `--lines` and `-n`, `--echo` and `--no-echo`. */
+/** The options of a verb by each spelling: `--lines` and `-n`; `--no-echo` only where `--echo` is the default. */
 function optionsOf(args: ArgsDef): ReadonlyMap<string, Option> {
   return new Map(
     Object.entries(args)
@@ -190,7 +190,7 @@ function optionsOf(args: ArgsDef): ReadonlyMap<string, Option> {
         const aliases = [("alias" in arg ? arg.alias : undefined) ?? []].flat();
         return [
           `--${name}`,
-          ...(hasValue ? [] : [`--no-${name}`]),
+          ...(!hasValue && arg.default === true ? [`--no-${name}`] : []),
           ...aliases.map((each) => `${each.length === 1 ? "-" : "--"}${each}`),
         ].map((spelling) => [spelling, { name, hasValue }] as const);
       }),
