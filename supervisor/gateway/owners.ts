@@ -75,7 +75,12 @@ export async function listUserNames(api: AdminApi): Promise<readonly string[]> {
 }
 
 export async function listTeamNames(api: AdminApi): Promise<readonly string[]> {
-  return (await teamsLike(api, "")).map(teamName);
+  return (await listTeams(api)).map(teamName);
+}
+
+/** At most MAX_SUGGESTIONS. */
+export function listTeams(api: AdminApi): Promise<readonly TeamRow[]> {
+  return teamsLike(api, "");
 }
 
 /** The id of the user with this id, e-mail address or full name; undefined if there is none. Throws a Refusal if there are several. */

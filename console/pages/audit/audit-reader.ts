@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { z } from "zod";
 import { readable } from "../../../core/words.ts";
 import type { AdminApi } from "../../../supervisor/gateway/admin-api.ts";
+import { listTeams, teamName } from "../../../supervisor/gateway/owners.ts";
 import { listPersonalActs } from "../../../supervisor/history/personal-acts.ts";
 import { addDays, beginningOf } from "../../../supervisor/reports/period.ts";
 import { KEYS_PATH } from "../nouns/noun-context.ts";
@@ -79,17 +80,27 @@ export async function readAudit(
     before,
   };
   const sent = Object.entries(query).filter(([, value]) => value !== "");
-  const answer = await api.ask(
-    "GET",
-    withQuery("/audit", Object.fromEntries(sent)),
+  const [answer, teams] = await Promise.all([
+    api.ask("GET", withQuery("/audit", Object.fromEntries(sent))),
+    listTeams(api),
+  ]);
+  const names = new Map(teams.map((team) => [team.team_id, teamName(team)]));
+  const named = entries.parse(answer).map((entry) =>
+    entry.object_type === "team"
+      ? entry
+      : {
+          ...entry,
+          before: withTeamName(entry.before, names),
+          after: withTeamName(entry.after, names),
+        },
   );
-  return entries.parse(answer).map((entry) => ({
+  return named.map((entry) => ({
     cursor: String(entry.id),
     at: Date.parse(entry.at),
     author: readable(entry.actor),
     action: entry.action.replaceAll("_", " "),
     type: entry.object_type,
-    object: nameOf(entry.after ?? entry.before, entry.object_id),
+    object: objectOf(entry),
     id: entry.object_id,
     href:
       entry.action === "deleted"
@@ -108,6 +119,30 @@ const NAMES = [
   "organization_alias",
   "model_name",
 ] as const;
+
+/** The row with the name of its team in place of the id, unless the team is gone. */
+function withTeamName(
+  of: z.infer<typeof row>,
+  names: ReadonlyMap<string, string>,
+): z.infer<typeof row> {
+  const name = names.get(String(of?.["team_id"]));
+  return name === undefined ? of : { ...of, team_id: name };
+}
+
+function objectOf({
+  before,
+  after,
+  object_type: type,
+  object_id: id,
+}: z.infer<typeof entries>[number]): string {
+  const of = after ?? before;
+  const { user_id: user, team_id: team } = of ?? {};
+  return type === "member" &&
+    typeof user === "string" &&
+    typeof team === "string"
+    ? readable(`${user} in ${team}`)
+    : nameOf(of, id);
+}
 
 function nameOf(of: z.infer<typeof row>, id: string): string {
   const name = NAMES.map((each) => of?.[each]).find(
