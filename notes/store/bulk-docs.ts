@@ -3,7 +3,7 @@ import { json, type Answer } from "./answer.ts";
 import { inBodyTurn } from "./body-turn.ts";
 import { readBulkBody } from "./bulk-body.ts";
 import type { BulkEntry } from "./body-window.ts";
-import { edit, replicate } from "./change-document.ts";
+import { DocumentChange } from "./change-document.ts";
 import { checkId, newId, refuseDesign } from "./document-ids.ts";
 import { writeLocal } from "./local-documents.ts";
 import type { StoreRequest } from "./protocol.ts";
@@ -40,10 +40,26 @@ async function writeAll(store: Store, request: StoreRequest): Promise<Answer> {
     const outcomes: (Outcome | undefined)[] = [];
     if (placed.length > 0) {
       await inTransaction(store, async () => {
+        let open: { id: string; change: DocumentChange } | undefined;
+        // Revisions of one document follow each other.
+        const changeOf = (id: string): DocumentChange => {
+          if (open?.id !== id) {
+            open?.change.finish();
+            open = { id, change: new DocumentChange(store, id) };
+          }
+          return open.change;
+        };
         for (const item of placed) {
-          outcomes[item.index] = writeOne(store, request, item, body.newEdits);
+          outcomes[item.index] = writeOne(
+            store,
+            request,
+            item,
+            body.newEdits,
+            changeOf,
+          );
           await breathe();
         }
+        open?.change.finish();
       });
     }
     // With new_edits false only rejected documents are reported.
@@ -81,6 +97,7 @@ function writeOne(
   request: StoreRequest,
   { id, entry }: Placed,
   newEdits: boolean,
+  changeOf: (id: string) => DocumentChange,
 ): Outcome {
   try {
     refuseDesign(id, request.admin === true);
@@ -89,9 +106,8 @@ function writeOne(
       return { ok: true, id, rev: writeLocal(store, id, document) };
     }
     const stored = storable(store, id, document);
-    const rev = newEdits
-      ? edit(store, id, stored)
-      : replicate(store, id, stored);
+    const change = changeOf(id);
+    const rev = newEdits ? change.edit(stored) : change.replicate(stored);
     return { ok: true, id, rev };
   } catch (failure) {
     if (!(failure instanceof Refusal) || failure.code === "bad_request") {

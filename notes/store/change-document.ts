@@ -2,12 +2,13 @@ import { Refusal } from "../refusal.ts";
 import type { IncomingDocument } from "./incoming.ts";
 import { keepBody, recordEnd, recordStart } from "./record-history.ts";
 import {
-  graft,
-  historyOf,
+  GrowingTree,
   newHash,
+  parseRevision,
   revisionText,
   stateOf,
   type Revision,
+  type RevisionPath,
 } from "./revisions.ts";
 import { treeOf, type DocumentRow, type Store } from "./store.ts";
 
@@ -21,17 +22,10 @@ export function edit(
   document: IncomingDocument,
   rev: Revision | undefined = document.rev,
 ): string {
-  const row = rowOf(store, id);
-  const parent = parentOf(row, rev, document.deleted);
-  const [generation, parentText] =
-    parent === undefined ? [0, ""] : [parent.pos, revisionText(parent)];
-  const hash = newHash(document.deleted, parentText, document.body);
-  const ids = parent === undefined ? [hash] : [hash, parent.hash];
-  if (!insert(store, row, id, { start: generation + 1, ids }, document)) {
-    // The same edit of the same parent already exists and was edited or deleted since.
-    throw conflict();
-  }
-  return `${generation + 1}-${hash}`;
+  const change = new DocumentChange(store, id);
+  const written = change.edit(document, rev);
+  change.finish();
+  return written;
 }
 
 /** Writes a replicated revision with its history; an existing one is unchanged. Call within a transaction. */
@@ -40,127 +34,145 @@ export function replicate(
   id: string,
   document: IncomingDocument,
 ): string {
-  const { rev, history } = document;
-  if (rev === undefined && history === undefined) {
-    throw new Refusal(
-      "bad_request",
-      "When `new_edits: false`, the document needs `_rev` or `_revisions` specified",
-    );
-  }
-  // If the two differ, CouchDB uses the history.
-  const path = history ?? { start: rev!.pos, ids: [rev!.hash] };
-  if (path.start < 1) {
-    throw new Refusal("bad_request", "Invalid rev format");
-  }
-  insert(store, rowOf(store, id), id, path, document);
-  return `${path.start}-${path.ids[0]!}`;
+  const change = new DocumentChange(store, id);
+  const written = change.replicate(document);
+  change.finish();
+  return written;
 }
 
-function rowOf(store: Store, id: string): DocumentRow | undefined {
-  return store.write.document.get(id) as unknown as DocumentRow | undefined;
-}
+/** Revisions of one document that are written together: its tree is read and written once. Use within a transaction, and call `finish`. */
+export class DocumentChange {
+  readonly #store: Store;
+  readonly #id: string;
+  readonly #row: DocumentRow | undefined;
+  /** Of the document's row, which is written last. */
+  readonly #number: number;
+  readonly #tree: GrowingTree;
+  /** Revisions that were leaves before or were added. */
+  readonly #candidates: string[];
+  #changed = false;
 
-function parentOf(
-  row: DocumentRow | undefined,
-  rev: Revision | undefined,
-  deletes: boolean,
-): Revision | undefined {
-  if (row === undefined) {
+  constructor(store: Store, id: string) {
+    this.#store = store;
+    this.#id = id;
+    const row = store.write.document.get(id) as unknown as
+      DocumentRow | undefined;
+    this.#row = row;
+    this.#number =
+      row?.number ?? Number(store.write.nextNumber.get()!["number"]);
+    const tree = row === undefined ? [] : treeOf(row);
+    this.#candidates =
+      row === undefined ? [] : stateOf(tree).leaves.map((leaf) => leaf.rev);
+    this.#tree = new GrowingTree(tree);
+  }
+
+  /** Returns the new revision; throws 409 unless the parent is a leaf. */
+  edit(
+    document: IncomingDocument,
+    rev: Revision | undefined = document.rev,
+  ): string {
+    const parent = this.#parentOf(rev, document.deleted);
+    const [generation, parentText] =
+      parent === undefined ? [0, ""] : [parent.pos, revisionText(parent)];
+    const hash = newHash(document.deleted, parentText, document.body);
+    const ids = parent === undefined ? [hash] : [hash, parent.hash];
+    if (!this.#add({ start: generation + 1, ids }, document)) {
+      // The same edit of the same parent already exists and was edited or deleted since.
+      throw conflict();
+    }
+    return `${generation + 1}-${hash}`;
+  }
+
+  /** Returns the revision; a known one is unchanged. */
+  replicate(document: IncomingDocument): string {
+    const { rev, history } = document;
+    if (rev === undefined && history === undefined) {
+      throw new Refusal(
+        "bad_request",
+        "When `new_edits: false`, the document needs `_rev` or `_revisions` specified",
+      );
+    }
+    // If the two differ, CouchDB uses the history.
+    const path = history ?? { start: rev!.pos, ids: [rev!.hash] };
+    if (path.start < 1) {
+      throw new Refusal("bad_request", "Invalid rev format");
+    }
+    this.#add(path, document);
+    return `${path.start}-${path.ids[0]!}`;
+  }
+
+  /** Writes the document's row and counts. */
+  finish(): void {
+    if (!this.#changed) {
+      return;
+    }
+    const { totals, settings, committedSeq, write } = this.#store;
+    const { tree, stemmed } = this.#tree.prune(settings.revsLimit);
+    const state = stateOf(tree);
+    const conflicts = state.leaves.filter(
+      (leaf) => !leaf.deleted && leaf.rev !== state.winner,
+    ).length;
+    // Several revisions of one document in a request are one change.
+    const again = this.#row !== undefined && this.#row.seq > committedSeq;
+    if (!again || this.#row.seq !== totals.updateSeq) {
+      totals.updateSeq += 1;
+    }
+    const columns = [
+      totals.updateSeq,
+      state.winner,
+      state.deleted ? 1 : 0,
+      conflicts,
+      JSON.stringify(tree),
+    ] as const;
+    if (this.#row === undefined) {
+      write.insertDocument.run(this.#number, this.#id, ...columns);
+    } else {
+      write.updateDocument.run(this.#number, ...columns);
+    }
+    countDocument(totals, this.#row, state.deleted);
+    const leaves = new Set(state.leaves.map((leaf) => leaf.rev));
+    for (const rev of this.#candidates) {
+      if (!leaves.has(rev)) {
+        retire(this.#store, this.#number, rev);
+      }
+    }
+    for (const old of stemmed) {
+      drop(this.#store, this.#number, old);
+    }
+  }
+
+  #parentOf(rev: Revision | undefined, deletes: boolean): Revision | undefined {
     if (rev !== undefined) {
+      if (!this.#tree.isLiveLeaf(revisionText(rev))) {
+        throw conflict();
+      }
+      return rev;
+    }
+    if (this.#row === undefined && !this.#changed) {
+      return undefined;
+    }
+    // A deleted document may be recreated; the new revision follows the deletion.
+    const deleted = this.#tree.deletedWinner();
+    if (deleted === undefined || deletes) {
       throw conflict();
     }
-    return undefined;
+    return parseRevision(deleted);
   }
-  if (rev !== undefined) {
-    const named = revisionText(rev);
-    const leaf = stateOf(treeOf(row)).leaves.find(
-      (candidate) => candidate.rev === named,
-    );
-    if (leaf === undefined || leaf.deleted) {
-      throw conflict();
+
+  /** Stores a path and the body of its newest revision. False when that revision already exists and its history adds nothing. */
+  #add(path: RevisionPath, document: IncomingDocument): boolean {
+    const rev = `${path.start}-${path.ids[0]!}`;
+    const known = this.#tree.has(rev);
+    if (!this.#tree.add(path, document.deleted)) {
+      return false;
     }
-    return rev;
-  }
-  // A deleted document may be recreated; the new revision follows the deletion.
-  if (row.deleted === 0 || deletes) {
-    throw conflict();
-  }
-  const [pos, hash] = row.winner.split(/-(.*)/s);
-  return { pos: Number(pos), hash: hash! };
-}
-
-/** Stores a path and the body of its newest revision. False when that revision already exists and its history adds nothing. */
-function insert(
-  store: Store,
-  row: DocumentRow | undefined,
-  id: string,
-  path: { readonly start: number; readonly ids: readonly string[] },
-  document: IncomingDocument,
-): boolean {
-  const { totals } = store;
-  const rev = `${path.start}-${path.ids[0]!}`;
-  const before = row === undefined ? [] : treeOf(row);
-  const oldLeaves = row === undefined ? [] : stateOf(before).leaves;
-  // The result of merge() does not show this: it reports a second root as an internal node too.
-  const known = historyOf(before, rev);
-  const { tree, stemmed } = graft(
-    before,
-    path,
-    oldLeaves.find((leaf) => leaf.rev === rev)?.deleted ?? document.deleted,
-    store.settings.revsLimit,
-  );
-  const state = stateOf(tree);
-  if (
-    known !== undefined &&
-    historyOf(tree, rev)?.ids.length === known.ids.length &&
-    state.leaves.length === oldLeaves.length
-  ) {
-    return false;
-  }
-  const conflicts = state.leaves.filter(
-    (leaf) => !leaf.deleted && leaf.rev !== state.winner,
-  ).length;
-  // Several revisions of one document in a request are one change.
-  const again = row !== undefined && row.seq > store.committedSeq;
-  if (!again || row.seq !== totals.updateSeq) {
-    totals.updateSeq += 1;
-  }
-  const number = writeDocument(store, row, id, [
-    totals.updateSeq,
-    state.winner,
-    state.deleted ? 1 : 0,
-    conflicts,
-    JSON.stringify(tree),
-  ]);
-  countDocument(totals, row, state.deleted);
-
-  const leaves = new Set(state.leaves.map((leaf) => leaf.rev));
-  if (known === undefined) {
-    writeRevision(store, number, rev, document);
-  }
-  for (const leaf of [...oldLeaves.map((each) => each.rev), rev]) {
-    if (!leaves.has(leaf)) {
-      retire(store, number, leaf);
+    this.#changed = true;
+    if (!known) {
+      writeRevision(this.#store, this.#number, rev, document);
+      this.#candidates.push(rev);
     }
+    return true;
   }
-  for (const old of stemmed) {
-    drop(store, number, old);
-  }
-  return true;
-}
-
-/** Returns the number of the document's row. */
-function writeDocument(
-  { write }: Store,
-  row: DocumentRow | undefined,
-  id: string,
-  columns: readonly [number, string, number, number, string],
-): number {
-  if (row === undefined) {
-    return Number(write.insertDocument.run(id, ...columns).lastInsertRowid);
-  }
-  write.updateDocument.run(row.number, ...columns);
-  return row.number;
 }
 
 function countDocument(

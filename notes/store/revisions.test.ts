@@ -1,13 +1,26 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  graft,
+  GrowingTree,
   historyOf,
   knownRevisions,
   leavesOf,
   stateOf,
+  type RevisionPath,
   type RevisionTree,
 } from "./revisions.ts";
+
+/** Adds a path to a tree. */
+function graft(
+  tree: RevisionTree,
+  path: RevisionPath,
+  deleted: boolean,
+  revsLimit: number,
+): { tree: RevisionTree } {
+  const growing = new GrowingTree(tree);
+  growing.add(path, deleted);
+  return growing.prune(revsLimit);
+}
 
 const add = (
   tree: RevisionTree,

@@ -1,16 +1,24 @@
 import { createHash } from "node:crypto";
-import {
-  collectLeaves,
-  merge,
-  rootToLeaf,
-  traverseRevTree,
-  winningRev,
-  type RevisionNode,
-  type RevisionTree,
-} from "pouchdb-merge";
 import { Refusal } from "../refusal.ts";
 
-export type { RevisionTree } from "pouchdb-merge";
+/** A revision in the form in which PouchDB stores it, so that a tree is stored as it is: hash, state and children, sorted by hash. */
+type RevisionNode = [
+  hash: string,
+  about: { deleted?: boolean },
+  children: RevisionNode[],
+];
+
+/** All revisions of a document that are known. Several roots are conflicts, or branches whose ancestors were pruned. */
+export type RevisionTree = readonly {
+  readonly pos: number;
+  readonly ids: RevisionNode;
+}[];
+
+/** Newest hash first; `start` is its generation. */
+export interface RevisionPath {
+  readonly start: number;
+  readonly ids: readonly string[];
+}
 
 /** `3-abc…`: the generation and a hash. */
 export interface Revision {
@@ -80,98 +88,174 @@ export interface Leaf {
 }
 
 export function stateOf(tree: RevisionTree): TreeState {
-  const winner = winningRev({ rev_tree: tree });
-  const leaves = collectLeaves(tree)
-    .map((leaf) => ({ rev: leaf.rev, deleted: leaf.opts.deleted === true }))
+  const leaves = nodesOf(tree)
+    .filter(({ node }) => isLeaf(node))
     .sort(
       (a, b) =>
-        Number(b.rev === winner) - Number(a.rev === winner) ||
-        Number(a.deleted) - Number(b.deleted) ||
-        compareRevisions(b.rev, a.rev),
-    );
-  return { winner, deleted: leaves[0]!.deleted, leaves };
+        Number(isDeleted(a.node)) - Number(isDeleted(b.node)) ||
+        b.pos - a.pos ||
+        (a.node[0] < b.node[0] ? 1 : -1),
+    )
+    .map(({ pos, node }) => ({
+      rev: `${pos}-${node[0]}`,
+      deleted: isDeleted(node),
+    }));
+  return { winner: leaves[0]!.rev, deleted: leaves[0]!.deleted, leaves };
 }
 
-/** Adds a path (newest hash first) to the tree; `stemmed` revisions were pruned from its far end. */
-export function graft(
+const isLeaf = (node: RevisionNode): boolean => node[2].length === 0;
+const isDeleted = (node: RevisionNode): boolean => node[1].deleted === true;
+
+/** A tree to which paths are added. The time to add one grows with its length only: a request may contain thousands for one document. */
+export class GrowingTree {
+  readonly #nodes = new Map<string, RevisionNode>();
+  readonly #roots = new Map<string, RevisionTree[number]>();
+
+  /** Takes ownership of `tree`. */
+  constructor(tree: RevisionTree) {
+    for (const { pos, node } of nodesOf(tree)) {
+      this.#nodes.set(`${pos}-${node[0]}`, node);
+    }
+    for (const root of tree) {
+      this.#roots.set(`${root.pos}-${root.ids[0]}`, root);
+    }
+  }
+
+  has(rev: string): boolean {
+    return this.#nodes.has(rev);
+  }
+
+  /** Whether an edit may name this revision as its parent. */
+  isLiveLeaf(rev: string): boolean {
+    const node = this.#nodes.get(rev);
+    return node !== undefined && isLeaf(node) && !isDeleted(node);
+  }
+
+  /** The newest leaf if all are deleted. */
+  deletedWinner(): string | undefined {
+    const roots = [...this.#roots.values()];
+    const { winner, deleted } = stateOf(roots);
+    return deleted ? winner : undefined;
+  }
+
+  /** Adds a path; `deleted` describes its newest revision and has no effect on a known one. False if nothing is new. */
+  add(path: RevisionPath, deleted: boolean): boolean {
+    let pos = path.start;
+    let changed = false;
+    /** The root that the next revision of the path is the parent of. */
+    let root: RevisionNode | undefined;
+    for (const [index, hash] of path.ids.slice(0, path.start).entries()) {
+      const rev = `${pos}-${hash}`;
+      let node = this.#nodes.get(rev);
+      if (node === undefined) {
+        if (index > 0 && root === undefined) {
+          // The known revision before it has another parent.
+          break;
+        }
+        node = [hash, index === 0 && deleted ? { deleted } : {}, []];
+        this.#nodes.set(rev, node);
+        this.#roots.set(rev, { pos, ids: node });
+        changed = true;
+      }
+      if (root !== undefined) {
+        insertSorted(node[2], root);
+        this.#roots.delete(`${pos + 1}-${root[0]}`);
+        changed = true;
+      }
+      root = this.#roots.has(rev) ? node : undefined;
+      pos -= 1;
+    }
+    return changed;
+  }
+
+  /** The tree without revisions that are `revsLimit` or more generations older than every leaf below them. */
+  prune(revsLimit: number): {
+    readonly tree: RevisionTree;
+    readonly stemmed: readonly string[];
+  } {
+    return stem(
+      [...this.#roots.values()].sort((a, b) => a.pos - b.pos),
+      revsLimit,
+    );
+  }
+}
+
+/** Sorted by hash. */
+function insertSorted(nodes: RevisionNode[], node: RevisionNode): void {
+  let low = 0;
+  let high = nodes.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (nodes[middle]![0] < node[0]) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  nodes.splice(low, 0, node);
+}
+
+/** Prunes as CouchDB does: of each path from a leaf to its root the newest `revsLimit` revisions are kept. Changes the nodes. */
+function stem(
   tree: RevisionTree,
-  path: { readonly start: number; readonly ids: readonly string[] },
-  deleted: boolean,
   revsLimit: number,
 ): { tree: RevisionTree; stemmed: readonly string[] } {
-  const ids = path.ids.slice(0, path.start);
-  let node: RevisionNode = [ids[0]!, deleted ? { deleted: true } : {}, []];
-  for (const hash of ids.slice(1)) {
-    node = [hash, {}, [node]];
-  }
-  const added = { pos: path.start - ids.length + 1, ids: node };
-  const grown = joined([...tree, added].sort((a, b) => a.pos - b.pos));
-  if (grown.every((root) => lengthOf(root) <= revsLimit)) {
-    return { tree: grown, stemmed: [] };
-  }
-  const merged = merge(grown, added, revsLimit);
-  return {
-    tree: merged.tree.length > 1 ? joined(merged.tree) : merged.tree,
-    stemmed: merged.stemmedRevs || [],
-  };
-}
-
-/** Of the longest branch. */
-function lengthOf(root: RevisionTree[number]): number {
-  let last = root.pos;
-  traverseNodes(root, (pos) => {
-    last = Math.max(last, pos);
-  });
-  return last - root.pos + 1;
-}
-
-/**
- * Joins trees that share revisions, as CouchDB does, in place: `merge` leaves two apart when a path connects them, and splits one
- * whose branches are pruned at different generations. A leaf in two trees would be two conflicts. Its time grows with the size of
- * the trees, that of `merge` with the square of the leaves.
- */
-function joined(tree: RevisionTree): RevisionTree {
-  const known = new Map<string, RevisionNode>();
-  const learn = (root: RevisionTree[number]): void =>
-    traverseNodes(root, (pos, node) => known.set(`${pos}-${node[0]}`, node));
-  // They are sorted by generation.
-  return tree.filter((root) => {
-    const same = known.get(`${root.pos}-${root.ids[0]}`);
-    if (same === undefined) {
-      learn(root);
-      return true;
+  const nodes = nodesOf(tree);
+  const distances = new Map<RevisionNode, number>();
+  for (const { node, parent } of nodes.toReversed()) {
+    // Children come first, so that only a leaf has none yet.
+    const distance = distances.get(node) ?? 0;
+    distances.set(node, distance);
+    if (parent !== undefined) {
+      const known = distances.get(parent.node) ?? Infinity;
+      distances.set(parent.node, Math.min(known, distance + 1));
     }
-    const pairs = [{ pos: root.pos, into: same, from: root.ids }];
-    for (const { pos, into, from } of pairs) {
-      for (const child of from[2]) {
-        const twin = into[2].find(([hash]) => hash === child[0]);
-        if (twin === undefined) {
-          insertSorted(into[2], child);
-          learn({ pos: pos + 1, ids: child });
-        } else {
-          pairs.push({ pos: pos + 1, into: twin, from: child });
-        }
-      }
-    }
-    return false;
-  });
-}
-
-/** As `merge` orders them. */
-function insertSorted(nodes: RevisionNode[], node: RevisionNode): void {
-  const at = nodes.findIndex(([hash]) => hash > node[0]);
-  nodes.splice(at === -1 ? nodes.length : at, 0, node);
-}
-
-function traverseNodes(
-  root: RevisionTree[number],
-  visit: (pos: number, node: RevisionNode) => void,
-): void {
-  const nodes = [root];
-  for (const { pos, ids } of nodes) {
-    visit(pos, ids);
-    nodes.push(...ids[2].map((child) => ({ pos: pos + 1, ids: child })));
   }
+  const keepsParent = (node: RevisionNode): boolean =>
+    distances.get(node)! + 1 < revsLimit;
+  if (nodes.every(({ node, parent }) => !parent || keepsParent(node))) {
+    return { tree, stemmed: [] };
+  }
+  const before = new Set(tree.map(({ ids }) => ids));
+  const roots: RevisionTree[number][] = [];
+  const stemmed: string[] = [];
+  for (const { pos, node } of nodes) {
+    if (distances.get(node)! >= revsLimit) {
+      stemmed.push(`${pos}-${node[0]}`);
+    } else if (before.has(node) || !keepsParent(node)) {
+      roots.push({ pos, ids: node });
+    }
+    node[2] = node[2].filter(keepsParent);
+  }
+  return { tree: roots.sort((a, b) => a.pos - b.pos), stemmed };
+}
+
+interface Placed {
+  readonly pos: number;
+  readonly node: RevisionNode;
+  readonly parent: Placed | undefined;
+}
+
+/** All nodes, parents before their children. */
+function nodesOf(tree: RevisionTree): Placed[] {
+  const found: Placed[] = tree.map(({ pos, ids }) => ({
+    pos,
+    node: ids,
+    parent: undefined,
+  }));
+  for (const parent of found) {
+    for (const node of parent.node[2]) {
+      found.push({ pos: parent.pos + 1, node, parent });
+    }
+  }
+  return found;
+}
+
+function find(tree: RevisionTree, rev: string): Placed | undefined {
+  const { pos, hash } = parseRevision(rev);
+  return nodesOf(tree).find(
+    (each) => each.pos === pos && each.node[0] === hash,
+  );
 }
 
 /** The history of one revision, itself first; undefined when it is not in the tree. */
@@ -179,35 +263,31 @@ export function historyOf(
   tree: RevisionTree,
   rev: string,
 ): { start: number; ids: string[] } | undefined {
-  const { pos, hash } = parseRevision(rev);
-  for (const path of rootToLeaf(tree)) {
-    const index = pos - path.pos;
-    if (path.ids[index]?.id === hash) {
-      const ids = path.ids.slice(0, index + 1).map((node) => node.id);
-      return { start: pos, ids: ids.reverse() };
-    }
+  let at = find(tree, rev);
+  if (at === undefined) {
+    return undefined;
   }
-  return undefined;
+  const start = at.pos;
+  const ids: string[] = [];
+  for (; at !== undefined; at = at.parent) {
+    ids.push(at.node[0]);
+  }
+  return { start, ids };
 }
 
 /** All revisions of the tree, with or without a body. */
 export function knownRevisions(tree: RevisionTree): Set<string> {
-  const revs = new Set<string>();
-  traverseRevTree(tree, (_isLeaf, pos, hash) => {
-    revs.add(`${pos}-${hash}`);
-  });
-  return revs;
+  return new Set(nodesOf(tree).map(({ pos, node }) => `${pos}-${node[0]}`));
 }
 
-/** The leaves that descend from (or are) the given revision; empty when it is not in the tree. */
+/** The leaves that descend from (or are) the given revision, in the order of `stateOf`; empty when it is not in the tree. */
 export function leavesOf(tree: RevisionTree, rev: string): string[] {
-  const { pos, hash } = parseRevision(rev);
-  const below = rootToLeaf(tree)
-    .filter((path) => path.ids[pos - path.pos]?.id === hash)
-    .map((path) => `${path.pos + path.ids.length - 1}-${path.ids.at(-1)!.id}`);
-  return stateOf(tree)
-    .leaves.map((leaf) => leaf.rev)
-    .filter((leaf) => below.includes(leaf));
+  const found = find(tree, rev);
+  if (found === undefined) {
+    return [];
+  }
+  const below = stateOf([{ pos: found.pos, ids: found.node }]);
+  return below.leaves.map((leaf) => leaf.rev);
 }
 
 /** Of revisions that are stored, and so valid. */

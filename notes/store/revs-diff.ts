@@ -51,7 +51,7 @@ function missingOf(
   if (missing.length === 0) {
     return undefined;
   }
-  const newest = Math.max(...missing.map((rev) => rev.pos));
+  const newest = missing.reduce((most, { pos }) => Math.max(most, pos), 0);
   const ancestors =
     row === undefined
       ? []

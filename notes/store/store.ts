@@ -283,8 +283,12 @@ function prepareStatements(database: DatabaseSync) {
     ),
     totals: database.prepare("SELECT * FROM totals"),
     document: database.prepare("SELECT * FROM documents WHERE id = ?"),
+    /** The number that a new document gets. */
+    nextNumber: database.prepare(
+      "SELECT COALESCE(MAX(number), 0) + 1 AS number FROM documents",
+    ),
     insertDocument: database.prepare(
-      "INSERT INTO documents (id, seq, winner, deleted, conflicts, tree) VALUES (?, ?, ?, ?, ?, ?)",
+      "INSERT INTO documents (number, id, seq, winner, deleted, conflicts, tree) VALUES (?, ?, ?, ?, ?, ?, ?)",
     ),
     updateDocument: database.prepare(
       "UPDATE documents SET seq = ?2, winner = ?3, deleted = ?4, conflicts = ?5, tree = ?6 WHERE number = ?1",
