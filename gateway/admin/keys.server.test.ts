@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { DAY_MS } from "../../core/duration.ts";
 import { hashKey } from "../access/keys.ts";
 import { query } from "../database/pool.ts";
+import type { SpendRow } from "../ledger/rows.ts";
 import {
   startAdminFixture,
   type AdminFixture,
@@ -319,7 +320,7 @@ test("setting spend adds a row to the ledger and admits calls again", async () =
   expect(
     await query(
       fixture.pool,
-      "SELECT call_type, spend::text FROM spend_log WHERE payer = $1",
+      "SELECT call_type, sum(spend)::text AS spend FROM spend_log WHERE payer = $1 GROUP BY call_type",
       [`key:${hashKey(key)}`],
     ),
   ).toEqual([{ call_type: "adjustment", spend: "-0.65" }]);
@@ -363,6 +364,59 @@ test("a new budget duration starts with the spend in its window", async () => {
   expect(info["info"]?.["spend"]).toBe(1);
   expect(await fixture.differences()).toEqual([]);
 });
+
+/** Spends today, earlier this month or year, and long ago. */
+async function spendOverTime(payer: Partial<SpendRow>): Promise<void> {
+  await fixture.spend(
+    ...[0, 1, 2, 8, 40, 400].map((days) => ({
+      ...payer,
+      spend: days + 0.5,
+      ended_at: new Date(Date.now() - days * DAY_MS).toISOString(),
+    })),
+  );
+}
+
+const OTHER_DURATIONS = ["1h", "1d", "1w", "7d", "1mo", "30d", null];
+
+test("a spend that was reset is 0 in windows of any duration, never less", async () => {
+  const key = await fixture.createKey({ user_id: "reset over time" });
+  await spendOverTime({ api_key: hashKey(key) });
+  await fixture.post(`/key/${key}/reset_spend`, { reset_to: 0 });
+  for (const budget_duration of OTHER_DURATIONS) {
+    const updated = await fixture.post("/key/update", { key, budget_duration });
+    expect([budget_duration, updated["spend"]]).toEqual([budget_duration, 0]);
+  }
+  const { spend } = await fixture.post("/key/update", {
+    key,
+    budget_duration: "12mo",
+  });
+  expect(spend).toBeGreaterThanOrEqual(0);
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test.each([null, "1s", "1d", "1mo", "12mo"])(
+  "a team created again with the budget duration %s has spent nothing, also when the duration changes",
+  async (budget_duration) => {
+    const team_id = `again ${budget_duration}`;
+    const created = () =>
+      fixture.post("/team/new", { team_id, budget_duration });
+    await created();
+    await spendOverTime({ team_id });
+    await fixture.post("/team/delete", { team_ids: [team_id] });
+    expect((await created())["spend"]).toBe(0);
+    for (const budget_duration of OTHER_DURATIONS) {
+      await fixture.post("/team/update", { team_id, budget_duration });
+      const { team_info } = await fixture.get(
+        `/team/info?team_id=${encodeURIComponent(team_id)}`,
+      );
+      expect([budget_duration, team_info?.["spend"]]).toEqual([
+        budget_duration,
+        0,
+      ]);
+    }
+    expect(await fixture.differences()).toEqual([]);
+  },
+);
 
 test("many keys are updated at once, each on its own", async () => {
   const key = await fixture.createKey({});

@@ -1,6 +1,6 @@
 import { present } from "../../core/json.ts";
 import { MASTER_USER } from "../access/callers.ts";
-import { adjustSpend } from "../database/adjustments.ts";
+import { clearSpend } from "../database/adjustments.ts";
 import {
   beforeCommit,
   query,
@@ -260,15 +260,11 @@ function startWithoutSpend(
       ...(of === KEY ? await keyEntities(client, "token", row["token"]) : []),
     ]);
     if (entities.length > 0) {
-      await adjustSpend(
-        client,
-        entities.map((entity) => ({ entity, dollars: 0 })),
-        {
-          reason: { created_again_by: admin.actor.name },
-          windowing: admin.windowing,
-          now: admin.now,
-        },
-      );
+      await clearSpend(client, entities, {
+        reason: { created_again_by: admin.actor.name },
+        windowing: admin.windowing,
+        now: admin.now,
+      });
     }
   });
 }

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { DAY_MS } from "../../core/duration.ts";
 import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
-import { dayOf, LIFETIME, windowAt } from "../ledger/budget-windows.ts";
+import {
+  dayOf,
+  LIFETIME,
+  windowAt,
+  type Window,
+} from "../ledger/budget-windows.ts";
 import { insertRows } from "./insert-rows.ts";
 import { query, repeatedQuery, type Client, type Pool } from "./pool.ts";
 import {
@@ -36,20 +42,178 @@ export async function adjustSpend(
   settings: readonly SpendSetting[],
   change: SpendChange,
 ): Promise<readonly string[]> {
-  const { windowing, now } = change;
-  await lockLedger(client);
-  const entities = settings.map(({ entity }) => entity);
-  await seedCurrentWindows(client, entities, windowing, now);
-  const differences = await differencesOf(client, settings, windowing, now);
-  await addSpend(
+  const windows = await seededWindows(client, settings, change);
+  return setSpends(
     client,
-    settings.map(({ entity }, index) => ({
-      entity,
-      dollars: differences[index]?.difference ?? "0",
+    settings.map((setting, index) => ({
+      ...setting,
+      within: windows[index] ?? LIFETIME,
+      starts: [],
     })),
     change,
   );
-  return differences.map(({ before }) => before);
+}
+
+/**
+ * Sets spends as {@link adjustSpend}. What is taken back counts when it was spent or before that, so that no window of another
+ * duration, which the budget may get later, has spent less than 0.
+ */
+export async function resetSpend(
+  client: Client,
+  settings: readonly SpendSetting[],
+  change: SpendChange,
+): Promise<readonly string[]> {
+  const windows = await seededWindows(client, settings, change);
+  return setSpends(
+    client,
+    settings.map((setting, index) => ({
+      ...setting,
+      within: windows[index] ?? LIFETIME,
+      starts: openStarts(change),
+    })),
+    change,
+  );
+}
+
+/** Takes back all that payers ever spent; otherwise as {@link resetSpend}. */
+export async function clearSpend(
+  client: Client,
+  entities: readonly string[],
+  change: SpendChange,
+): Promise<void> {
+  const settings = entities.map((entity) => ({ entity, dollars: 0 }));
+  const windows = await seededWindows(client, settings, change);
+  await setSpends(
+    client,
+    settings.map((setting, index) => ({
+      ...setting,
+      within: LIFETIME,
+      starts: openStarts(change, windows[index]),
+    })),
+    change,
+  );
+}
+
+/** The payers' current windows, whose totals are there. */
+async function seededWindows(
+  client: Client,
+  settings: readonly SpendSetting[],
+  { windowing, now }: SpendChange,
+): Promise<readonly Window[]> {
+  const entities = settings.map(({ entity }) => entity);
+  await seedCurrentWindows(client, entities, windowing, now);
+  const durations = await durationsOf(client, entities, windowing);
+  return entities.map((entity) =>
+    windowAt(durations.get(entity) ?? null, now, windowing.timeZone),
+  );
+}
+
+/** Windows of these durations are exact after what was spent in them was taken back. Others count at most too much. */
+const EXACT_DURATIONS = ["1mo", "1w", "1d", "1h"];
+
+/** When open windows started: those of common durations, and this one. */
+function openStarts(
+  { windowing, now }: SpendChange,
+  window = LIFETIME,
+): readonly number[] {
+  const common = EXACT_DURATIONS.map((duration) =>
+    windowAt(duration, now, windowing.timeZone),
+  );
+  return [...new Set([window, ...common].map(({ start }) => start))];
+}
+
+interface WindowSetting extends SpendSetting {
+  /** In which the spend is set. */
+  readonly within: Window;
+  /** What is taken back counts from the last of these moments before it was spent; now if there are none. */
+  readonly starts: readonly number[];
+}
+
+/** Returns the previous spends, as exact decimals. */
+async function setSpends(
+  client: Client,
+  settings: readonly WindowSetting[],
+  { reason, windowing, now }: SpendChange,
+): Promise<readonly string[]> {
+  const before = await exactTotals(
+    client,
+    settings.map(({ entity, within }) => ({ entity, window: within.name })),
+  );
+  const parts = settings.flatMap((setting, index) =>
+    partsOf(setting, before[index] ?? "0", now),
+  );
+  const differences = await differencesOf(client, parts, now);
+  const rows = parts.flatMap(({ entity, at }, index) => {
+    const dollars = differences[index] ?? "0";
+    return Number(dollars) === 0
+      ? []
+      : [adjustmentRow(entity, dollars, reason, windowing, { now, at })];
+  });
+  await insertRows(client, rows, windowing);
+  await announceTotals(
+    client,
+    settings.map(({ entity }) => entity),
+  );
+  return before;
+}
+
+/** From its start on a payer is to have spent `dollars`; ms since the epoch. */
+interface Part extends SpendSetting {
+  readonly start: number;
+  /** What it has spent from there on; null to sum it from the rows. */
+  readonly known: string | null;
+  /** When the difference counts. */
+  readonly at: number;
+}
+
+function partsOf(
+  { entity, dollars, within, starts }: WindowSetting,
+  before: string,
+  now: number,
+): readonly Part[] {
+  const { start } = within;
+  const whole = { entity, dollars, start, known: before };
+  if (starts.length === 0 || Number(dollars) >= Number(before)) {
+    return [{ ...whole, at: now }];
+  }
+  return [
+    // No window that is open began in 1970.
+    { ...whole, at: Math.max(start, 0) },
+    ...starts
+      .filter((later) => later > start)
+      .map((later) => ({ ...whole, start: later, known: null, at: later })),
+  ];
+}
+
+/** What each part adds until the start of the next one of its payer, the last one with the dollars to set; exact. */
+async function differencesOf(
+  client: Client,
+  parts: readonly Part[],
+  now: number,
+): Promise<readonly string[]> {
+  const summed = parts.filter(({ known }) => known === null);
+  const time = (at: number) =>
+    Number.isFinite(at) ? new Date(at).toISOString() : "-infinity";
+  const rows = await query<{ difference: string }>(
+    client,
+    `SELECT (lead(spend, 1, dollars) OVER (PARTITION BY entity ORDER BY start) - spend)::text AS difference
+       FROM (
+         SELECT p.place, p.entity, p.start, p.dollars, coalesce(p.known, s.spend) AS spend
+           FROM unnest($1::text[], $2::timestamptz[], $3::numeric[], $4::numeric[]) WITH ORDINALITY AS p(entity, start, dollars, known, place)
+           LEFT JOIN spend_of_windows($5, $6, $7) s ON s.entity = p.entity AND s.window_start = p.start) parts
+       ORDER BY place`,
+    [
+      parts.map(({ entity }) => entity),
+      parts.map(({ start }) => time(start)),
+      parts.map(({ dollars }) => String(dollars)),
+      parts.map(({ known }) => known),
+      summed.map(({ entity }) => entity),
+      summed.map(({ start }) => time(start)),
+      // The clock of another instance may be ahead.
+      summed.map(() => time(now + DAY_MS)),
+    ],
+  );
+  return rows.map(({ difference }) => difference);
 }
 
 /**
@@ -235,37 +399,6 @@ async function exactTotals(
     ],
   );
   return rows.map(({ spend }) => spend);
-}
-
-/** The difference to each target, and the current spend; in SQL, because it is exact. */
-async function differencesOf(
-  client: Client,
-  settings: readonly SpendSetting[],
-  windowing: Windowing,
-  now: number,
-): Promise<
-  readonly { readonly before: string; readonly difference: string }[]
-> {
-  const durations = await durationsOf(
-    client,
-    settings.map(({ entity }) => entity),
-    windowing,
-  );
-  return query(
-    client,
-    `SELECT coalesce(t.spend, 0)::text AS before, (s.dollars - coalesce(t.spend, 0))::text AS difference
-       FROM unnest($1::text[], $2::text[], $3::numeric[]) WITH ORDINALITY AS s(entity, window_name, dollars, place)
-       LEFT JOIN spend_totals t ON t.entity = s.entity AND t.window_name = s.window_name
-       ORDER BY s.place`,
-    [
-      settings.map(({ entity }) => entity),
-      settings.map(
-        ({ entity }) =>
-          windowAt(durations.get(entity) ?? null, now, windowing.timeZone).name,
-      ),
-      settings.map(({ dollars }) => String(dollars)),
-    ],
-  );
 }
 
 function adjustmentRow(
