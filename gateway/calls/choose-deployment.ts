@@ -7,7 +7,7 @@ import { cooldownId } from "../routing/cooldowns.ts";
 import type { NoTarget } from "../routing/no-target.ts";
 import { Route, type Target } from "../routing/route.ts";
 import { withTags } from "../routing/tags.ts";
-import { SlotQueue } from "../runners/slot-queue.ts";
+import { SlotQueue, type Slot } from "../runners/slot-queue.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { goesAsChat } from "./chat-instead.ts";
@@ -163,7 +163,7 @@ async function chosenAt(
           giveBack(gateway, target);
           return slot;
         }
-        return { target, sent, slot };
+        return { target, sent: sendWith(slot, gateway, call, target), slot };
       }
       giveBack(gateway, target);
       target = other;
@@ -253,6 +253,16 @@ export function sendTo(
         })
       : mockTranslation(gateway.config, call, deployment);
   return { call, deployment, translation };
+}
+
+/** After a wait, in which a reload may have changed the address and credentials; without a call the slot is free again. */
+function sendWith(slot: Slot, ...sending: Parameters<typeof sendTo>): Sent {
+  try {
+    return sendTo(...sending);
+  } catch (error) {
+    slot.release();
+    throw error;
+  }
 }
 
 /** Of a target that was not called. */

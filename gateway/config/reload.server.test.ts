@@ -10,6 +10,7 @@ import {
 } from "../../test/servers/gateway.ts";
 import { listen } from "../../test/servers/ports.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
+import { RunnerDouble } from "../../test/servers/runner.ts";
 
 let testbed: Testbed;
 let gateway: TestGateway;
@@ -62,6 +63,35 @@ test("a retry of a call in flight uses the provider key of the reloaded configur
   expect(used.slice(1)).toEqual(["Bearer current-key", "Bearer current-key"]);
   failing.close();
   failing.closeAllConnections();
+});
+
+test("a call that waited for a slot uses the provider key of the reloaded configuration", async () => {
+  const runner = new RunnerDouble("vllm", ["m"]);
+  await runner.start();
+  const writeKey = (apiKey: string) =>
+    write(`model_list:
+  - { model_name: m, provider_params: { model: openai/m, api_base: "${runner.url}", api_key: ${apiKey}, local: true, slots: 1 } }
+`);
+  writeKey("revoked-key");
+  await gateway.request("POST", "/config/reload");
+  const key = await gateway.createKey({});
+  const ask = (content: string) => gateway.chat(key, content, { model: "m" });
+  runner.holdsCalls = true;
+  const first = ask("first");
+  await expect.poll(() => runner.requests.length).toBe(1);
+  const second = ask("second");
+  await expect
+    .poll(async () => (await gateway.request("GET", "/metrics")).text)
+    .toMatch(/^hearth_queued_calls\{.*\} 1$/m);
+  writeKey("current-key");
+  await gateway.request("POST", "/config/reload");
+  runner.continueAll();
+  expect([(await first).status, (await second).status]).toEqual([200, 200]);
+  expect(runner.requests.map(({ authorization }) => authorization)).toEqual([
+    "Bearer revoked-key",
+    "Bearer current-key",
+  ]);
+  await runner.stop();
 });
 
 test("an invalid file changes nothing and is reported", async () => {

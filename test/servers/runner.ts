@@ -12,6 +12,7 @@ import type { RunnerKind } from "../../gateway/runners/runner-state.ts";
 export interface RunnerRequest {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
+  readonly authorization: string | undefined;
 }
 
 const USAGE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
@@ -100,7 +101,8 @@ export class RunnerDouble {
     const path = request.url ?? "";
     const body = (text === "" ? {} : JSON.parse(text)) as RunnerRequest["body"];
     if (request.method === "POST") {
-      this.requests.push({ path, body });
+      const { authorization } = request.headers;
+      this.requests.push({ path, body, authorization });
     }
     if (this.kind === "llama_cpp" && this.isLoading) {
       const error = {
