@@ -1,4 +1,4 @@
-import { resetSpend } from "../database/adjustments.ts";
+import { adjustSpend } from "../database/adjustments.ts";
 import { ensurePartitions } from "../database/partitions.ts";
 import { transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
@@ -19,7 +19,7 @@ export async function setSpend(
   await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
   const entity = entityOf(of, row);
   const before = await transaction(pool, async (client) => {
-    const [spent = "0"] = await resetSpend(client, [{ entity, dollars }], {
+    const [spent = "0"] = await adjustSpend(client, [{ entity, dollars }], {
       reason: { set_by: actor.name, set_to: dollars },
       windowing,
       now,

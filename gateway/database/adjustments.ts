@@ -24,6 +24,11 @@ export interface SpendSetting {
   readonly dollars: number | string;
 }
 
+export interface SpendAddition extends SpendSetting {
+  /** When it counts, ms since the epoch; now by default. */
+  readonly at?: number;
+}
+
 export interface SpendChange {
   /** In the metadata of its rows. */
   readonly reason: Readonly<Record<string, unknown>>;
@@ -33,32 +38,12 @@ export interface SpendChange {
 }
 
 /**
- * Sets spends by rows of the ledger: each row is the difference, and counts for its one payer alone. In the caller's
- * transaction; the partition of `now` exists. Every instance is notified when the transaction commits. Returns the
+ * Sets spends by rows of the ledger: they are the difference, and count for their one payer alone. What is taken back counts
+ * when it was spent or before that, so that no window of another duration, which the budget may get later, has spent less than 0.
+ * In the caller's transaction; the partition of `now` exists. Every instance is notified when the transaction commits. Returns the
  * previous spends, as exact decimals.
  */
 export async function adjustSpend(
-  client: Client,
-  settings: readonly SpendSetting[],
-  change: SpendChange,
-): Promise<readonly string[]> {
-  const windows = await seededWindows(client, settings, change);
-  return setSpends(
-    client,
-    settings.map((setting, index) => ({
-      ...setting,
-      within: windows[index] ?? LIFETIME,
-      starts: [],
-    })),
-    change,
-  );
-}
-
-/**
- * Sets spends as {@link adjustSpend}. What is taken back counts when it was spent or before that, so that no window of another
- * duration, which the budget may get later, has spent less than 0.
- */
-export async function resetSpend(
   client: Client,
   settings: readonly SpendSetting[],
   change: SpendChange,
@@ -75,7 +60,7 @@ export async function resetSpend(
   );
 }
 
-/** Takes back all that payers ever spent; otherwise as {@link resetSpend}. */
+/** Takes back all that payers ever spent; otherwise as {@link adjustSpend}. */
 export async function clearSpend(
   client: Client,
   entities: readonly string[],
@@ -125,7 +110,7 @@ function openStarts(
 interface WindowSetting extends SpendSetting {
   /** In which the spend is set. */
   readonly within: Window;
-  /** What is taken back counts from the last of these moments before it was spent; now if there are none. */
+  /** What is taken back counts from the last of these moments before it was spent. */
   readonly starts: readonly number[];
 }
 
@@ -173,7 +158,7 @@ function partsOf(
 ): readonly Part[] {
   const { start } = within;
   const whole = { entity, dollars, start, known: before };
-  if (starts.length === 0 || Number(dollars) >= Number(before)) {
+  if (Number(dollars) >= Number(before)) {
     return [{ ...whole, at: now }];
   }
   return [
@@ -222,17 +207,14 @@ async function differencesOf(
  */
 export async function addSpend(
   client: Client,
-  additions: readonly SpendSetting[],
+  additions: readonly SpendAddition[],
   { reason, windowing, now }: SpendChange,
 ): Promise<void> {
   await lockLedger(client);
   const rows = additions
     .filter(({ dollars }) => Number(dollars) !== 0)
-    .map(({ entity, dollars }) =>
-      adjustmentRow(entity, String(dollars), reason, windowing, {
-        now,
-        at: now,
-      }),
+    .map(({ entity, dollars, at = now }) =>
+      adjustmentRow(entity, String(dollars), reason, windowing, { now, at }),
     );
   await insertRows(client, rows, windowing);
   await announceTotals(

@@ -1,7 +1,9 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import { createPool, query, transaction, type Pool } from "../database/pool.ts";
+import { windowAt } from "../ledger/budget-windows.ts";
 import { importLogs } from "./import-logs.ts";
 import { createNotes } from "./import-notes.ts";
 import type { Source } from "./source.ts";
@@ -24,6 +26,7 @@ afterAll(async () => {
 
 test("imported calls change no budget: neither of the whole proxy, nor of keys that are imported after them", async () => {
   const now = new Date();
+  const longAgo = new Date(now.getTime() - 40 * DAY_MS);
   const row = {
     request_id: "one",
     startTime: now,
@@ -32,10 +35,17 @@ test("imported calls change no budget: neither of the whole proxy, nor of keys t
     model_group: "gpt",
     spend: 20,
   };
+  const earlier = {
+    ...row,
+    request_id: "earlier",
+    startTime: longAgo,
+    endTime: longAgo,
+    spend: 300,
+  };
   const source: Source = {
     rows: () => Promise.resolve([]),
     count: () => Promise.resolve(0),
-    logsAfter: () => Promise.resolve([row]),
+    logsAfter: () => Promise.resolve([row, earlier]),
     close: () => Promise.resolve(),
   };
   const at = now.getTime();
@@ -65,5 +75,17 @@ test("imported calls change no budget: neither of the whole proxy, nor of keys t
     { entity: "key:hash", spend: 0 },
     { entity: "proxy:", spend: 0 },
   ]);
+  for (const duration of ["1h", "1d", "1mo"]) {
+    const { start } = windowAt(duration, at, WINDOWING.timeZone);
+    const windows = await query<{ spend: number }>(
+      pool,
+      "SELECT spend_between(entity, $1, 'infinity')::float8 AS spend FROM unnest(ARRAY['key:hash', 'proxy:']) entity",
+      [new Date(start).toISOString()],
+    );
+    expect([duration, windows]).toEqual([
+      duration,
+      [{ spend: 0 }, { spend: 0 }],
+    ]);
+  }
   expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { type ImportTask } from "./import-payers.ts";
 import { storableName } from "../ledger/names.ts";
 import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
 import { dayOf, windowAt } from "../ledger/budget-windows.ts";
-import { adjustSpend } from "../database/adjustments.ts";
+import { addSpend, type SpendAddition } from "../database/adjustments.ts";
 import { insertRows } from "../database/insert-rows.ts";
 import { ensurePartitions } from "../database/partitions.ts";
 import {
@@ -12,12 +12,7 @@ import {
   type Pool,
 } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import {
-  durationsOf,
-  lockLedger,
-  readTotals,
-  type Windowing,
-} from "../database/totals.ts";
+import { durationsOf, lockLedger, type Windowing } from "../database/totals.ts";
 import { listOf, objectOf, textOf } from "./convert.ts";
 import type { LogPlace } from "./source.ts";
 import { REASON } from "./spends.ts";
@@ -70,23 +65,50 @@ async function insertKeepingSpends(
     [entities],
   );
   const durations = await durationsOf(client, entities, windowing);
-  const before = await readTotals(
-    client,
-    here.map(({ entity }) => ({
+  const windows = new Map(
+    here.map(({ entity }) => [
       entity,
-      window: windowAt(durations.get(entity) ?? null, now, windowing.timeZone)
-        .name,
-    })),
+      windowAt(durations.get(entity) ?? null, now, windowing.timeZone),
+    ]),
   );
   const { inserted } = await insertRows(client, rows, windowing);
-  if (inserted.size > 0) {
-    await adjustSpend(
-      client,
-      before.map(({ entity, spend }) => ({ entity, dollars: spend })),
-      { reason: REASON, windowing, now },
-    );
-  }
+  const counted = rows
+    .filter(({ request_id: id }) => inserted.has(id))
+    .flatMap((row) => {
+      const at = Date.parse(row.ended_at);
+      return entitiesOfRow(row)
+        .map((entity) => ({ ...row, entity, window: windows.get(entity) }))
+        .filter(
+          ({ window }) =>
+            window !== undefined && at >= window.start && at < window.end,
+        );
+    });
+  await addSpend(client, await takenBack(client, counted), {
+    reason: REASON,
+    windowing,
+    now,
+  });
   return inserted;
+}
+
+/** What takes rows back from payers: day by day, so that no window in which a budget may count later has spent less than 0. */
+async function takenBack(
+  client: Client,
+  rows: readonly (SpendRow & { readonly entity: string })[],
+): Promise<readonly SpendAddition[]> {
+  const days = await query<{ entity: string; dollars: string; first: Date }>(
+    client,
+    `SELECT entity, (-sum(spend))::text AS dollars, min(ended_at) AS first
+       FROM unnest($1::text[], $2::numeric[], $3::date[], $4::timestamptz[]) AS r(entity, spend, day, ended_at)
+       GROUP BY entity, day`,
+    [
+      rows.map(({ entity }) => entity),
+      rows.map(({ spend }) => String(spend)),
+      rows.map(({ day }) => day),
+      rows.map(({ ended_at: at }) => at),
+    ],
+  );
+  return days.map(({ first, ...day }) => ({ ...day, at: first.getTime() }));
 }
 
 function spendRowOf(row: Row, timeZone: string): SpendRow {
