@@ -394,6 +394,26 @@ test("a spend that was reset is 0 in windows of any duration, never less", async
   expect(await fixture.differences()).toEqual([]);
 });
 
+test("a rotated key has spent in windows of any duration what it had before", async () => {
+  const key = await fixture.createKey({ user_id: "rotated over time" });
+  await spendOverTime({ api_key: hashKey(key) });
+  async function spendsOf(secret: string) {
+    const spends = [];
+    for (const budget_duration of OTHER_DURATIONS) {
+      const updated = await fixture.post("/key/update", {
+        key: secret,
+        budget_duration,
+      });
+      spends.push([budget_duration, updated["spend"]]);
+    }
+    return spends;
+  }
+  const before = await spendsOf(key);
+  const { key: renewed } = await fixture.post("/key/regenerate", { key });
+  expect(await spendsOf(String(renewed))).toEqual(before);
+  expect(await fixture.differences()).toEqual([]);
+});
+
 test.each([null, "1s", "1d", "1mo", "12mo"])(
   "a team created again with the budget duration %s has spent nothing, also when the duration changes",
   async (budget_duration) => {

@@ -48,7 +48,8 @@ export async function adjustSpend(
   settings: readonly SpendSetting[],
   change: SpendChange,
 ): Promise<readonly string[]> {
-  const windows = await seededWindows(client, settings, change);
+  const entities = settings.map(({ entity }) => entity);
+  const windows = await seededWindows(client, entities, change);
   return setSpends(
     client,
     settings.map((setting, index) => ({
@@ -67,7 +68,7 @@ export async function clearSpend(
   change: SpendChange,
 ): Promise<void> {
   const settings = entities.map((entity) => ({ entity, dollars: 0 }));
-  const windows = await seededWindows(client, settings, change);
+  const windows = await seededWindows(client, entities, change);
   await setSpends(
     client,
     settings.map((setting, index) => ({
@@ -82,10 +83,9 @@ export async function clearSpend(
 /** The payers' current windows, whose totals are there. */
 async function seededWindows(
   client: Client,
-  settings: readonly SpendSetting[],
+  entities: readonly string[],
   { windowing, now }: SpendChange,
 ): Promise<readonly Window[]> {
-  const entities = settings.map(({ entity }) => entity);
   await seedCurrentWindows(client, entities, windowing, now);
   const durations = await durationsOf(client, entities, windowing);
   return entities.map((entity) =>
@@ -118,26 +118,24 @@ interface WindowSetting extends SpendSetting {
 async function setSpends(
   client: Client,
   settings: readonly WindowSetting[],
-  { reason, windowing, now }: SpendChange,
+  change: SpendChange,
 ): Promise<readonly string[]> {
   const before = await exactTotals(
     client,
     settings.map(({ entity, within }) => ({ entity, window: within.name })),
   );
   const parts = settings.flatMap((setting, index) =>
-    partsOf(setting, before[index] ?? "0", now),
+    partsOf(setting, before[index] ?? "0", change.now),
   );
-  const differences = await differencesOf(client, parts, now);
-  const rows = parts.flatMap(({ entity, at }, index) => {
-    const dollars = differences[index] ?? "0";
-    return Number(dollars) === 0
-      ? []
-      : [adjustmentRow(entity, dollars, reason, windowing, { now, at })];
-  });
-  await insertRows(client, rows, windowing);
-  await announceTotals(
+  const differences = await differencesOf(client, parts, change.now);
+  await addSpend(
     client,
-    settings.map(({ entity }) => entity),
+    parts.map(({ entity, at }, index) => ({
+      entity,
+      dollars: differences[index] ?? "0",
+      at,
+    })),
+    change,
   );
   return before;
 }
@@ -230,79 +228,54 @@ export interface Carried {
 }
 
 /**
- * Gives payers what they spent under a previous name: in the open window of the budget, and in total.
- * What was spent before that window is dated `since`, so that it counts in none that is open. In the caller's transaction.
+ * Gives payers what they spent under a previous name, in total and in open windows; what was spent before these counts `since`. In the
+ * caller's transaction, as {@link adjustSpend}.
  */
 export async function carrySpendOver(
   client: Client,
   carried: readonly Carried[],
   options: CarryOptions,
 ): Promise<void> {
-  const { windowing, now } = options;
+  const { since, now } = options;
   // Rows that arrive later are carried over when they do.
   await lockLedger(client);
-  const durations = await durationsOf(
-    client,
-    carried.map(({ to }) => to),
-    windowing,
-  );
-  const windows = carried.map(({ to }) =>
-    windowAt(durations.get(to) ?? null, now, windowing.timeZone),
-  );
+  const names = carried.map(({ to }) => to);
+  await clearSpend(client, names, options);
+  const windows = await seededWindows(client, names, options);
   const spent = await exactTotals(
     client,
-    carried.map(({ from }, index) => ({
-      entity: from,
-      window: windows[index]?.name ?? LIFETIME.name,
-    })),
+    carried.map(({ from }) => ({ entity: from, window: LIFETIME.name })),
   );
-  await adjustSpend(
-    client,
-    carried.map(({ to }, index) => ({
-      entity: to,
-      dollars: spent[index] ?? "0",
-    })),
-    options,
+  const parts = carried.flatMap(({ from, to }, index) =>
+    partsOf(
+      {
+        entity: from,
+        dollars: 0,
+        within: LIFETIME,
+        starts: openStarts(options, windows[index]),
+      },
+      spent[index] ?? "0",
+      now,
+    ).map((part) => ({ ...part, to })),
   );
-  const starts = windows.map(({ start }) => start);
-  await carryEarlierSpend(client, carried, starts, options);
+  const differences = await differencesOf(client, parts, now);
+  const oldest = Math.min(...parts.map(({ at }) => at).filter((at) => at > 0));
+  const additions = parts.map(({ to, start, at }, index) => ({
+    entity: to,
+    dollars: negated(differences[index] ?? "0"),
+    at: start === LIFETIME.start ? Math.min(since, oldest - 1) : at,
+  }));
+  await addSpend(client, additions, options);
+}
+
+/** Of a decimal, exactly. */
+function negated(decimal: string): string {
+  return decimal.startsWith("-") ? decimal.slice(1) : `-${decimal}`;
 }
 
 export interface CarryOptions extends SpendChange {
   /** When the payer was created, ms since the epoch. */
   readonly since: number;
-}
-
-/** Adds what a payer's total still lacks, dated `since`; `starts` of the payers' windows. */
-async function carryEarlierSpend(
-  client: Client,
-  carried: readonly Carried[],
-  starts: readonly number[],
-  { reason, since, windowing, now }: CarryOptions,
-): Promise<void> {
-  const missing = await query<{ to: string; dollars: string }>(
-    client,
-    `SELECT c."to", (old.spend - coalesce(new.spend, 0))::text AS dollars
-       FROM unnest($1::text[], $2::text[], $3::timestamptz[]) AS c("from", "to", window_start)
-       JOIN spend_totals old ON old.entity = c."from" AND old.window_name = 'all'
-       LEFT JOIN spend_totals new ON new.entity = c."to" AND new.window_name = 'all'
-       WHERE old.spend <> coalesce(new.spend, 0) AND c.window_start > $4`,
-    [
-      carried.map(({ from }) => from),
-      carried.map(({ to }) => to),
-      starts.map((start) =>
-        Number.isFinite(start) ? new Date(start).toISOString() : "-infinity",
-      ),
-      new Date(since).toISOString(),
-    ],
-  );
-  await insertRows(
-    client,
-    missing.map(({ to, dollars }) =>
-      adjustmentRow(to, dollars, reason, windowing, { now, at: since }),
-    ),
-    windowing,
-  );
 }
 
 /**
