@@ -85,6 +85,30 @@ test("a program that is not installed, and a directory that does not exist", asy
   expect(startProcess("/no/such/program").pid).toBeUndefined();
 });
 
+test("a program that cannot be started for lack of open files is not an answer", async () => {
+  const script = `
+    import { openSync } from "node:fs";
+    import { askSync } from ${JSON.stringify(join(import.meta.dirname, "execute.ts"))};
+    console.log(askSync("false").ok);
+    try {
+      for (;;) openSync("/dev/null");
+    } catch {}
+    try {
+      askSync("false");
+    } catch (error) {
+      console.log(error.message);
+    }`;
+  const { stdout } = await execute("/bin/sh", [
+    "-c",
+    'ulimit -n 64 && exec "$0" --input-type=module -e "$1"',
+    NODE,
+    script,
+  ]);
+  expect(stdout).toBe(
+    "false\nfalse could not be started (EMFILE): raise the limit of open files (`ulimit -n 65536`), then run the command again.\n",
+  );
+});
+
 test("the environment contains only the given variables", async () => {
   const print = node("console.log(JSON.stringify(process.env))");
   const { stdout } = await execute(NODE, print, {

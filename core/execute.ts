@@ -139,6 +139,28 @@ export function executeSync(
   return executionOf(file, options, result);
 }
 
+/** What a machine or process lacks when no program can be started, whichever it is. */
+const EXHAUSTED: Readonly<Record<string, string>> = {
+  EMFILE: "raise the limit of open files (`ulimit -n 65536`)",
+  ENFILE: "close files of other programs",
+  EAGAIN: "raise the limit of processes (`ulimit -u`), or end some",
+  ENOMEM: "free some memory",
+};
+
+/** The same for a program whose failure is an answer ("no such user"): throws a Failure if nothing can be started now. */
+export function askSync(
+  ...[file, args, options]: Parameters<typeof executeSync>
+): Execution {
+  const execution = executeSync(file, args, options);
+  const advice = EXHAUSTED[execution.startError ?? ""];
+  if (advice !== undefined) {
+    throw new Failure(
+      `${execution.reason}: ${advice}, then run the command again.`,
+    );
+  }
+  return execution;
+}
+
 /** Starts a program that runs for longer, or whose output is streamed. */
 export function startProcess(
   file: string,

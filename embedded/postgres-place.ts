@@ -12,7 +12,7 @@ import {
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { syncTree } from "../core/durable-file.ts";
-import { executeSync, type Execution } from "../core/execute.ts";
+import { askSync, type Execution } from "../core/execute.ts";
 import { Failure } from "../core/failure.ts";
 import { programsOfMajor } from "../supervisor/release/release.ts";
 import {
@@ -240,13 +240,13 @@ function unprivilegedUser(home: Home): SystemUser {
 }
 
 function idOf(flag: "-u" | "-g", name: string): number | undefined {
-  const id = executeSync("id", [flag, name]);
+  const id = askSync("id", [flag, name]);
   const number = Number(id.stdout.trim() || Number.NaN);
   return id.ok && Number.isInteger(number) ? number : undefined;
 }
 
 function nameOf(uid: number): string {
-  const id = executeSync("id", ["-un", String(uid)]);
+  const id = askSync("id", ["-un", String(uid)]);
   return id.stdout.trim() || String(uid);
 }
 
@@ -263,12 +263,12 @@ export function asUser(user: SystemUser | undefined): {
 
 function versionOf(binaries: string, user: SystemUser | undefined): Execution {
   const postgres = join(binaries, "bin", "postgres");
-  return executeSync(postgres, ["--version"], asUser(user));
+  return askSync(postgres, ["--version"], asUser(user));
 }
 
 function canEnter(directory: string, user: SystemUser): boolean {
   const script = ["-c", 'cd "$1"', "sh", directory];
-  return executeSync("/bin/sh", script, asUser(user)).ok;
+  return askSync("/bin/sh", script, asUser(user)).ok;
 }
 
 /** Copies bin, lib and share once per version of the package. */

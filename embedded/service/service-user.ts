@@ -1,4 +1,4 @@
-import { executeSync } from "../../core/execute.ts";
+import { askSync } from "../../core/execute.ts";
 import { Failure } from "../../core/failure.ts";
 
 /** The user that a service for the whole machine runs as. */
@@ -61,6 +61,6 @@ export function privateGroupOf(user: string): number | undefined {
 }
 
 function printed(program: string, args: readonly string[]): string | undefined {
-  const { ok, stdout } = executeSync(program, args);
+  const { ok, stdout } = askSync(program, args);
   return ok ? stdout.trim() : undefined;
 }
