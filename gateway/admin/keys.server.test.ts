@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { DAY_MS } from "../../core/duration.ts";
 import { hashKey } from "../access/keys.ts";
 import { query } from "../database/pool.ts";
+import { windowAt } from "../ledger/budget-windows.ts";
 import type { SpendRow } from "../ledger/rows.ts";
 import {
   startAdminFixture,
@@ -397,20 +398,17 @@ test("a spend that was reset is 0 in windows of any duration, never less", async
 test("a rotated key has spent in windows of any duration what it had before", async () => {
   const key = await fixture.createKey({ user_id: "rotated over time" });
   await spendOverTime({ api_key: hashKey(key) });
-  async function spendsOf(secret: string) {
-    const spends = [];
-    for (const budget_duration of OTHER_DURATIONS) {
-      const updated = await fixture.post("/key/update", {
-        key: secret,
-        budget_duration,
-      });
-      spends.push([budget_duration, updated["spend"]]);
-    }
-    return spends;
-  }
-  const before = await spendsOf(key);
   const { key: renewed } = await fixture.post("/key/regenerate", { key });
-  expect(await spendsOf(String(renewed))).toEqual(before);
+  const entities = [key, String(renewed)].map((each) => `key:${hashKey(each)}`);
+  for (const duration of OTHER_DURATIONS) {
+    const { start } = windowAt(duration, Date.now(), "UTC");
+    const [former, current] = await query<{ spend: string }>(
+      fixture.pool,
+      "SELECT spend_between(entity, $2, 'infinity')::float8 AS spend FROM unnest($1::text[]) entity",
+      [entities, duration === null ? "-infinity" : new Date(start)],
+    );
+    expect([duration, current]).toEqual([duration, former]);
+  }
   expect(await fixture.differences()).toEqual([]);
 });
 
