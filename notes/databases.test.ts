@@ -13,7 +13,11 @@ let failing: string[];
 beforeEach(async () => {
   failing = [];
   directory = mkdtempSync(join(tmpdir(), "hearth-notes-databases-"));
-  databases = await openDatabases({
+  databases = await openAll();
+});
+
+function openAll(): Promise<Databases> {
+  return openDatabases({
     directory,
     passwordIterations: 1,
     historyMaxBytes: 1_000_000,
@@ -29,7 +33,7 @@ beforeEach(async () => {
       hung: (name) => expect.unreachable(`${name} hung`),
     },
   });
-});
+}
 
 afterEach(async () => {
   await databases.close();
@@ -96,6 +100,7 @@ test("a closed database can be deleted and created again", async () => {
 
 test.each([
   ["is damaged", (file: string) => writeFileSync(file, "damaged")],
+  ["was emptied", (file: string) => writeFileSync(file, "")],
   [
     "cannot be opened, as on a read-only disk,",
     (file: string) => {
@@ -108,6 +113,16 @@ test.each([
   await expect.poll(() => databases.opened()).toEqual([]);
   expect(failing).toEqual([]);
   damage(join(directory, "vault.sqlite"));
+  await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
+  expect(failing).toEqual(["vault"]);
+});
+
+test("a database whose file was emptied while the store was stopped is reported, not forgotten", async () => {
+  await databases.create("vault");
+  await databases.close();
+  writeFileSync(join(directory, "vault.sqlite"), "");
+  databases = await openAll();
+  expect(databases.names()).toEqual(["_users", "vault"]);
   await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
   expect(failing).toEqual(["vault"]);
 });

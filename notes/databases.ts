@@ -13,7 +13,7 @@ import {
 } from "./database-updates.ts";
 import { watchIdle, type IdleWatch } from "./idle.ts";
 import { Refusal } from "./refusal.ts";
-import { isEmptyFile, UNFINISHED } from "./store/schema.ts";
+import { UNFINISHED } from "./store/schema.ts";
 
 /** The database of user documents; it always exists. */
 export const USERS = "_users";
@@ -266,15 +266,7 @@ async function readNames(directory: string): Promise<string[]> {
       )
       .map((file) => rm(join(directory, file))),
   );
-  const names: string[] = [];
-  for (const file of files.filter((each) => each.endsWith(SUFFIX))) {
-    if (isEmptyFile(join(directory, file))) {
-      await removeFiles(directory, file);
-    } else {
-      names.push(nameOfFile(file));
-    }
-  }
-  return names;
+  return files.filter((file) => file.endsWith(SUFFIX)).map(nameOfFile);
 }
 
 /** Throws for an invalid database name. */

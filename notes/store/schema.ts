@@ -1,18 +1,13 @@
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { prepareCollection, standInCollection } from "./collect-schema.ts";
 import { prepareHistory, standInHistory } from "./history-schema.ts";
 
 /** Stored in the file; a file of an unknown version is rejected. */
 const SCHEMA_VERSION = 1;
+/** https://www.sqlite.org/rescode.html; SQLite itself takes an emptied file for a new one. */
+const SQLITE_CORRUPT = 11;
 
 const SCHEMA = `
 CREATE TABLE properties (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -92,41 +87,20 @@ function checkVersion(database: DatabaseSync): DatabaseSync {
     if (version === SCHEMA_VERSION) {
       return database;
     }
+    if (version === 0) {
+      throw Object.assign(
+        new Error(
+          "it contains no notes: the file was emptied, or its creation was interrupted",
+        ),
+        { errcode: SQLITE_CORRUPT },
+      );
+    }
     throw new Error(
-      version === 0
-        ? "it contains no notes: its creation was interrupted"
-        : `it was written by a newer version of Hearth (schema ${String(version)}, supported: ${SCHEMA_VERSION}); start that version`,
+      `it was written by a newer version of Hearth (schema ${String(version)}, supported: ${SCHEMA_VERSION}); start that version`,
     );
   } catch (failure) {
     database.close();
     throw failure;
-  }
-}
-
-/** Whether the creation of this file was interrupted: earlier versions created it in place. */
-export function isEmptyFile(file: string): boolean {
-  const header = Buffer.alloc(100);
-  const handle = openSync(file, "r");
-  let length: number;
-  try {
-    length = readSync(handle, header);
-  } finally {
-    closeSync(handle);
-  }
-  // https://www.sqlite.org/fileformat.html: user_version is at offset 60. A version other than 0 was committed.
-  if (length === header.length && header.readUInt32BE(60) !== 0) {
-    return false;
-  }
-  // The schema may still be in the write-ahead log.
-  const database = new DatabaseSync(file);
-  try {
-    const tables = database.prepare("SELECT COUNT(*) AS n FROM sqlite_master");
-    return tables.get()?.n === 0 && versionOf(database) === 0;
-  } catch {
-    // A damaged file is reported when it is opened.
-    return false;
-  } finally {
-    database.close();
   }
 }
 

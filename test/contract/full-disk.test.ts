@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -101,9 +101,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
       error: "insufficient_storage",
     });
     expect((await send("GET", "/phantom", undefined)).status).toBe(404);
-    // As earlier versions did.
     const databases = join(notes.directory, "data", "databases");
-    writeFileSync(join(databases, "phantom2.sqlite"), "");
     notes = await notes.restart();
     agent.destroy();
     const all = await ask(`${notes.url}/_all_dbs`);
