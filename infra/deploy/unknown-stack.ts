@@ -1,4 +1,5 @@
 import type { RotationKind } from "../config/rotation.ts";
+import type { HostName } from "../config/config-schema.ts";
 import { dockerAt } from "../engine.ts";
 import { rejectOtherStacks, unknownStack } from "../leftover.ts";
 import { listenersOn } from "../config/listeners.ts";
@@ -45,17 +46,20 @@ export async function checkDestroy(
   return unknown;
 }
 
+interface StateOptions {
+  readonly rotated?: RotationKind;
+  readonly refresh?: boolean;
+  readonly without?: HostName | undefined;
+}
+
 /**
  * Throws if the state does not belong to what runs on the hosts, or the configuration not to the state: a run would start over with
  * other containers, or with data or servers that it cannot use. `rotated` is the secret that the run replaces; with `refresh` it may
- * start with empty volumes.
+ * start with empty volumes; the host `without` is left out of the run.
  */
 export async function checkState(
   session: Session,
-  {
-    rotated,
-    refresh = false,
-  }: { readonly rotated?: RotationKind; readonly refresh?: boolean } = {},
+  options: StateOptions = {},
 ): Promise<void> {
   const state = await readState(session.stack);
   if (isEmptyState(state)) {
@@ -63,8 +67,8 @@ export async function checkState(
   }
   const config = await readSettings(session);
   rejectChangedIdentity(session.engines, config, state);
-  await rejectChangedPasswords(session, config, state, rotated);
-  await rejectMissingVolumes(session, state, refresh);
+  await rejectChangedPasswords(session, config, state, options.rotated);
+  await rejectMissingVolumes(session, state, options);
 }
 
 /**
@@ -74,9 +78,12 @@ export async function checkState(
 async function rejectMissingVolumes(
   { engines, say }: Session,
   { resources }: State,
-  refresh: boolean,
+  { rotated, refresh = false, without }: StateOptions,
 ): Promise<void> {
   for (const host of ["a", "b"] as const) {
+    if (host === without) {
+      continue;
+    }
     const known = resources
       .filter((each) => each.type === VOLUME_TYPE && hostOf(each) === host)
       .map(({ inputs }) => String(inputs?.["name"]));
@@ -90,8 +97,13 @@ async function rejectMissingVolumes(
     }
     const what = `host ${host.toUpperCase()}: ${engines[host].endpoint} does not have the stack's volumes ${missing.toSorted().join(", ")}`;
     if (!refresh) {
+      // During a rotation, `up` is rejected.
+      const command =
+        rotated === undefined
+          ? "`npm run deploy -- up --refresh`"
+          : "the same command with --refresh";
       throw new Error(
-        `${what}; nothing was changed: if it is the wrong machine, set hearth:hosts.${host} back; to create empty volumes there, run the same command with --refresh, then restore a backup (docs/deploy.md, "Replace a host").`,
+        `${what}; nothing was changed: if it is the wrong machine, set hearth:hosts.${host} back; to create empty volumes there, run ${command}, then restore a backup (docs/deploy.md, "Replace a host").`,
       );
     }
     say(`${what}: empty ones are created.`);

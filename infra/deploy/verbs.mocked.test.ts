@@ -275,15 +275,27 @@ test.each([[["up"]], [["preview"]], [["rotate", "redis"]]])(
 const WITHOUT_VOLUME =
   "host A: ssh://root@192.168.1.10 does not have the stack's volumes hearth-redis-data";
 
-test.each([[["up"]], [["preview"]], [["rotate", "redis"]]])(
+const UP_REFRESH = "`npm run deploy -- up --refresh`";
+
+test.each([
+  [["up"], UP_REFRESH],
+  [["preview"], UP_REFRESH],
+  [["upgrade", "postgres"], UP_REFRESH],
+  [["rotate", "redis"], "the same command with --refresh"],
+])(
   "%s on a machine without the stack's volumes changes nothing",
-  async (words) => {
+  async (words, command) => {
     expect(await runOn(words, {}, {}, KNOWN)).toMatchObject({
       requests: [],
-      ended: `${WITHOUT_VOLUME}; nothing was changed: if it is the wrong machine, set hearth:hosts.a back; to create empty volumes there, run the same command with --refresh, then restore a backup (docs/deploy.md, "Replace a host").`,
+      ended: `${WITHOUT_VOLUME}; nothing was changed: if it is the wrong machine, set hearth:hosts.a back; to create empty volumes there, run ${command}, then restore a backup (docs/deploy.md, "Replace a host").`,
     });
   },
 );
+
+test("the volumes of an excluded host are not checked", async () => {
+  const { requests } = await runOn(["preview"], { without: "a" }, {}, KNOWN);
+  expect(requests).toEqual(["preview"]);
+});
 
 test("with --refresh, empty volumes are created and named; volumes that are there are not", async () => {
   const { requests, output } = await runOn(

@@ -72,7 +72,10 @@ async function upVerb(session: Session, flags: Flags): Promise<number> {
   const config = await readSettings(session);
   rejectUnfinishedRotation(config);
   rejectExpiredCertificate(config, twoHosts);
-  await checkState(session, { refresh: flags.refresh === true });
+  await checkState(session, {
+    refresh: flags.refresh === true,
+    without: hostFlag(flags.without),
+  });
   await checkAndBackUp(session, flags, { maySkip: true });
   return reportChanges(
     session,
@@ -86,7 +89,10 @@ async function upVerb(session: Session, flags: Flags): Promise<number> {
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
   // Reports mistakes before the engine's long output.
   rejectExpiredCertificate(await readSettings(session), twoHosts);
-  await checkState(session, { refresh: flags.refresh === true });
+  await checkState(session, {
+    refresh: flags.refresh === true,
+    without: hostFlag(flags.without),
+  });
   // This may write the state: the engine can neither preview the move of a protected volume nor exclude one whose host changed.
   // Removing it from the state changes nothing on the hosts, and `up` imports a volume by name.
   await followPlacement(session);
