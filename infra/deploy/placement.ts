@@ -74,7 +74,7 @@ interface LeftBehind {
 }
 
 /** Resources of a service in the state on another host than its configured one. */
-function leftBehind(
+export function leftBehind(
   { resources }: State,
   placement: HostSettings["placement"],
 ): readonly LeftBehind[] {

@@ -16,6 +16,7 @@ import {
 } from "./host-view.ts";
 import { rejectChangedPasswords } from "./changed-passwords.ts";
 import { rejectChangedIdentity } from "./kept-settings.ts";
+import { leftBehind } from "./placement.ts";
 import { readSettings, type Session } from "./session.ts";
 import {
   hostOf,
@@ -68,7 +69,14 @@ export async function checkState(
   const config = await readSettings(session);
   rejectChangedIdentity(session.engines, config, state);
   await rejectChangedPasswords(session, config, state, options.rotated);
-  await rejectMissingVolumes(session, state, options);
+  // Those of a moved service leave the state.
+  const moved = leftBehind(state, config.placement).map(
+    (left) => left.resource,
+  );
+  const volumes = state.resources.filter(
+    (each) => each.type === VOLUME_TYPE && !moved.includes(each),
+  );
+  await rejectMissingVolumes(session, volumes, options);
 }
 
 /**
@@ -77,15 +85,15 @@ export async function checkState(
  */
 async function rejectMissingVolumes(
   { engines, say }: Session,
-  { resources }: State,
+  volumes: State["resources"],
   { rotated, refresh = false, without }: StateOptions,
 ): Promise<void> {
   for (const host of ["a", "b"] as const) {
     if (host === without) {
       continue;
     }
-    const known = resources
-      .filter((each) => each.type === VOLUME_TYPE && hostOf(each) === host)
+    const known = volumes
+      .filter((each) => hostOf(each) === host)
       .map(({ inputs }) => String(inputs?.["name"]));
     // A host that does not respond is reported by the checks that follow.
     const view = known.length === 0 ? null : await probeHost(engines[host]);

@@ -124,6 +124,7 @@ async function runOn(
     getAllConfig: async () => engineSettings(all),
     previewDestroy: async () => void requests.push("preview"),
     exportStack: async () => ({ deployment: { resources } }),
+    importStack: async () => undefined,
     preview: async () => void requests.push("preview"),
     up: async () => void requests.push("up"),
     destroy: async () => void requests.push("destroy"),
@@ -295,6 +296,13 @@ test.each([
 test("the volumes of an excluded host are not checked", async () => {
   const { requests } = await runOn(["preview"], { without: "a" }, {}, KNOWN);
   expect(requests).toEqual(["preview"]);
+});
+
+test("the removed volume of a service that was moved after a destroy does not count", async () => {
+  const placement = JSON.stringify({ redis: "b" });
+  const left = KNOWN.slice(0, 1);
+  const { requests } = await runOn(["preview"], {}, { placement }, left);
+  expect(requests).toContain("preview");
 });
 
 test("with --refresh, empty volumes are created and named; volumes that are there are not", async () => {
