@@ -75,7 +75,7 @@ interface LeftBehind {
 
 /** Resources of a service in the state on another host than its configured one. */
 export function leftBehind(
-  { resources }: State,
+  { resources }: Pick<State, "resources">,
   placement: HostSettings["placement"],
 ): readonly LeftBehind[] {
   return SERVICES.flatMap((service) =>

@@ -69,14 +69,13 @@ export async function checkState(
   const config = await readSettings(session);
   rejectChangedIdentity(session.engines, config, state);
   await rejectChangedPasswords(session, config, state, options.rotated);
+  const volumes = state.resources.filter(({ type }) => type === VOLUME_TYPE);
   // Those of a moved service leave the state.
-  const moved = leftBehind(state, config.placement).map(
-    (left) => left.resource,
+  const moved = leftBehind({ resources: volumes }, config.placement).map(
+    ({ resource }) => resource,
   );
-  const volumes = state.resources.filter(
-    (each) => each.type === VOLUME_TYPE && !moved.includes(each),
-  );
-  await rejectMissingVolumes(session, volumes, options);
+  const kept = volumes.filter((each) => !moved.includes(each));
+  await rejectMissingVolumes(session, kept, options);
 }
 
 /**
