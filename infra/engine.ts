@@ -14,6 +14,9 @@ export interface EngineAddress {
 /** A host's engine and the names of the stack's resources there. */
 export interface StackEngine extends EngineAddress, StackNames {}
 
+/** The engines of both hosts. */
+export type StackEngines = Readonly<Record<HostName, StackEngine>>;
+
 /** The engine of a configured host. `stack`: PROJECT/STACK. */
 export function stackEngine(
   { hosts, prefix }: Pick<HearthConfig, "hosts" | "prefix">,

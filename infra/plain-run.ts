@@ -50,7 +50,7 @@ async function rejectChangedSecrets(config: HearthConfig): Promise<void> {
   };
   const [keys, passwords] = await Promise.all([
     keysOn(engines, config),
-    findChangedPasswords({ engines }, config),
+    findChangedPasswords(engines, config),
   ]);
   const [found] = [...findOtherKeys(engines, config, keys), ...passwords];
   if (found !== undefined) {

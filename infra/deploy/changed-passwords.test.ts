@@ -100,7 +100,7 @@ async function rejected(
 ): Promise<string> {
   const session = await sessionWith(settings);
   return rejectChangedPasswords(
-    session,
+    session.engines,
     await readSettings(session),
     DEPLOYED,
     rotated,
@@ -151,18 +151,18 @@ test("the doctor compares the servers with the configuration, whatever was deplo
   const session = await sessionWith({ postgresPassword: OTHER });
   const config = await readSettings(session);
   serversWith({ status: "401" });
-  expect(await findChangedPasswords(session, config)).toEqual([
+  expect(await findChangedPasswords(session.engines, config)).toEqual([
     { what: POSTGRES, fix: ROTATE },
     { what: NOTES, fix: RESTART },
   ]);
   serversWith({ passwords: { postgres: OTHER }, status: "200" });
-  expect(await findChangedPasswords(session, config)).toEqual([]);
+  expect(await findChangedPasswords(session.engines, config)).toEqual([]);
 });
 
 test("the doctor finds login roles with another password than in the configuration", async () => {
   const session = await sessionWith({});
   const config = await readSettings(session);
-  const found = () => findChangedRoles(session, config);
+  const found = () => findChangedRoles(session.engines, config);
   serversWith({ status: "200" });
   expect(await found()).toEqual([]);
   serversWith({

@@ -2,13 +2,12 @@ import { gatewayRoleName } from "../components/postgres-server.ts";
 import type { HearthConfig } from "../config/config-schema.ts";
 import type { RotationKind } from "../config/rotation.ts";
 import { isVerifierOf } from "../../core/scram.ts";
-import { typedDocker, type StackEngine } from "../engine.ts";
+import { typedDocker, type StackEngine, type StackEngines } from "../engine.ts";
 import { containerName } from "../names.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import type { Finding } from "./findings.ts";
 import { ANSWERS_WITHIN_MS } from "./host-view.ts";
 import { rejectsNotesAdmin } from "./notes-admin.ts";
-import type { Session } from "./session.ts";
 import { containersNamed, filesOf, revealed, type State } from "./state.ts";
 
 const RUN = "npm run deploy -- ";
@@ -18,7 +17,7 @@ const RUN = "npm run deploy -- ";
  * stack without a login. `rotated` is the secret that is about to be replaced.
  */
 export async function rejectChangedPasswords(
-  session: Pick<Session, "engines">,
+  engines: StackEngines,
   config: HearthConfig,
   state: State,
   rotated?: RotationKind,
@@ -31,8 +30,8 @@ export async function rejectChangedPasswords(
   }
   // Changed in the server, too, it is right.
   const [found] = [
-    ...(rotated === "postgres" ? [] : await superuserFindings(session, config)),
-    ...(await notesFindings(session, config)),
+    ...(rotated === "postgres" ? [] : await superuserFindings(engines, config)),
+    ...(await notesFindings(engines, config)),
   ];
   if (found !== undefined) {
     throw new Error(`${found.what}; nothing was changed: ${found.fix}.`);
@@ -44,18 +43,18 @@ export async function rejectChangedPasswords(
  * are left out.
  */
 export async function findChangedPasswords(
-  session: Pick<Session, "engines">,
+  engines: StackEngines,
   config: HearthConfig,
 ): Promise<readonly Finding[]> {
   const found = await Promise.all([
-    superuserFindings(session, config),
-    notesFindings(session, config),
+    superuserFindings(engines, config),
+    notesFindings(engines, config),
   ]);
   return found.flat();
 }
 
 async function superuserFindings(
-  { engines }: Pick<Session, "engines">,
+  engines: StackEngines,
   { placement, postgresPassword }: HearthConfig,
 ): Promise<readonly Finding[]> {
   const verifiers = await readVerifiers(engines[placement.postgres]);
@@ -71,7 +70,7 @@ async function superuserFindings(
 
 /** Login roles of the running Postgres that have another password than the configuration. */
 export async function findChangedRoles(
-  { engines }: Pick<Session, "engines">,
+  engines: StackEngines,
   config: HearthConfig,
 ): Promise<readonly Finding[]> {
   const verifiers = await readVerifiers(engines[config.placement.postgres]);
@@ -116,7 +115,7 @@ function hasOther(
 }
 
 async function notesFindings(
-  { engines }: Pick<Session, "engines">,
+  engines: StackEngines,
   { placement, notesAdminPassword }: HearthConfig,
 ): Promise<readonly Finding[]> {
   const engine = engines[placement.notes];

@@ -1,9 +1,8 @@
 import type { HearthConfig, HostName } from "../config/config-schema.ts";
-import { dockerAt, typedDocker } from "../engine.ts";
+import { dockerAt, typedDocker, type StackEngines } from "../engine.ts";
 import { containerName, volumeName, type ContainerService } from "../names.ts";
 import type { Finding } from "./findings.ts";
 import { ANSWERS_WITHIN_MS } from "./host-view.ts";
-import type { Session } from "./session.ts";
 import {
   containersNamed,
   filesOf,
@@ -11,8 +10,6 @@ import {
   VOLUME_TYPE,
   type State,
 } from "./state.ts";
-
-type Engines = Session["engines"];
 
 const SALT_KEY_FILE = "/run/hearth/HEARTH_SALT_KEY";
 const INI_FILE = "/opt/couchdb/etc/local.d/10-hearth.ini";
@@ -22,7 +19,7 @@ const INI_FILE = "/opt/couchdb/etc/local.d/10-hearth.ini";
  * other replacement.
  */
 export function rejectChangedIdentity(
-  engines: Engines,
+  engines: StackEngines,
   config: HearthConfig,
   state: State,
 ): void {
@@ -34,7 +31,7 @@ export function rejectChangedIdentity(
 
 /** The settings that must never change and differ from the deployed ones. */
 export function findChangedIdentity(
-  engines: Engines,
+  engines: StackEngines,
   config: HearthConfig,
   state: State,
 ): readonly Finding[] {
@@ -54,7 +51,7 @@ interface DeployedKeys {
 
 /** Of the keys, those that differ from the deployed ones. */
 export function findOtherKeys(
-  engines: Engines,
+  engines: StackEngines,
   config: Pick<HearthConfig, "notesUuid" | "saltKey">,
   { ini, saltKeys }: DeployedKeys,
 ): readonly Finding[] {
@@ -80,7 +77,7 @@ function keysIn(state: State): DeployedKeys {
 
 /** Read from the running containers; those that do not run, or whose host does not respond, are left out. */
 export async function keysOn(
-  engines: Engines,
+  engines: StackEngines,
   { placement }: Pick<HearthConfig, "placement">,
 ): Promise<DeployedKeys> {
   const read = (host: HostName, service: ContainerService, path: string) =>
@@ -134,7 +131,7 @@ function changedNotesUuid(
 function changedSaltKey(
   { saltKey }: Pick<HearthConfig, "saltKey">,
   deployed: DeployedKeys["saltKeys"],
-  engines: Engines,
+  engines: StackEngines,
 ): readonly Finding[] {
   const host = (["a", "b"] as const).find(
     (each) => ![undefined, saltKey].includes(deployed[each]),

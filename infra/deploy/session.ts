@@ -11,7 +11,7 @@ import {
   type RawConfig,
 } from "../config/config.ts";
 import { accept, runtimeOf } from "../config/program-config.ts";
-import type { StackEngine } from "../engine.ts";
+import type { StackEngine, StackEngines } from "../engine.ts";
 import { PARALLEL, PROJECT_NAME } from "./deploy-stack.ts";
 
 /** Context of every verb of `npm run deploy`. */
@@ -21,7 +21,7 @@ export interface Session {
   /** null if the configuration of the hosts has a mistake, and on Kubernetes. */
   readonly hosts: HostSettings | null;
   /** With an empty address if the configuration of the hosts has a mistake: `cancel` works nevertheless. */
-  readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
+  readonly engines: StackEngines;
   /** Prints one line for the operator. */
   readonly say: (line: string) => void;
   /** The engine's options: parallelism and receivers of events and output. */

@@ -46,8 +46,8 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
       ? // During a rotation, they differ.
         [
           ...found,
-          ...(await findChangedPasswords(session, config)),
-          ...(await findChangedRoles(session, config)),
+          ...(await findChangedPasswords(session.engines, config)),
+          ...(await findChangedRoles(session.engines, config)),
         ]
       : withoutRejectedCommands(
           found,

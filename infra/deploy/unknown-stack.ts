@@ -68,7 +68,7 @@ export async function checkState(
   }
   const config = await readSettings(session);
   rejectChangedIdentity(session.engines, config, state);
-  await rejectChangedPasswords(session, config, state, options.rotated);
+  await rejectChangedPasswords(session.engines, config, state, options.rotated);
   const volumes = state.resources.filter(({ type }) => type === VOLUME_TYPE);
   // Those of a moved service leave the state.
   const moved = leftBehind({ resources: volumes }, config.placement).map(
