@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { waitFor } from "../wait-for.ts";
 import { ask, startNotes, type NotesProcess } from "./start-notes.ts";
 
 /** Acknowledged writes, which the store must never lose. */
@@ -17,7 +18,7 @@ export interface KillReport {
 }
 
 /**
- * Kills a store with SIGKILL at a random moment during heavy writing, restarts it and checks every acknowledged write; repeats
+ * Kills a store with SIGKILL at a random moment after its first acknowledged write, restarts it and checks every acknowledged write; repeats
  * this `rounds` times on the same data. `random` returns numbers from 0 to 1.
  */
 export async function killRounds(
@@ -34,8 +35,13 @@ export async function killRounds(
   try {
     await ask(`${notes.url}/vault`, { method: "PUT" });
     for (let round = 0; round < rounds; round += 1) {
+      const before = countOf(acknowledged);
       const writing = writeUntilKilled(notes, acknowledged, round);
-      await sleep(30 + random() * 250);
+      await waitFor(
+        "an acknowledged write",
+        () => countOf(acknowledged) > before,
+      );
+      await sleep(random() * 250);
       await notes.kill("SIGKILL");
       await writing;
       notes = await notes.restart();
@@ -46,15 +52,16 @@ export async function killRounds(
     }
     return {
       rounds,
-      acknowledged:
-        acknowledged.documents.size +
-        acknowledged.replicated.size +
-        acknowledged.local.size,
+      acknowledged: countOf(acknowledged),
       lost,
     };
   } finally {
     await notes.stop();
   }
+}
+
+function countOf({ documents, replicated, local }: Acknowledged): number {
+  return documents.size + replicated.size + local.size;
 }
 
 async function writeUntilKilled(
