@@ -43,7 +43,21 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "people sign in to the console (docs/sign-in.md)",
-        ["custom_sso", "ui_access_mode", "auto_redirect_ui_login_to_sso"],
+        [
+          "custom_sso",
+          "ui_access_mode",
+          "auto_redirect_ui_login_to_sso",
+          "disable_env_credential_login",
+          "disable_password_login_when_sso_enabled",
+          "failed_login_block_seconds",
+          "failed_login_window_seconds",
+          "max_failed_login_attempts_per_source",
+          "password_policy_min_length",
+          "password_policy_require_lowercase",
+          "password_policy_require_numbers",
+          "password_policy_require_special_characters",
+          "password_policy_require_uppercase",
+        ],
       ],
       [
         "set `allowed_routes` or `key_type` on keys",
@@ -55,7 +69,12 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "provider keys are variables (`os.environ/NAME`), files (NAME_FILE) or stored encrypted with POST /model/new",
-        ["key_management_system", "key_management_settings"],
+        [
+          "key_management_system",
+          "key_management_settings",
+          "use_azure_key_vault",
+          "use_google_kms",
+        ],
       ],
       [
         "set `api_key: os.environ/NAME` in each model, or use credentials with POST /model/new",
@@ -74,6 +93,8 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "disable_end_user_cost_tracking",
           "proxy_batch_write_at",
           "use_redis_transaction_buffer",
+          "disable_budget_reservation",
+          "use_spend_logs_ledger",
         ],
       ],
       [
@@ -86,13 +107,28 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "prompts are stored only with `general_settings.store_prompts_in_spend_logs` and sent only with `content: true`",
-        ["turn_off_message_logging", "redact_user_api_key_info"],
+        [
+          "turn_off_message_logging",
+          "redact_user_api_key_info",
+          "spend_logs_prompt_storage",
+        ],
       ],
       [
         "expired rows are deleted regularly",
         [
           "maximum_spend_logs_retention_interval",
           "maximum_spend_logs_cleanup_cron",
+          "maximum_autorouter_session_retention_period",
+          "maximum_daily_tag_spend_retention_period",
+          "maximum_health_check_retention_period",
+          "maximum_spend_logs_cleanup_batch_size",
+          "maximum_spend_logs_cleanup_batch_timeout",
+          "maximum_spend_logs_cleanup_max_batches",
+          "maximum_spend_logs_cleanup_run_budget",
+          "maximum_spend_logs_cleanup_target_size",
+          "maximum_spend_logs_size",
+          "maximum_spend_logs_size_check_interval",
+          "use_spend_logs_partitioning",
         ],
       ],
       [
@@ -114,6 +150,8 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "health_check_concurrency",
           "health_check_details",
           "health_check_interval",
+          "background_health_check_model_groups",
+          "health_check_skip_disabled_background_models",
         ],
       ],
       [
@@ -162,7 +200,7 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "deployments of an alias are chosen by `weight` and the routing strategy",
-        ["provider_params.order"],
+        ["provider_params.order", "router_settings.weights"],
       ],
       [
         "prices are those of the provider: set those of a model in its parameters",
@@ -179,6 +217,46 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       [
         "`context_window_fallbacks` follow the provider's answer that a prompt is too long",
         ["enable_pre_call_checks"],
+      ],
+      [
+        "a user's budget counts the calls of a team's key once the membership is accepted (POST /team/member_accept)",
+        ["apply_user_budget_to_team_keys"],
+      ],
+      [
+        "with `general_settings.fail_closed` calls are rejected while limits cannot be checked",
+        ["fail_closed_rate_limit_enforcement"],
+      ],
+      [
+        "each fallback is checked against the models of the key",
+        ["enforce_fallback_model_access"],
+      ],
+      [
+        "callers send `return_wildcard_routes` with GET /v1/models",
+        ["return_wildcard_routes"],
+      ],
+      [
+        "callers send `ready=true` with GET /v1/models",
+        ["model_list_healthy_only"],
+      ],
+      [
+        "errors have the header x-hearth-call-id",
+        ["include_call_id_in_error_body"],
+      ],
+      [
+        "write options of the connection into DATABASE_URL",
+        [
+          "database_args",
+          "database_connect_timeout",
+          "database_disable_prepared_statements",
+          "database_extra_connection_params",
+          "database_max_idle_connection_lifetime",
+          "database_socket_timeout",
+          "database_type",
+        ],
+      ],
+      [
+        "the answers to cache are set in `cache_params`",
+        ["router_settings.cache_responses", "router_settings.caching_groups"],
       ],
       ["a call takes at most five fallbacks", ["max_fallbacks"]],
       ["the window of a strategy is fixed", ["routing_strategy_args"]],
@@ -216,6 +294,18 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "prompts",
           "search_tools",
           "vector_store_registry",
+          "allowed_file_extensions",
+          "blocked_file_extensions",
+          "max_batch_file_records",
+          "max_batch_file_size_mb",
+          "max_batch_file_uploads_per_day",
+          "max_file_downloads_per_minute",
+          "max_file_size_mb",
+          "mcp_allowed_clients",
+          "mcp_internal_ip_ranges",
+          "mcp_required_fields",
+          "search_tool_deny_by_default",
+          "vector_store_deny_by_default",
         ],
       ],
     ] as const

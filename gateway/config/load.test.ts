@@ -251,6 +251,21 @@ genral_settings: {}
   ]);
 });
 
+test("a setting of LiteLLM's that resembles one of Hearth's is not taken for a misspelling", () => {
+  const text = `${model("model: ollama/x")}general_settings:
+  database_type: prisma_client
+  maximum_health_check_retention_period: 7d
+`;
+  expect(warnings(text)).toEqual([
+    expect.stringContaining(
+      '"database_type" has no effect: write options of the connection into DATABASE_URL',
+    ),
+    expect.stringContaining(
+      '"maximum_health_check_retention_period" has no effect: expired rows are deleted regularly',
+    ),
+  ]);
+});
+
 test("LiteLLM's settings that have no effect are named with what to use instead", () => {
   const text = `${model("model: ollama/x, max_parallel_requests: 5")}litellm_settings:
   upperbound_key_generate_params: { max_budget: 100 }
