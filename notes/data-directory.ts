@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { isFullDisk } from "./refusal.ts";
+import { isFullDisk } from "../core/failure.ts";
 import { writeDurably } from "../core/durable-file.ts";
 import { lockFile, type FileLock } from "../core/file-lock.ts";
 import { makeDirectory } from "../core/make-directory.ts";

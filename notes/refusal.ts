@@ -1,3 +1,5 @@
+import { isFullDisk } from "../core/failure.ts";
+
 /** The `error` values of CouchDB's responses and their HTTP statuses. */
 const statuses = {
   bad_content_type: 415,
@@ -88,9 +90,6 @@ export const diskFailure = (): Refusal =>
     "The file of this database is damaged or cannot be opened, or its disk fails or is read-only; see the notes store's log.",
   );
 
-/** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE for the index of the write-ahead log (https://www.sqlite.org/rescode.html). */
-const FULL_DISK_CODES: readonly unknown[] = [13, 4874];
-
 /**
  * SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_CANTOPEN and SQLITE_NOTADB; the lowest byte of an extended code
  * (https://www.sqlite.org/rescode.html).
@@ -104,13 +103,5 @@ export function isDiskFailure(failure: unknown): boolean {
     typeof errcode === "number" &&
     DISK_FAILURE_CODES.includes(errcode & 0xff) &&
     !isFullDisk(failure)
-  );
-}
-
-export function isFullDisk(failure: unknown): boolean {
-  // node:sqlite sets errcode to SQLite's error number.
-  const { code, errcode } = failure as { code?: unknown; errcode?: unknown };
-  return (
-    code === "ENOSPC" || code === "EDQUOT" || FULL_DISK_CODES.includes(errcode)
   );
 }

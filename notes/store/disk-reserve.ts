@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { threadId } from "node:worker_threads";
-import { isFullDisk } from "../refusal.ts";
+import { isFullDisk } from "../../core/failure.ts";
 import { UNFINISHED } from "./schema.ts";
 
 /** More than a compaction step and the write-ahead log before its checkpoint need. */

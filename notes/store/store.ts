@@ -2,7 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { fullDisk, isFullDisk } from "../refusal.ts";
+import { isFullDisk } from "../../core/failure.ts";
+import { fullDisk } from "../refusal.ts";
 import { keepReserve, RESERVE_BYTES } from "./disk-reserve.ts";
 import type {
   FromWorker,

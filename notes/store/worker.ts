@@ -1,6 +1,7 @@
 // The thread of one database: only it opens the file. Large writes and long reads yield to other requests every few milliseconds.
 import { parentPort, workerData } from "node:worker_threads";
-import { isDiskFailure, isFullDisk, Refusal, refusalOf } from "../refusal.ts";
+import { isFullDisk } from "../../core/failure.ts";
+import { isDiskFailure, Refusal, refusalOf } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { operations } from "./operations.ts";
 import type {
