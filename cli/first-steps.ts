@@ -112,7 +112,7 @@ export function describeFirstSteps(
     ...signInLines(steps.signInLink),
     `Master key: ${paint("strong", asTyped(steps.secretsFile))} (masterKey; readable only by you).`,
     "",
-    "1. Create a key with a budget of 1 $ (shown once, with a call that tries it):",
+    "1. Create a key with a budget of $ 1 (shown once, with a call that tries it):",
     "",
     "  npx hearth keys new --user me --budget 1",
     "",
