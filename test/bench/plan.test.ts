@@ -50,6 +50,29 @@ test("the tail of plain calls, streams and cached answers is measured at each ra
   );
 });
 
+test("every program gets the same warm-up before its first measurement of a load, long enough to compile its code", () => {
+  const warmups = planSteps({ ...OPTIONS, concurrency: [64, 1] }, [
+    "mock",
+    "bare",
+    "gateway",
+    "portkey",
+  ]).flatMap(({ target, load, schedule }) =>
+    schedule.kind === "closed" && load === "stream"
+      ? [`${target} ${schedule.concurrency}: ${schedule.warmupMs} ms`]
+      : [],
+  );
+  expect(warmups).toEqual([
+    "mock 64: 1000 ms",
+    "bare 64: 10000 ms",
+    "gateway 64: 10000 ms",
+    "portkey 64: 10000 ms",
+    "mock 1: 1000 ms",
+    "bare 1: 1000 ms",
+    "gateway 1: 1000 ms",
+    "portkey 1: 1000 ms",
+  ]);
+});
+
 function step(target: TargetName, rate: number): Step {
   const schedule = { kind: "open", rate, warmupMs: 0, durationMs: 1 } as const;
   return { target, load: "plain", schedule, tenants: 5 };

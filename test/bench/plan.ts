@@ -33,8 +33,8 @@ const GIVE_UP_AFTER_SECONDS = 1;
 const MIX_CONCURRENCY = 16;
 /** The number of connections of the main goals. */
 const MAIN_CONCURRENCY = 64;
-/** Warm-up of a program that has just been started and whose code is still being compiled. */
-const FIRST_WARMUP_SECONDS = 2;
+/** Warm-up before a program's first measurement of a load: until then, V8 is still compiling the code that the load takes. */
+const FIRST_WARMUP_SECONDS = 10;
 
 /** Plans all measurements. Targets of the same load follow each other, so that other load of the machine affects them alike. */
 export function planSteps(
@@ -46,14 +46,14 @@ export function planSteps(
     ? MAIN_CONCURRENCY
     : Math.max(...concurrency);
   const steps: Step[] = [];
-  const warmed = new Set<TargetName>();
+  const warmed = new Set<string>();
 
   const add = (target: TargetName, load: Load, schedule: Schedule) => {
     steps.push({ target, load, schedule, tenants: TENANTS });
   };
   const closed = (target: TargetName, load: Load, connections: number) => {
-    const first = target !== "mock" && !warmed.has(target);
-    warmed.add(target);
+    const first = target !== "mock" && !warmed.has(`${target} ${load}`);
+    warmed.add(`${target} ${load}`);
     const warmupSeconds = first
       ? Math.max(
           options.warmupSeconds,
