@@ -90,11 +90,14 @@ export const diskFailure = (): Refusal =>
     "The file of this database is damaged or cannot be opened, or its disk fails or is read-only; see the notes store's log.",
   );
 
+/** https://www.sqlite.org/rescode.html */
+export const SQLITE_CORRUPT = 11;
+
 /**
  * SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_CANTOPEN and SQLITE_NOTADB; the lowest byte of an extended code
  * (https://www.sqlite.org/rescode.html).
  */
-const DISK_FAILURE_CODES: readonly unknown[] = [8, 10, 11, 14, 26];
+const DISK_FAILURE_CODES: readonly unknown[] = [8, 10, SQLITE_CORRUPT, 14, 26];
 
 /** Whether a database could not be read or written, other than because of a full disk. */
 export function isDiskFailure(failure: unknown): boolean {

@@ -1,6 +1,12 @@
 import type { Piece } from "./answer.ts";
 import { historyOf, stateOf, type RevisionTree } from "./revisions.ts";
-import { treeOf, type DocumentRow, type Store } from "./store.ts";
+import { DamagedBody, isDamaged, type SummedBody } from "./checksum.ts";
+import {
+  reportFailure,
+  treeOf,
+  type DocumentRow,
+  type Store,
+} from "./store.ts";
 
 /** The special members to add to a document. */
 export interface Extras {
@@ -11,22 +17,47 @@ export interface Extras {
   readonly localSeq?: boolean;
 }
 
-/** The JSON text of a document revision, in pieces; undefined when its body was deleted or never received. */
+/**
+ * The JSON text of a document revision, in pieces; undefined when its body was deleted or never received. A damaged body counts as
+ * missing, so that one does not keep devices from the other documents of an answer, and is reported.
+ */
 export function documentPieces(
   store: Store,
   row: DocumentRow,
   rev: string,
   extras: Extras = {},
 ): Piece[] | undefined {
+  try {
+    return storedPieces(store, row, rev, extras);
+  } catch (failure) {
+    if (!(failure instanceof DamagedBody)) {
+      throw failure;
+    }
+    reportFailure(store, failure.message, failure);
+    return undefined;
+  }
+}
+
+/** The same. Throws a DamagedBody. */
+export function storedPieces(
+  store: Store,
+  row: DocumentRow,
+  rev: string,
+  extras: Extras = {},
+): Piece[] | undefined {
   const about = store.read.revision.get(row.number, rev);
-  const found = store.read.body.get(row.number, rev);
+  const found = store.read.body.get(row.number, rev) as SummedBody | undefined;
   if (about === undefined || found === undefined) {
     return undefined;
+  }
+  if (isDamaged(found)) {
+    store.damaged.add(`${row.number} ${rev}`);
+    throw new DamagedBody(row.id, rev);
   }
   return wrap(
     row.id,
     rev,
-    found.body as Uint8Array,
+    found.body,
     (about.deleted === 1 ? ',"_deleted":true' : "") +
       extraMembers(store, row, rev, extras),
   );

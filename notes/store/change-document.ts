@@ -1,4 +1,5 @@
 import { Refusal } from "../refusal.ts";
+import { isDamaged, sumOf, type SummedBody } from "./checksum.ts";
 import type { IncomingDocument } from "./incoming.ts";
 import { keepBody, recordEnd, recordStart } from "./record-history.ts";
 import {
@@ -159,11 +160,16 @@ export class DocumentChange {
     return parseRevision(deleted);
   }
 
-  /** Stores a path and the body of its newest revision. False when that revision already exists and its history adds nothing. */
+  /**
+   * Stores a path and the body of its newest revision. False when that revision already exists undamaged and its history adds
+   * nothing.
+   */
   #add(path: RevisionPath, document: IncomingDocument): boolean {
     const rev = `${path.start}-${path.ids[0]!}`;
     const known = this.#tree.has(rev);
-    if (!this.#tree.add(path, document.deleted)) {
+    const replaced =
+      known && replaceDamaged(this.#store, this.#number, rev, document);
+    if (!this.#tree.add(path, document.deleted) && !replaced) {
       return false;
     }
     this.#changed = true;
@@ -186,6 +192,10 @@ function countDocument(
   totals[isDeleted ? "deleted" : "documents"] += 1;
 }
 
+/** Prepared with the first write: a file that a full disk left without checksums has no such column. */
+const INSERT_REVISION =
+  "INSERT INTO revisions (document, rev, leaf, deleted, type, size, body, sum) VALUES (?, ?, 1, ?, ?, ?, ?, ?)";
+
 function writeRevision(
   store: Store,
   number: number,
@@ -193,16 +203,38 @@ function writeRevision(
   { deleted, type, body }: IncomingDocument,
 ): void {
   const size = body.length;
-  store.write.insertRevision.run(
-    number,
-    rev,
-    deleted ? 1 : 0,
-    type ?? null,
-    size,
-    body,
-  );
+  store.write
+    .other(INSERT_REVISION)
+    .run(number, rev, deleted ? 1 : 0, type ?? null, size, body, sumOf(body));
   store.totals.liveBytes += size;
   recordStart(store, number, rev, { deleted, type, size });
+}
+
+/** Replaces a body that is damaged by the one that a device sent again. False: it is not damaged. */
+function replaceDamaged(
+  store: Store,
+  number: number,
+  rev: string,
+  { type, body }: IncomingDocument,
+): boolean {
+  const row = store.write
+    .other(
+      "SELECT leaf, size, body, sum FROM revisions WHERE document = ? AND rev = ?",
+    )
+    .get(number, rev) as
+    (SummedBody & { readonly leaf: number; readonly size: number }) | undefined;
+  if (row === undefined || !isDamaged(row)) {
+    return false;
+  }
+  store.write
+    .other(
+      "UPDATE revisions SET type = ?3, size = ?4, body = ?5, sum = ?6 WHERE document = ?1 AND rev = ?2",
+    )
+    .run(number, rev, type ?? null, body.length, body, sumOf(body));
+  store.totals[row.leaf === 1 ? "liveBytes" : "staleBytes"] +=
+    body.length - row.size;
+  store.damaged.delete(`${number} ${rev}`);
+  return true;
 }
 
 function retire(store: Store, number: number, rev: string): void {

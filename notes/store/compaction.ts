@@ -3,12 +3,13 @@ import { keepBody } from "./record-history.ts";
 import { thinHistory } from "./thin-history.ts";
 import { fileBytes } from "./administration.ts";
 import { json, type Answer } from "./answer.ts";
-import { isDiskFailure, refusalOf } from "../refusal.ts";
+import { refusalOf } from "../refusal.ts";
 import { releaseReserve } from "./disk-reserve.ts";
 import {
   exclusively,
   inReserve,
   publicState,
+  reportFailure,
   reserveOf,
   type Store,
 } from "./store.ts";
@@ -54,14 +55,7 @@ async function run(store: Store): Promise<void> {
       milliseconds: Math.round(performance.now() - started),
     });
   } catch (failure) {
-    store.notify({
-      kind: "refused",
-      call: 0,
-      code: "internal_error",
-      reason: "compaction failed",
-      detail: String(failure),
-      isDiskFailure: isDiskFailure(failure),
-    });
+    reportFailure(store, "compaction failed", failure);
   }
 }
 

@@ -14,7 +14,8 @@ const COLUMNS = `(
   size INTEGER NOT NULL,
   since INTEGER NOT NULL,
   until INTEGER,
-  body BLOB
+  body BLOB,
+  sum INTEGER
 )`;
 const additions = `
 CREATE TABLE history ${COLUMNS};

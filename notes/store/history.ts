@@ -1,6 +1,7 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer, type Piece } from "./answer.ts";
-import { documentPieces, rowList, wrap } from "./assemble.ts";
+import { rowList, storedPieces, wrap } from "./assemble.ts";
+import { checkedBody, type SummedBody } from "./checksum.ts";
 import { onMissingChunk } from "./collect.ts";
 import { AFTER_CHUNKS, FIRST_CHUNK, heldVersions } from "./held-versions.ts";
 import { firstKeptInstant, keptInstant } from "./kept-instants.ts";
@@ -159,8 +160,7 @@ function versionPieces(
   version: Version,
 ): Piece[] | undefined {
   const body =
-    documentPieces(store, row, version.rev) ??
-    keptBody(store, row, version.rev);
+    storedPieces(store, row, version.rev) ?? keptBody(store, row, version.rev);
   if (body === undefined) {
     return undefined;
   }
@@ -177,12 +177,13 @@ function keptBody(
   rev: string,
 ): Piece[] | undefined {
   const kept = store.read
-    .other("SELECT body FROM history WHERE document = ? AND rev = ?")
-    .get(row.number, rev) as { body: Uint8Array | null } | undefined;
-  if (kept === undefined || kept.body === null) {
-    return undefined;
-  }
-  return wrap(row.id, rev, kept.body, "");
+    .other(
+      `SELECT body, ${store.read.sum} FROM history WHERE document = ? AND rev = ? AND body IS NOT NULL`,
+    )
+    .get(row.number, rev) as SummedBody | undefined;
+  return kept === undefined
+    ? undefined
+    : wrap(row.id, rev, checkedBody(kept, row.id, rev), "");
 }
 
 function versions(store: Store, id: string): Answer {
@@ -236,7 +237,7 @@ function* chunkList(
 /** Any body of a chunk: its id is derived from its content, so all are equal. */
 function anyBody(store: Store, row: DocumentRow): Piece[] | undefined {
   if (row.deleted === 0) {
-    return documentPieces(store, row, row.winner);
+    return storedPieces(store, row, row.winner);
   }
   const held = store.read
     .other(
@@ -244,7 +245,7 @@ function anyBody(store: Store, row: DocumentRow): Piece[] | undefined {
     )
     .get(row.number) as { rev: string } | undefined;
   if (held !== undefined) {
-    return documentPieces(store, row, held.rev);
+    return storedPieces(store, row, held.rev);
   }
   const kept = store.read
     .other(

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
-import { documentPieces, type Extras } from "./assemble.ts";
+import { documentPieces, storedPieces, type Extras } from "./assemble.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { flag, jsonParameter } from "./query.ts";
 import {
@@ -35,7 +35,7 @@ export function getDocument(store: Store, request: StoreRequest): Answer {
       ? row.winner
       : pick(row, revisionText(requestedRev), query);
   const extras = extrasOf(query);
-  const pieces = documentPieces(store, row, rev, extras);
+  const pieces = storedPieces(store, row, rev, extras);
   if (pieces === undefined) {
     throw new Refusal("not_found", "missing");
   }

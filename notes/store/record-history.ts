@@ -62,7 +62,7 @@ export function recordEnd(
 export function keepBody(store: Store, document: number, rev: string): void {
   store.write
     .other(
-      "UPDATE history SET body = (SELECT body FROM revisions WHERE revisions.document = ?1 AND revisions.rev = ?2) WHERE document = ?1 AND rev = ?2 AND until IS NOT NULL AND body IS NULL",
+      "UPDATE history SET (body, sum) = (SELECT body, sum FROM revisions WHERE revisions.document = ?1 AND revisions.rev = ?2) WHERE document = ?1 AND rev = ?2 AND until IS NOT NULL AND body IS NULL",
     )
     .run(document, rev);
 }

@@ -47,7 +47,10 @@ function missingOf(
   const row = store.read.document.get(id) as unknown as DocumentRow | undefined;
   const known =
     row === undefined ? new Set<string>() : knownRevisions(treeOf(row));
-  const missing = offered.filter((rev) => !known.has(revisionText(rev)));
+  // Devices that have a damaged revision send it again.
+  const isHeld = (rev: string): boolean =>
+    known.has(rev) && !store.damaged.has(`${row?.number} ${rev}`);
+  const missing = offered.filter((rev) => !isHeld(revisionText(rev)));
   if (missing.length === 0) {
     return undefined;
   }

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { SQLITE_CORRUPT } from "../refusal.ts";
+import { prepareChecksums } from "./checksum.ts";
 import { prepareCollection, standInCollection } from "./collect-schema.ts";
 import { prepareHistory, standInHistory } from "./history-schema.ts";
 
 /** Stored in the file; a file of an unknown version is rejected. */
 const SCHEMA_VERSION = 1;
-/** https://www.sqlite.org/rescode.html; SQLite itself takes an emptied file for a new one. */
-const SQLITE_CORRUPT = 11;
 
 const SCHEMA = `
 CREATE TABLE properties (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -58,6 +58,7 @@ export function openWriter(
   try {
     prepareHistory(database, Date.now());
     prepareCollection(database);
+    prepareChecksums(database);
     return database;
   } catch (failure) {
     database.close();
@@ -87,6 +88,7 @@ function checkVersion(database: DatabaseSync): DatabaseSync {
     if (version === SCHEMA_VERSION) {
       return database;
     }
+    // SQLite itself takes an emptied file for a new one.
     if (version === 0) {
       throw Object.assign(
         new Error(

@@ -3,7 +3,8 @@ import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { isFullDisk } from "../../core/failure.ts";
-import { fullDisk } from "../refusal.ts";
+import { fullDisk, isDiskFailure } from "../refusal.ts";
+import { sumColumn } from "./checksum.ts";
 import { keepReserve, RESERVE_BYTES } from "./disk-reserve.ts";
 import type {
   FromWorker,
@@ -62,6 +63,8 @@ export interface Store {
   pendingSettings: StoreSettings;
   compacting: boolean;
   closing: boolean;
+  /** Numbers of documents and their revisions whose body was found damaged, and not replaced since: `1 3-abc`. */
+  readonly damaged: Set<string>;
   /** The committed update sequence. */
   committedSeq: number;
   /** The start of the running transaction, in milliseconds since 1970. */
@@ -101,6 +104,7 @@ export function openStore(
     pendingSettings: settings,
     compacting: false,
     closing: false,
+    damaged: new Set(),
     committedSeq: totals.updateSeq,
     transactionTime: 0,
     historyMaxBytes: data.historyMaxBytes ?? Infinity,
@@ -169,6 +173,22 @@ function checkReserve(store: Store): void {
 
 export function reserveOf(store: Store): string {
   return join(dirname(store.file), "reserve");
+}
+
+/** Reports a failure that no caller waits for. */
+export function reportFailure(
+  store: Store,
+  reason: string,
+  failure: unknown,
+): void {
+  store.notify({
+    kind: "refused",
+    call: 0,
+    code: "internal_error",
+    reason,
+    detail: String(failure),
+    isDiskFailure: isDiskFailure(failure),
+  });
 }
 
 /** The committed state: a running transaction may still fail. */
@@ -277,7 +297,10 @@ const PUT_TOTALS =
 
 function prepareStatements(database: DatabaseSync) {
   const lazily = new Map<string, StatementSync>();
+  const sum = sumColumn(database);
   return {
+    /** The checksum of a body, in a SELECT. */
+    sum,
     property: database.prepare("SELECT value FROM properties WHERE name = ?"),
     putProperty: database.prepare(
       "UPDATE properties SET value = ?2 WHERE name = ?1",
@@ -298,10 +321,7 @@ function prepareStatements(database: DatabaseSync) {
       "SELECT deleted, type, size FROM revisions WHERE document = ? AND rev = ?",
     ),
     body: database.prepare(
-      "SELECT body FROM revisions WHERE document = ? AND rev = ?",
-    ),
-    insertRevision: database.prepare(
-      "INSERT INTO revisions (document, rev, leaf, deleted, type, size, body) VALUES (?, ?, 1, ?, ?, ?, ?)",
+      `SELECT body, ${sum} FROM revisions WHERE document = ? AND rev = ?`,
     ),
     retireRevision: database.prepare(
       "UPDATE revisions SET leaf = 0 WHERE document = ? AND rev = ? AND leaf = 1 RETURNING size, type, deleted",
