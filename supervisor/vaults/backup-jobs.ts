@@ -10,6 +10,7 @@ import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { backupNotes, describeBackup } from "./backup.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 import { drillRestore, type DrilledVault } from "./restore-drill.ts";
+import { repairVaults, type RepairedVault } from "./repair.ts";
 import { restoreNotes, type RestoredVault } from "./restore.ts";
 
 /** Creates a backup and removes those beyond the configured retention. */
@@ -74,7 +75,7 @@ export async function backup(
   };
 }
 
-/** Restores the newest backup to a scratch vault and compares it. */
+/** Restores the newest backup to a scratch vault and compares it; then reads all vaults, and repairs damaged documents from it. */
 export async function drill(
   parts: NotesJobParts,
   context: JobContext,
@@ -85,18 +86,23 @@ export async function drill(
       "there is no backup of the notes to test. Run `hearth notes backup` to create one.",
     );
   }
-  const drilled = await drillRestore({
+  const options = {
     couch: parts.couch,
     backup: join(parts.backups, latest),
-    busy: parts.busy,
     signal: context.signal,
     progress: context.progress,
-  });
+  };
+  const drilled = await drillRestore({ ...options, busy: parts.busy });
+  const repaired = await repairVaults(options);
   return {
     status: "done",
-    summary: `the backup ${latest} restores: ${describeDrilled(drilled)}.`,
-    details: { backup: latest, vaults: drilled },
+    summary: `the backup ${latest} restores: ${describeDrilled(drilled)}.${repaired.map(describeRepaired).join("")}`,
+    details: { backup: latest, vaults: drilled, repaired },
   };
+}
+
+function describeRepaired({ vault, repaired }: RepairedVault): string {
+  return ` ${counted(repaired.length, "damaged document")} of vault ${vault} repaired from it; check the disk (\`dmesg\`).`;
 }
 
 export function describeDrilled(drilled: readonly DrilledVault[]): string {

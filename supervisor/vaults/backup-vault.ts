@@ -28,18 +28,21 @@ const MAX_PER_REQUEST = 200;
 /** A longer response is requested again in parts: notes of some bytes can precede chunks of some megabytes. */
 const MAX_RESPONSE_BYTES = 32_000_000;
 
-export interface VaultBackupOptions {
+interface ReadOptions {
   readonly database: Database;
   readonly info: DatabaseInfo;
+  readonly signal: AbortSignal;
+  readonly progress: (done: number) => void;
+}
+
+export interface VaultBackupOptions extends ReadOptions {
   /** The newest backup, `backups/notes/<name>`; undefined for the first one. */
   readonly newest: string | undefined;
   /** Directory of the backup that is being created. */
   readonly making: string;
   /** Prefix of its file names. */
   readonly prefix: string;
-  readonly signal: AbortSignal;
   readonly onDamage: (path: string) => void;
-  readonly progress: (done: number) => void;
 }
 
 /** The earlier backup contains documents of which the database has no trace, so it cannot be the base of a new one. */
@@ -152,8 +155,20 @@ async function* vaultLines(
   }
 }
 
+/** Reads every leaf of a vault, as a full backup does. Returns the ids of documents with a leaf that the store did not return. */
+export async function unreadableDocuments(
+  options: ReadOptions,
+): Promise<readonly string[]> {
+  const count = countLeaves();
+  const lines = changedLines(options, count, () => false);
+  while ((await lines.next()).done !== true) {
+    // Only what is missing counts.
+  }
+  return count.result().missing;
+}
+
 async function* changedLines(
-  { database, info, signal, progress }: VaultBackupOptions,
+  { database, info, signal, progress }: ReadOptions,
   count: ReturnType<typeof countLeaves>,
   isUnchanged: (id: string, revisions: readonly string[]) => boolean,
 ): AsyncGenerator<string> {

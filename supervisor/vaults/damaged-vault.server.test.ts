@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -15,6 +15,7 @@ import { backupNotes } from "./backup.ts";
 import { openDatabase } from "./database.ts";
 import { listVaults } from "./overview.ts";
 import { vaultChoices } from "./plugin-settings.ts";
+import { repairVaults } from "./repair.ts";
 import { dropUnfinished, restoreNotes } from "./restore.ts";
 
 const DAMAGED = "vault-damaged";
@@ -70,4 +71,50 @@ test("a damaged vault is listed beside the healthy ones, and can be removed and 
   const restored = await openDatabase(testbed.couch, DAMAGED).info();
   expect(restored?.doc_count).toBe(6);
   await backUp();
+});
+
+/** Changes bytes of notes in the file, as a disk does; the file stays a valid database. */
+async function damageNotes(vault: string, from: string, to: string) {
+  const { couch } = testbed;
+  await couch.ask("POST", `/${vault}/_compact`);
+  await notes.kill("SIGTERM");
+  const file = join(notes.directory, "data", "databases", `${vault}.sqlite`);
+  const bytes = readFileSync(file, "latin1");
+  expect(bytes).toContain(from);
+  writeFileSync(file, bytes.replaceAll(from, to), "latin1");
+  notes = await notes.restart();
+}
+
+test("damaged notes are missing in answers, named by the alarm's source, and repaired from a backup", async () => {
+  const database = openDatabase(testbed.couch, HEALTHY);
+  const options = { ...testbed, ...quiet, backup: (await backUp()).path };
+  expect(await repairVaults(options)).toEqual([]);
+
+  const [note] = await database.find({ selector: { type: "leaf" }, limit: 1 });
+  const text = String(note?.["data"]);
+  await damageNotes(HEALTHY, text, text.toUpperCase());
+  expect(await database.revisions([{ id: note!._id }])).toEqual([]);
+  const system = (await testbed.couch.ask(
+    "GET",
+    "/_node/_local/_system",
+  )) as Readonly<Record<string, unknown>>;
+  expect(system["failing_databases"]).toMatchObject([{ database: HEALTHY }]);
+
+  expect(await repairVaults(options)).toEqual([
+    { vault: HEALTHY, repaired: [note!._id] },
+  ]);
+  const [repaired] = await database.revisions([{ id: note!._id }]);
+  expect(repaired).toMatchObject({ _rev: note!._rev, data: text });
+});
+
+test("a damaged note that is not in the backup is named, with what to do", async () => {
+  const database = openDatabase(testbed.couch, HEALTHY);
+  const { path } = await backUp();
+  await database.put("new", { type: "plain", data: "after the backup" });
+  await damageNotes(HEALTHY, "after the backup", "after the buckap");
+  await expect(
+    repairVaults({ ...testbed, ...quiet, backup: path }),
+  ).rejects.toThrow(
+    `the content of 1 document of vault ${HEALTHY} is damaged, and the backup does not have it: new. Check the disk`,
+  );
 });

@@ -39,7 +39,7 @@ export function failingAlarm(vault: string): Alarm {
     fingerprint: fingerprints.failing(vault),
     level: "down",
     subject: `vault ${vault}`,
-    text: `vault ${vault} could not be read or written within the last hour: its file is damaged or cannot be opened, or its disk fails or is read-only. Check the disk (\`dmesg\`) first; if the file is damaged, remove the vault and restore it from a backup.`,
+    text: `vault ${vault} could not be read or written within the last hour: its file is damaged or cannot be opened, or its disk fails or is read-only. Check the disk (\`dmesg\`) first; if the file is damaged, remove the vault and restore it from a backup; if only the content of documents is damaged, run \`hearth jobs run notes-drill\`, which replaces it.`,
     command: "hearth doctor",
   };
 }
