@@ -1,5 +1,6 @@
 import { problemAt, type Reading } from "../../core/config/reading.ts";
 import { locate } from "../../core/config/tree.ts";
+import { decodePercent } from "../../core/percent-decoding.ts";
 import { secret, type Secret } from "./secret.ts";
 
 /** `name=value,name=value` of a variable, as OpenTelemetry writes headers and attributes: values are percent-encoded. */
@@ -9,18 +10,10 @@ export function pairsOf(text: string | null): Record<string, string> {
     const at = pair.indexOf("=");
     const name = pair.slice(0, Math.max(0, at)).trim();
     if (name !== "") {
-      pairs[name] = decoded(pair.slice(at + 1).trim());
+      pairs[name] = decodePercent(pair.slice(at + 1).trim());
     }
   }
   return pairs;
-}
-
-function decoded(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
 }
 
 /** The headers of a section, by lower-case name; one whose variable is unset is reported and not sent. */

@@ -7,6 +7,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { decodePercent } from "../../core/percent-decoding.ts";
 
 /** Receives the path of a part that Anthropic does not support. */
 export type Lack = (path: string) => void;
@@ -132,14 +133,6 @@ function fileBlock(file: JsonRecord): JsonRecord | null {
     source: { type: "base64", media_type: mediaType, data: encoded },
     title,
   });
-}
-
-function decodePercent(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** The arguments of a tool call as the object that Anthropic requires; other values are wrapped in one. */
