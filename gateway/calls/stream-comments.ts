@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { Gateway } from "../gateway.ts";
 import type { CallError } from "../http/errors.ts";
-import { ssePieceText } from "../providers/wire.ts";
+import { sseText } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { inDialect } from "./call-error.ts";
@@ -120,6 +120,6 @@ export function failStream(
   const pieces =
     call.kind.shape?.stream(call.body, call.responseContext?.id).fail(known) ??
     openaiErrorPieces(known);
-  client.end(pieces.map(ssePieceText).join(""));
+  client.end(sseText(pieces));
   return true;
 }

@@ -10,7 +10,7 @@ import { wantsUsage } from "../providers/openai.ts";
 import { createStreamParser } from "../providers/stream-errors.ts";
 import { lastEvents } from "../providers/stream-start.ts";
 import { readRest, stopReading } from "../providers/streamed-answer.ts";
-import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
+import { sseText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { cacheAnswer } from "./answer.ts";
 import { Audience } from "./audience.ts";
@@ -177,7 +177,7 @@ function sendEnd(
   const client = reply.raw;
   const fail = (error: CallError) => {
     const pieces = stream.fail(error);
-    client.end(textOf(storing?.push(pieces) ?? pieces));
+    client.end(sseText(storing?.push(pieces) ?? pieces));
   };
   if (end.kind === "cut") {
     fail(brokenOffError(gateway, call, end.failure));
@@ -290,10 +290,6 @@ export function untilRead(
     client.on("drain", done).on("close", done);
     client.setTimeout(idleMs);
   });
-}
-
-function textOf(pieces: readonly StreamPiece[]): string {
-  return pieces.map(ssePieceText).join("");
 }
 
 function brokenOffError(

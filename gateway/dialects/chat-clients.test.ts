@@ -1,11 +1,11 @@
 import OpenAI from "openai";
 import { expect, test } from "vitest";
+import { sseText } from "../providers/wire.ts";
 import {
   chatAnswerOf,
   chatPieces,
   fetchOf,
   RECORDINGS,
-  sseText,
 } from "./chat-stream-fixture.ts";
 
 test.each(RECORDINGS)(

@@ -4,7 +4,6 @@ import { geminiWire } from "../providers/gemini.ts";
 import { openaiWire } from "../providers/openai-wire.ts";
 import { eventsOf, fixture, translated } from "../providers/stream-fixture.ts";
 import type { StreamPiece } from "../providers/wire.ts";
-import { ssePieceText } from "../providers/wire.ts";
 import type { ClientStream } from "./client-shape.ts";
 
 const WIRES = {
@@ -62,10 +61,6 @@ export function fetchOf(
     Promise.resolve(
       new Response(text, { headers: { "content-type": contentType } }),
     );
-}
-
-export function sseText(pieces: readonly StreamPiece[]): string {
-  return pieces.map(ssePieceText).join("");
 }
 
 interface ChatContent {

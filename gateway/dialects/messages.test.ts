@@ -5,7 +5,7 @@ import { CallError } from "../http/errors.ts";
 import { anthropicWire } from "../providers/anthropic.ts";
 import { openaiRequest } from "../providers/openai.ts";
 import { cuts, testDeployment } from "../providers/stream-fixture.ts";
-import type { StreamPiece } from "../providers/wire.ts";
+import { sseText, type StreamPiece } from "../providers/wire.ts";
 import {
   anyChatStream,
   chatAnswerOf,
@@ -13,7 +13,6 @@ import {
   fetchOf,
   passed,
   RECORDINGS,
-  sseText,
 } from "./chat-stream-fixture.ts";
 import { messagesShape } from "./messages.ts";
 import { responsesShape } from "./responses.ts";

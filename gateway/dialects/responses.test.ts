@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { CallError } from "../http/errors.ts";
 import { cuts, testDeployment } from "../providers/stream-fixture.ts";
-import type { StreamPiece } from "../providers/wire.ts";
+import { sseText, type StreamPiece } from "../providers/wire.ts";
 import {
   anyChatStream,
   chatAnswerOf,
@@ -11,7 +11,6 @@ import {
   fetchOf,
   passed,
   RECORDINGS,
-  sseText,
 } from "./chat-stream-fixture.ts";
 import { responsesShape } from "./responses.ts";
 

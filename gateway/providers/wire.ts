@@ -124,3 +124,7 @@ export function ssePieceText({ event, data }: StreamPiece): string {
     ? `data: ${lines}\n\n`
     : `event: ${event}\ndata: ${lines}\n\n`;
 }
+
+export function sseText(pieces: readonly StreamPiece[]): string {
+  return pieces.map(ssePieceText).join("");
+}

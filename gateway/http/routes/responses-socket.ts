@@ -8,7 +8,7 @@ import { STREAM_TYPE } from "../../calls/stream-comments.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import { emptyResponse } from "../../dialects/responses-answer.ts";
 import type { Gateway } from "../../gateway.ts";
-import { ssePieceText } from "../../providers/wire.ts";
+import { sseText } from "../../providers/wire.ts";
 import {
   storeResponse,
   ownInput,
@@ -97,9 +97,7 @@ export async function answerWarmUp(
   }));
   return reply
     .type(STREAM_TYPE)
-    .send(
-      events.map((event) => ssePieceText({ ...event, kind: "pass" })).join(""),
-    );
+    .send(sseText(events.map((event) => ({ ...event, kind: "pass" }))));
 }
 
 const NO_USAGE = {
