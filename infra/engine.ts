@@ -58,6 +58,11 @@ export async function dockerAt(
   return (await runDocker(engine, args, input, withinMs)).stdout;
 }
 
+/** The lines of a program's output, without empty ones. */
+export function outputLines(output: string): readonly string[] {
+  return output.split("\n").filter((line) => line !== "");
+}
+
 /** The last lines of a container's stdout and stderr. */
 export async function containerLog(
   engine: EngineAddress,

@@ -1,5 +1,10 @@
 import { CONFIG_LABEL } from "./container.ts";
-import { COMMAND_WITHIN_MS, dockerAt, type StackEngine } from "./engine.ts";
+import {
+  COMMAND_WITHIN_MS,
+  dockerAt,
+  outputLines,
+  type StackEngine,
+} from "./engine.ts";
 import {
   containerName,
   CONTAINER_SERVICES,
@@ -44,7 +49,7 @@ export async function removeLeftoverNetwork(
   name: string,
   { withContainers }: { readonly withContainers: boolean },
 ): Promise<void> {
-  const ids = words(
+  const ids = outputLines(
     await dockerAt(engine, [
       "network",
       "ls",
@@ -128,7 +133,7 @@ export async function rejectForeignVolumes(
     "--format",
     `{{.Name}} {{.Label "${STACK_LABEL}"}}`,
   ]);
-  for (const line of words(lines)) {
+  for (const line of outputLines(lines)) {
     const [name = "", owner = ""] = line.split(" ");
     if (names.includes(name) && owner !== engine.stack) {
       throw otherStack(engine, owner, `the volume ${name}`);
@@ -181,13 +186,10 @@ async function listContainers(
     "--format",
     `{{.ID}} {{.Names}} {{.Label "${CONFIG_LABEL}"}} {{.Label "${STACK_LABEL}"}}`,
   ]);
-  return lines
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => {
-      const [id = "", name = "", label = "", stack = ""] = line.split(" ");
-      return { id, name, ours: label !== "", stack };
-    });
+  return outputLines(lines).map((line) => {
+    const [id = "", name = "", label = "", stack = ""] = line.split(" ");
+    return { id, name, ours: label !== "", stack };
+  });
 }
 
 /** In one command: docker waits for them in parallel. */
@@ -213,8 +215,4 @@ function namesOf(containers: readonly Found[]): string {
     .map(({ name }) => name)
     .toSorted()
     .join(", ");
-}
-
-function words(text: string): readonly string[] {
-  return text.split("\n").filter((each) => each !== "");
 }

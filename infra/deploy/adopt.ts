@@ -1,6 +1,6 @@
 import { gatewayRoleName } from "../components/postgres-server.ts";
 import type { HearthConfig } from "../config/config-schema.ts";
-import { dockerAt, type StackEngine } from "../engine.ts";
+import { dockerAt, outputLines, type StackEngine } from "../engine.ts";
 import { removeLeftoverRole } from "../leftover.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import { containerName } from "../names.ts";
@@ -71,7 +71,7 @@ export async function loginRoles(
     "SELECT rolname FROM pg_roles WHERE rolcanlogin AND rolname <> 'postgres' ORDER BY rolname;",
     withinMs,
   );
-  return output.split("\n").filter((name) => name !== "");
+  return outputLines(output);
 }
 
 async function postgresRuns(engine: StackEngine): Promise<boolean> {

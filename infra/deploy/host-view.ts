@@ -1,6 +1,11 @@
 import type { HostName } from "../config/config-schema.ts";
 import { CONFIG_LABEL } from "../container.ts";
-import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
+import {
+  dockerAt,
+  outputLines,
+  typedDocker,
+  type StackEngine,
+} from "../engine.ts";
 import { STACK_LABEL } from "../names.ts";
 
 /** The containers and volumes of one host. */
@@ -39,11 +44,11 @@ export async function probeHost(engine: StackEngine): Promise<HostView | null> {
     );
     const volumes = await ask("volume", "ls", "--quiet");
     return {
-      containers: lines(containers).flatMap((line) => {
+      containers: outputLines(containers).flatMap((line) => {
         const [id = "", name = "", status = "", stack = ""] = line.split("\t");
         return ["", engine.stack].includes(stack) ? [{ id, name, status }] : [];
       }),
-      volumes: lines(volumes),
+      volumes: outputLines(volumes),
     };
   } catch {
     return null;
@@ -119,8 +124,4 @@ export function namesByHost(
         : [`host ${host.toUpperCase()}: ${shown}`];
     })
     .join("; ");
-}
-
-function lines(text: string): readonly string[] {
-  return text.split("\n").filter((line) => line !== "");
 }

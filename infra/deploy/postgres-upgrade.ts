@@ -1,6 +1,6 @@
 import { imageReferenceOf } from "../config/config.ts";
 import type { HearthConfig } from "../config/config-schema.ts";
-import { dockerAt, type StackEngine } from "../engine.ts";
+import { dockerAt, outputLines, type StackEngine } from "../engine.ts";
 import { volumeName } from "../names.ts";
 import { startPostgres } from "./adopt.ts";
 import { backUp, lastLine } from "./backup-first.ts";
@@ -94,7 +94,7 @@ export async function forgetOldPostgres(session: Session): Promise<void> {
     `cd ${DATA_ROOT} && for each in [0-9]*; do [ "$each" = ${current} ] || { echo "$each" && rm -rf -- "$each"; }; done`,
     REMOVED_WITHIN_MS,
   );
-  const names = removed.split("\n").filter((name) => name !== "");
+  const names = outputLines(removed);
   session.say(
     names.length === 0
       ? "There are no earlier clusters."

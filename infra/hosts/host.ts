@@ -3,7 +3,12 @@ import { z } from "zod";
 import { execute } from "../../core/execute.ts";
 import { imageReferenceOf } from "../config/config.ts";
 import type { HostName, HostSettings } from "../config/config-schema.ts";
-import { dockerCommand, sshCommand, type EngineAddress } from "../engine.ts";
+import {
+  dockerCommand,
+  outputLines,
+  sshCommand,
+  type EngineAddress,
+} from "../engine.ts";
 import type { Listener } from "../config/listeners.ts";
 
 const COMMAND_WITHIN_MS = 30_000;
@@ -109,7 +114,7 @@ export class CheckedHost {
       "--filter",
       `label=${PROBE_LABEL}`,
     );
-    const ids = found.split("\n").filter((id) => id !== "");
+    const ids = outputLines(found);
     if (ids.length > 0) {
       await this.docker("rm", "--force", ...ids);
     }

@@ -5,6 +5,7 @@ import {
   CONTAINER_SERVICES,
   type StackNames,
 } from "../names.ts";
+import { outputLines } from "../engine.ts";
 import type { CheckedHost } from "./host.ts";
 import type { Listener } from "../config/listeners.ts";
 
@@ -48,7 +49,7 @@ export async function portsInUse(
   const own = CONTAINER_SERVICES.map(
     (each) => `/${containerName(names, each)}`,
   );
-  const ids = (await host.docker("ps", "-q")).split("\n").filter(Boolean);
+  const ids = outputLines(await host.docker("ps", "-q"));
   const containers =
     ids.length === 0
       ? []
