@@ -3,6 +3,7 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
+import { text as readText } from "node:stream/consumers";
 import { anthropicMessages } from "../clients/formats/anthropic.ts";
 import {
   listOf,
@@ -98,7 +99,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     if (request.method !== "POST" || format === null) {
       return void response.writeHead(404).end("404 page not found");
     }
-    const text = await readAll(request);
+    const text = await readText(request);
     const body = JSON.parse(text) as Json;
     const refusal = url.pathname.includes("/local/")
       ? null
@@ -233,12 +234,4 @@ function common(one: string, other: string): number {
 
 function tokensOf(characters: number): number {
   return Math.floor(characters / 4);
-}
-
-async function readAll(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) {
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

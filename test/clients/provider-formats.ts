@@ -4,6 +4,7 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
+import { text as readText } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { anthropicMessages } from "./formats/anthropic.ts";
 import { azureChat } from "./formats/azure.ts";
@@ -59,7 +60,7 @@ export async function startMockProviders(): Promise<MockProviders> {
     const url = new URL(request.url ?? "/", "http://provider");
     const [, name, ...rest] = url.pathname.split("/");
     const path = rest.join("/");
-    const body = JSON.parse(await readAll(request)) as Json;
+    const body = JSON.parse(await readText(request)) as Json;
     const format = FORMATS.find((known) => known === name);
     if (format === undefined) {
       return sendJson(response, 404, {});
@@ -286,12 +287,4 @@ router_settings:
   num_retries: 0
   allowed_fails: 100000
 `;
-}
-
-async function readAll(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) {
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
