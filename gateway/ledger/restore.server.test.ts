@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
 import { afterEach, beforeEach, expect, inject, test } from "vitest";
 import { DAY_MS } from "../../core/duration.ts";
 import {
@@ -19,6 +18,7 @@ import {
   startMockProvider,
   type MockProvider,
 } from "../../test/servers/provider.ts";
+import { withClient } from "../../test/servers/with-client.ts";
 import { waitFor } from "../../test/wait-for.ts";
 import { hashKey } from "../access/keys.ts";
 import { query } from "../database/pool.ts";
@@ -60,15 +60,11 @@ function start(settings = ""): Promise<TestGateway> {
 }
 
 async function asSuperuser(...statements: readonly string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: inject("postgresUrl") });
-  await client.connect();
-  try {
+  await withClient(inject("postgresUrl"), async (client) => {
     for (const statement of statements) {
       await client.query(statement);
     }
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 const live = () => new URL(database.url).pathname.slice(1);

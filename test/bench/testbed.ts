@@ -1,13 +1,13 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
 import {
   ROLES_SQL,
   startPostgres,
   type TestPostgres,
 } from "../servers/postgres.ts";
 import { startRedis, type TestRedis } from "../servers/redis.ts";
+import { withClient } from "../servers/with-client.ts";
 import type { Cleanup } from "./cleanup.ts";
 import { startBenchGateway, type BenchGateway } from "./gateway.ts";
 import type { Load } from "./load-requests.ts";
@@ -200,17 +200,4 @@ async function asSuperuser(
       await client.query(statement);
     }
   });
-}
-
-async function withClient<T>(
-  url: string,
-  use: (client: pg.Client) => Promise<T>,
-): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
 }

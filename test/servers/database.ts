@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import pg from "pg";
 import { pino } from "pino";
 import { inject } from "vitest";
 import { migrate } from "../../gateway/database/migrate.ts";
 import { createPool } from "../../gateway/database/pool.ts";
 import { serversAllowed } from "./allowed.ts";
 import { ROLES_SQL, type TestPostgres } from "./postgres.ts";
+import { withClient } from "./with-client.ts";
 
 const READERS_PASSWORD = "reader-test-password";
 
@@ -15,10 +15,10 @@ const silent = pino({ level: "silent" });
 export async function prepareTemplate(
   postgres: Pick<TestPostgres, "url">,
 ): Promise<void> {
-  await asSuperuser(postgres.url("postgres"), (client) =>
+  await withClient(postgres.url("postgres"), (client) =>
     client.query("CREATE DATABASE hearth"),
   );
-  await asSuperuser(postgres.url("hearth"), async (client) => {
+  await withClient(postgres.url("hearth"), async (client) => {
     await client.query(ROLES_SQL);
     await client.query(
       "CREATE ROLE gateway_a LOGIN PASSWORD 'gateway-test-password' IN ROLE hearth_owner",
@@ -73,7 +73,7 @@ export function throwAwayDatabase(): Promise<ThrowAwayDatabase> {
 /** Creates a throw-away database with the roles' rights and without tables. */
 export async function emptyDatabase(): Promise<ThrowAwayDatabase> {
   const created = await createDatabase("TEMPLATE template0");
-  await asSuperuser(superuserUrl(created.url), (client) =>
+  await withClient(superuserUrl(created.url), (client) =>
     client.query(
       ROLES_SQL.split("\n")
         .filter((line) => /^ALTER (SCHEMA|DEFAULT)/.test(line))
@@ -87,7 +87,7 @@ async function createDatabase(template: string): Promise<ThrowAwayDatabase> {
   serversAllowed();
   const server = inject("postgresUrl");
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await asSuperuser(server, (client) =>
+  await withClient(server, (client) =>
     client.query(
       // Files in memory are copied with less work than is written to the log by default.
       `CREATE DATABASE ${name} ${template} STRATEGY file_copy OWNER hearth_owner`,
@@ -98,24 +98,11 @@ async function createDatabase(template: string): Promise<ThrowAwayDatabase> {
   return {
     url: gatewayUrl(url.href),
     async drop() {
-      await asSuperuser(server, (client) =>
+      await withClient(server, (client) =>
         client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
       );
     },
   };
-}
-
-async function asSuperuser<T>(
-  url: string,
-  work: (client: pg.Client) => Promise<T>,
-): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 declare module "vitest" {

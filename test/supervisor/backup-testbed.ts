@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
+import type { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { programEnv } from "../servers/program-env.ts";
 import {
@@ -13,6 +13,7 @@ import {
   type AdminFixture,
 } from "../servers/admin.ts";
 import { readerUrl, superuserUrl } from "../servers/database.ts";
+import { withClient } from "../servers/with-client.ts";
 import { restore } from "../../supervisor/backup/restore.ts";
 import { takeBackup } from "../../supervisor/backup/take-backup.ts";
 import { Failure } from "../../core/failure.ts";
@@ -114,17 +115,11 @@ export function jobContext(
   };
 }
 
-export async function asSuperuser<T>(
+export function asSuperuser<T>(
   url: string,
-  work: (client: pg.Client) => Promise<T>,
+  work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ connectionString: superuserUrl(url) });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+  return withClient(superuserUrl(url), work);
 }
 
 /** The message of the Failure that `work` must reject with. */
