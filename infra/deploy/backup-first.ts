@@ -11,8 +11,8 @@ import {
 import { askPostgres } from "../postgres-socket.ts";
 import { containerName, volumeName } from "../names.ts";
 import { hostFlag, type Flags } from "./flags.ts";
-import { ANSWERS_WITHIN_MS, requireHost, requireHosts } from "./host-view.ts";
-import { requireSameMajor } from "./postgres-major.ts";
+import { ANSWERS_WITHIN_MS, probeHost, requireHosts } from "./host-view.ts";
+import { postgresRuns, requireSameMajor } from "./postgres-major.ts";
 import type { Session } from "./session.ts";
 import { backupNotice, unappliedMigrations } from "./unapplied-migrations.ts";
 
@@ -29,7 +29,12 @@ export async function checkAndBackUp(
   { maySkip = false } = {},
 ): Promise<void> {
   const without = hostFlag(flags.without);
-  await requireHosts(session.engines, { without, maySkip });
+  await requireHosts(session.engines, {
+    without,
+    ...(maySkip
+      ? { otherwise: (host) => `or leave it out with --without ${host}` }
+      : {}),
+  });
   await requireSameMajor(session, without);
   if (flags["no-backup"] !== true) {
     await backUpFirst(session, without);
@@ -51,16 +56,9 @@ export async function backUpFirst(
   const host = hosts.placement.postgres;
   const engine = engines[host];
   const name = `host ${host.toUpperCase()}`;
-  const view = await requireHost(
-    engines,
-    host,
-    "then run the same command again",
-  );
-  const postgres = view.containers.find(
-    (each) => each.name === containerName(engine, "postgres"),
-  );
-  if (postgres === undefined || !postgres.status.startsWith("Up")) {
-    if (view.volumes.includes(volumeName(engine, "postgres"))) {
+  const view = await probeHost(engine);
+  if (view === null || !postgresRuns(engine, view)) {
+    if (view?.volumes.includes(volumeName(engine, "postgres")) === true) {
       say(
         `Postgres is not running on ${name}, so its data is not backed up before this run.`,
       );

@@ -1,10 +1,13 @@
 import type { HostName } from "../config/config-schema.ts";
 import { CONFIG_LABEL } from "../container.ts";
+import { textOf } from "../../core/failure.ts";
 import {
   dockerAt,
+  DockerError,
   outputLines,
   typedDocker,
   type StackEngine,
+  type StackEngines,
 } from "../engine.ts";
 import { STACK_LABEL } from "../names.ts";
 
@@ -28,12 +31,35 @@ export interface UnknownContainer {
 
 export const ANSWERS_WITHIN_MS = 15_000;
 
-/** Queries one host's engine; null if it does not respond. */
+/** Every check before a run needs the same views. */
+const known = new WeakMap<StackEngine, Promise<HostView>>();
+
+/** One host as it was when this run first asked for it; null if it does not respond. */
 export async function probeHost(engine: StackEngine): Promise<HostView | null> {
+  return viewOf(engine).catch(() => null);
+}
+
+/** Both hosts, queried at the same time. */
+export async function probeHosts({
+  a,
+  b,
+}: StackEngines): Promise<Readonly<Record<HostName, HostView | null>>> {
+  const [onA, onB] = await Promise.all([probeHost(a), probeHost(b)]);
+  return { a: onA, b: onB };
+}
+
+function viewOf(engine: StackEngine): Promise<HostView> {
+  const view = known.get(engine) ?? queryHost(engine);
+  known.set(engine, view);
+  return view;
+}
+
+/** One host as it is now. Throws a DockerError if it does not respond. */
+export async function queryHost(engine: StackEngine): Promise<HostView> {
   const ask = (...args: readonly string[]) =>
     dockerAt(engine, args, "", ANSWERS_WITHIN_MS);
-  try {
-    const containers = await ask(
+  const [containers, volumes] = await Promise.all([
+    ask(
       "ps",
       "--all",
       "--no-trunc",
@@ -41,59 +67,62 @@ export async function probeHost(engine: StackEngine): Promise<HostView | null> {
       `label=${CONFIG_LABEL}`,
       "--format",
       `{{.ID}}\t{{.Names}}\t{{.Status}}\t{{.Label "${STACK_LABEL}"}}`,
-    );
-    const volumes = await ask("volume", "ls", "--quiet");
-    return {
-      containers: outputLines(containers).flatMap((line) => {
-        const [id = "", name = "", status = "", stack = ""] = line.split("\t");
-        return ["", engine.stack].includes(stack) ? [{ id, name, status }] : [];
-      }),
-      volumes: outputLines(volumes),
-    };
-  } catch {
-    return null;
-  }
-}
-
-/** The same for a host that must respond; throws one sentence, which ends with what to do `otherwise`. */
-export async function requireHost(
-  engines: Readonly<Record<HostName, StackEngine>>,
-  host: HostName,
-  otherwise: string,
-): Promise<HostView> {
-  const view = await probeHost(engines[host]);
-  if (view === null) {
-    throw new Error(
-      `host ${host.toUpperCase()}: Docker does not respond; nothing was changed: start the host and check that \`${typedDocker(engines[host], "ps")}\` works, ${otherwise}.`,
-    );
-  }
-  return view;
+    ),
+    ask("volume", "ls", "--quiet"),
+  ]);
+  return {
+    containers: outputLines(containers).flatMap((line) => {
+      const [id = "", name = "", status = "", stack = ""] = line.split("\t");
+      return ["", engine.stack].includes(stack) ? [{ id, name, status }] : [];
+    }),
+    volumes: outputLines(volumes),
+  };
 }
 
 /**
- * Throws one sentence unless both hosts respond, apart from an excluded one: a run would end in the middle, and a rotation could then be
- * neither completed nor left. `maySkip`: the verb can exclude a host.
+ * Throws one sentence, which names every host that does not respond, apart from an excluded one: a run would end in the middle, and a
+ * rotation could then be neither completed nor left. `otherwise`: what else to do about one such host.
  */
 export async function requireHosts(
-  engines: Readonly<Record<HostName, StackEngine>>,
+  engines: StackEngines,
   {
     without,
-    maySkip = false,
+    otherwise = () => "then run the same command again",
   }: {
     readonly without?: HostName | undefined;
-    readonly maySkip?: boolean;
+    readonly otherwise?: (host: HostName) => string;
   } = {},
 ): Promise<void> {
-  for (const host of ["a", "b"] as const) {
-    if (host !== without) {
-      await requireHost(
-        engines,
-        host,
-        maySkip
-          ? `or leave it out with --without ${host}`
-          : "then run the same command again",
-      );
-    }
+  const asked = (["a", "b"] as const)
+    .filter((host) => host !== without)
+    .map((host) => reasonNotToRespond(engines[host], host));
+  const away = (await Promise.all(asked)).filter((each) => each !== null);
+  const [first, second] = away;
+  if (first === undefined) {
+    return;
+  }
+  const commands = away.map(
+    ({ host }) => `\`${typedDocker(engines[host], "ps")}\``,
+  );
+  throw new Error(
+    `${away.map(({ reason }) => reason).join("; ")}; nothing was changed: check that ${commands.join(" and ")} ${second === undefined ? `works, ${otherwise(first.host)}` : "work, then run the same command again"}.`,
+  );
+}
+
+async function reasonNotToRespond(
+  engine: StackEngine,
+  host: HostName,
+): Promise<{ readonly host: HostName; readonly reason: string } | null> {
+  try {
+    await viewOf(engine);
+    return null;
+  } catch (error) {
+    const why =
+      error instanceof DockerError ? error.execution.reason : textOf(error);
+    return {
+      host,
+      reason: `host ${host.toUpperCase()}: Docker does not respond (${why})`,
+    };
   }
 }
 

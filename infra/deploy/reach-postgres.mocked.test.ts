@@ -9,8 +9,9 @@ import { tunnelPort } from "./tunnel.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { openSession } from "./session.ts";
 
-/** Listens at the port of `ssh -L` and exits at the end of its input. */
+/** Listens at the port of `ssh -L` and exits at the end of its input; every other command succeeds without output. */
 const listener = `#!${process.execPath}
+if (!process.argv.includes("-L")) process.exit();
 const [, port] = /^127.0.0.1:(\\d+):/.exec(process.argv[process.argv.indexOf("-L") + 1]);
 require("node:net").createServer((socket) => socket.on("error", () => {})).listen(Number(port), "127.0.0.1");
 process.stdin.on("end", () => process.exit(0)).resume();
@@ -56,6 +57,21 @@ test("only this run gets the tunnel's address", async () => {
     await tunnel?.close();
   }
   expect(process.env[POSTGRES_AT_VARIABLE]).toBeUndefined();
+});
+
+test("a host that does not respond is named instead of its tunnel, together with the other one", async () => {
+  writeFileSync(
+    join(directory, "ssh"),
+    "#!/bin/sh\necho 'root@192.168.1.10: Permission denied (publickey).' >&2; exit 255\n",
+  );
+  const away = (host: string) =>
+    `host ${host}: Docker does not respond (root@192.168.1.10: Permission denied (publickey))`;
+  await expect(reachPostgres(await sessionWith(), "b")).rejects.toThrow(
+    `${away("A")}; nothing was changed: check that \`ssh root@192.168.1.10 docker ps\` works, then run the same command again.`,
+  );
+  await expect(reachPostgres(await sessionWith(), undefined)).rejects.toThrow(
+    `${away("A")}; ${away("B")}; nothing was changed: check that`,
+  );
 });
 
 test("no tunnel if Postgres' host is excluded or the operator set its address", async () => {

@@ -1,4 +1,4 @@
-import { probeHost } from "./host-view.ts";
+import { queryHost } from "./host-view.ts";
 import { renewProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
 import { CONTAINER_TYPE, hostOf, readState, type State } from "./state.ts";
@@ -26,8 +26,8 @@ export async function forgetRemoved(
   });
   const on = (host: "a" | "b") => known.some((each) => each.host === host);
   const [a, b] = await Promise.all([
-    on("a") ? probeHost(engines.a) : null,
-    on("b") ? probeHost(engines.b) : null,
+    on("a") ? queryHost(engines.a).catch(() => null) : null,
+    on("b") ? queryHost(engines.b).catch(() => null) : null,
   ]);
   // The engine itself reports a host that does not respond.
   const there = { a, b };

@@ -3,7 +3,7 @@ import { twoHosts } from "../config/stack-settings.ts";
 import { loginRoles } from "./adopt.ts";
 import { findChangedPasswords, findChangedRoles } from "./changed-passwords.ts";
 import { findDisagreements, type Finding } from "./findings.ts";
-import { ANSWERS_WITHIN_MS, probeHost } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, probeHosts } from "./host-view.ts";
 import { findChangedIdentity } from "./kept-settings.ts";
 import { readLock } from "./lock.ts";
 import { findLeftoverPlugins } from "./processes.ts";
@@ -19,10 +19,7 @@ const RUN = "npm run deploy -- ";
 export async function examine(session: Session): Promise<readonly Finding[]> {
   const { engines, stack } = session;
   const config = await readSettings(session);
-  const [a, b] = await Promise.all([
-    probeHost(engines.a),
-    probeHost(engines.b),
-  ]);
+  const hosts = await probeHosts(engines);
   const roles = await loginRoles(
     engines[config.placement.postgres],
     ANSWERS_WITHIN_MS,
@@ -33,7 +30,7 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
     ...findChangedIdentity(engines, config, state),
     ...findDisagreements({
       state,
-      hosts: { a, b },
+      hosts,
       engines,
       postgresOn: config.placement.postgres,
       roles,

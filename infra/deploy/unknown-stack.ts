@@ -10,8 +10,8 @@ import {
   containersOn,
   namesByHost,
   probeHost,
-  requireHost,
-  type HostView,
+  probeHosts,
+  requireHosts,
   type UnknownContainer,
 } from "./host-view.ts";
 import { rejectChangedPasswords } from "./changed-passwords.ts";
@@ -35,7 +35,12 @@ export async function checkDestroy(
   session: Session,
 ): Promise<readonly UnknownContainer[]> {
   const state = await readState(session.stack);
-  const hosts = await probeHosts(session);
+  const { engines } = session;
+  await requireHosts(engines, {
+    otherwise: () =>
+      'or replace it (docs/deploy.md, "Replace a host"); then run destroy again',
+  });
+  const hosts = await probeHosts(engines);
   const known = new Set(state.resources.map(({ id }) => id));
   const unknown = containersOn(hosts).filter(({ id }) => !known.has(id));
   if (isEmptyState(state)) {
@@ -87,34 +92,45 @@ async function rejectMissingVolumes(
   volumes: State["resources"],
   { rotated, refresh = false, without }: StateOptions,
 ): Promise<void> {
-  for (const host of ["a", "b"] as const) {
-    if (host === without) {
-      continue;
-    }
-    const known = volumes
+  const kept = (["a", "b"] as const).flatMap((host) => {
+    const names = volumes
       .filter((each) => hostOf(each) === host)
       .map(({ inputs }) => String(inputs?.["name"]));
-    // A host that does not respond is reported by the checks that follow.
-    const view = known.length === 0 ? null : await probeHost(engines[host]);
-    const missing = known.filter(
-      (name) => view?.volumes.includes(name) === false,
-    );
-    if (missing.length === 0) {
-      continue;
-    }
-    const what = `host ${host.toUpperCase()}: ${engines[host].endpoint} does not have the stack's volumes ${missing.toSorted().join(", ")}`;
-    if (!refresh) {
-      // During a rotation, `up` is rejected.
-      const command =
-        rotated === undefined
-          ? "`npm run deploy -- up --refresh`"
-          : "the same command with --refresh";
-      throw new Error(
-        `${what}; nothing was changed: if it is the wrong machine, set hearth:hosts.${host} back; to create empty volumes there, run ${command}, then restore a backup (docs/deploy.md, "Replace a host").`,
+    return host === without || names.length === 0 ? [] : [{ host, names }];
+  });
+  const found = await Promise.all(
+    kept.map(async ({ host, names }) => {
+      // A host that does not respond is reported elsewhere.
+      const view = await probeHost(engines[host]);
+      const missing = names.filter(
+        (name) => !(view?.volumes.includes(name) ?? true),
       );
-    }
-    say(`${what}: empty ones are created.`);
+      return { host, missing: missing.toSorted() };
+    }),
+  );
+  const empty = found.filter(({ missing }) => missing.length > 0);
+  const what = empty
+    .map(
+      ({ host, missing }) =>
+        `host ${host.toUpperCase()}: ${engines[host].endpoint} does not have the stack's volumes ${missing.join(", ")}`,
+    )
+    .join("; ");
+  if (what === "") {
+    return;
   }
+  if (refresh) {
+    say(`${what}: empty ones are created.`);
+    return;
+  }
+  // During a rotation, `up` is rejected.
+  const command =
+    rotated === undefined
+      ? "`npm run deploy -- up --refresh`"
+      : "the same command with --refresh";
+  const settings = empty.map(({ host }) => `hearth:hosts.${host}`);
+  throw new Error(
+    `${what}; nothing was changed: if it is the wrong machine, set ${settings.join(" and ")} back; to create empty volumes there, run ${command}, then restore a backup (docs/deploy.md, "Replace a host").`,
+  );
 }
 
 /**
@@ -122,11 +138,7 @@ async function rejectMissingVolumes(
  * names or ports are used by something else. A host that does not respond is left to the engine, which cannot reach it either.
  */
 async function rejectLostState(session: Session): Promise<void> {
-  const { engines } = session;
-  const [a, b] = await Promise.all([
-    probeHost(engines.a),
-    probeHost(engines.b),
-  ]);
+  const { a, b } = await probeHosts(session.engines);
   rejectUnknown(containersOn({ a, b }));
   if (a !== null) {
     await rejectCollisions(session, "a");
@@ -162,18 +174,6 @@ function rejectUnknown(unknown: readonly UnknownContainer[]): void {
   if (unknown.length > 0) {
     throw unknownStack(namesByHost(unknown));
   }
-}
-
-async function probeHosts({
-  engines,
-}: Session): Promise<Readonly<Record<"a" | "b", HostView>>> {
-  const otherwise =
-    'or replace it (docs/deploy.md, "Replace a host"); then run destroy again';
-  const [a, b] = await Promise.all([
-    requireHost(engines, "a", otherwise),
-    requireHost(engines, "b", otherwise),
-  ]);
-  return { a, b };
 }
 
 /** Throws unless Postgres is running: roles are dropped in the running server. */

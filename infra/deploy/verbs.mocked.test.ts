@@ -224,7 +224,7 @@ test("a host that is down is reported before anything is changed", async () => {
   expect(await destroy({ yes: true }, {}, KNOWN)).toMatchObject({
     requests: [],
     ended:
-      'host B: Docker does not respond; nothing was changed: start the host and check that `ssh root@192.168.1.11 docker ps` works, or replace it (docs/deploy.md, "Replace a host"); then run destroy again.',
+      'host B: Docker does not respond (exit code 255); nothing was changed: check that `ssh root@192.168.1.11 docker ps` works, or replace it (docs/deploy.md, "Replace a host"); then run destroy again.',
   });
 });
 
