@@ -13,7 +13,8 @@ import { containerName, volumeName } from "../names.ts";
 import { hostFlag, type Flags } from "./flags.ts";
 import { ANSWERS_WITHIN_MS, probeHost, requireHosts } from "./host-view.ts";
 import { postgresRuns, requireSameMajor } from "./postgres-major.ts";
-import type { Session } from "./session.ts";
+import { rejectUnusableSettings } from "./operators-files.ts";
+import { readSettings, type Session } from "./session.ts";
 import { backupNotice, unappliedMigrations } from "./unapplied-migrations.ts";
 
 /** A large database takes long. */
@@ -35,6 +36,7 @@ export async function checkAndBackUp(
       ? { otherwise: (host) => `or leave it out with --without ${host}` }
       : {}),
   });
+  await rejectUnusableSettings(await readSettings(session));
   await requireSameMajor(session, without);
   if (flags["no-backup"] !== true) {
     await backUpFirst(session, without);

@@ -9,6 +9,7 @@ import { examine } from "./stack-doctor.ts";
 import { hostFlag, UsageError, USAGE, type Flags } from "./flags.ts";
 import { requireHosts } from "./host-view.ts";
 import { followPlacement, rejectMovedServices } from "./placement.ts";
+import { rejectUnusableSettings } from "./operators-files.ts";
 import { forgetOldPostgres, upgradePostgres } from "./postgres-upgrade.ts";
 import { renewProviders } from "./providers.ts";
 import { reportChanges } from "./report-changes.ts";
@@ -88,7 +89,9 @@ async function upVerb(session: Session, flags: Flags): Promise<number> {
 
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
   // Reports mistakes before the engine's long output.
-  rejectExpiredCertificate(await readSettings(session), twoHosts);
+  const config = await readSettings(session);
+  rejectExpiredCertificate(config, twoHosts);
+  await rejectUnusableSettings(config);
   await checkState(session, {
     refresh: flags.refresh === true,
     without: hostFlag(flags.without),
@@ -141,12 +144,14 @@ async function upgradeVerb(
       "upgrade requires postgres: npm run deploy -- upgrade postgres. Everything else is upgraded by npm run deploy -- up.",
     );
   }
-  rejectUnfinishedRotation(await readSettings(session));
+  const config = await readSettings(session);
+  rejectUnfinishedRotation(config);
   await checkState(session);
   if (flags["forget-old"] === true) {
     await forgetOldPostgres(session);
   } else {
     await requireHosts(session.engines);
+    await rejectUnusableSettings(config);
     await upgradePostgres(session, { backup: flags["no-backup"] !== true });
   }
   return 0;
