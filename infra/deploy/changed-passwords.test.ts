@@ -8,7 +8,6 @@ import type { RotationKind } from "../config/rotation.ts";
 import { engineSettings, validConfig } from "../../test/infra/stack-config.ts";
 import {
   findChangedPasswords,
-  findChangedRoles,
   rejectChangedPasswords,
 } from "./changed-passwords.ts";
 import { openSession, readSettings, type Session } from "./session.ts";
@@ -162,7 +161,8 @@ test("the doctor compares the servers with the configuration, whatever was deplo
 test("the doctor finds login roles with another password than in the configuration", async () => {
   const session = await sessionWith({});
   const config = await readSettings(session);
-  const found = () => findChangedRoles(session.engines, config);
+  const found = () =>
+    findChangedPasswords(session.engines, config, { roles: true });
   serversWith({ status: "200" });
   expect(await found()).toEqual([]);
   serversWith({

@@ -2,7 +2,7 @@ import { gatewayRoleName } from "../components/postgres-server.ts";
 import type { HearthConfig } from "../config/config-schema.ts";
 import type { RotationKind } from "../config/rotation.ts";
 import { isVerifierOf } from "../../core/scram.ts";
-import { typedDocker, type StackEngine, type StackEngines } from "../engine.ts";
+import { typedDocker, type StackEngines } from "../engine.ts";
 import { containerName } from "../names.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import type { Finding } from "./findings.ts";
@@ -30,7 +30,9 @@ export async function rejectChangedPasswords(
   }
   // Changed in the server, too, it is right.
   const [found] = [
-    ...(rotated === "postgres" ? [] : await superuserFindings(engines, config)),
+    ...(rotated === "postgres"
+      ? []
+      : superuserFindings(await readVerifiers(engines, config), config)),
     ...(await notesFindings(engines, config)),
   ];
   if (found !== undefined) {
@@ -39,25 +41,31 @@ export async function rejectChangedPasswords(
 }
 
 /**
- * Passwords of the configuration that the running servers do not have, and that an `up` does not change there. Servers that do not answer
- * are left out.
+ * Passwords of the configuration that the running servers do not have, and that an `up` does not change there; with `roles` also those of
+ * the login roles. Servers that do not answer are left out.
  */
 export async function findChangedPasswords(
   engines: StackEngines,
   config: HearthConfig,
+  { roles = false } = {},
 ): Promise<readonly Finding[]> {
-  const found = await Promise.all([
-    superuserFindings(engines, config),
+  const [verifiers, ofNotes] = await Promise.all([
+    readVerifiers(engines, config),
     notesFindings(engines, config),
   ]);
-  return found.flat();
+  return [
+    ...superuserFindings(verifiers, config),
+    ...ofNotes,
+    ...(roles ? roleFindings(verifiers, config) : []),
+  ];
 }
 
-async function superuserFindings(
-  engines: StackEngines,
-  { placement, postgresPassword }: HearthConfig,
-): Promise<readonly Finding[]> {
-  const verifiers = await readVerifiers(engines[placement.postgres]);
+type Verifiers = ReadonlyMap<string, string>;
+
+function superuserFindings(
+  verifiers: Verifiers,
+  { postgresPassword }: HearthConfig,
+): readonly Finding[] {
   return hasOther(verifiers, "postgres", postgresPassword)
     ? [
         {
@@ -68,12 +76,10 @@ async function superuserFindings(
     : [];
 }
 
-/** Login roles of the running Postgres that have another password than the configuration. */
-export async function findChangedRoles(
-  engines: StackEngines,
+function roleFindings(
+  verifiers: Verifiers,
   config: HearthConfig,
-): Promise<readonly Finding[]> {
-  const verifiers = await readVerifiers(engines[config.placement.postgres]);
+): readonly Finding[] {
   const logins = [
     [gatewayRoleName(config), "gatewayPassword"],
     ["supervisor", "supervisorPassword"],
@@ -89,10 +95,11 @@ export async function findChangedRoles(
 
 /** The password verifiers of the running Postgres by role; none if it does not answer. */
 async function readVerifiers(
-  engine: StackEngine,
-): Promise<ReadonlyMap<string, string>> {
+  engines: StackEngines,
+  { placement }: HearthConfig,
+): Promise<Verifiers> {
   const output = await askPostgres(
-    engine,
+    engines[placement.postgres],
     "SELECT rolname, rolpassword FROM pg_authid WHERE rolpassword IS NOT NULL;",
     ANSWERS_WITHIN_MS,
   ).catch(() => "");
@@ -106,7 +113,7 @@ async function readVerifiers(
 
 /** False for a role that is not there. */
 function hasOther(
-  verifiers: ReadonlyMap<string, string>,
+  verifiers: Verifiers,
   role: string,
   password: string,
 ): boolean {

@@ -1,7 +1,7 @@
 import { expiredCertificate } from "../config/config-mistakes.ts";
 import { twoHosts } from "../config/stack-settings.ts";
 import { loginRoles } from "./adopt.ts";
-import { findChangedPasswords, findChangedRoles } from "./changed-passwords.ts";
+import { findChangedPasswords } from "./changed-passwords.ts";
 import { findDisagreements, type Finding } from "./findings.ts";
 import { ANSWERS_WITHIN_MS, probeHosts } from "./host-view.ts";
 import { findChangedIdentity } from "./kept-settings.ts";
@@ -19,12 +19,19 @@ const RUN = "npm run deploy -- ";
 export async function examine(session: Session): Promise<readonly Finding[]> {
   const { engines, stack } = session;
   const config = await readSettings(session);
-  const hosts = await probeHosts(engines);
-  const roles = await loginRoles(
-    engines[config.placement.postgres],
-    ANSWERS_WITHIN_MS,
-  ).catch(() => null);
-  const state = await readState(stack);
+  const rotation = rotationIn(config);
+  const [hosts, roles, state, here, passwords] = await Promise.all([
+    probeHosts(engines),
+    loginRoles(engines[config.placement.postgres], ANSWERS_WITHIN_MS).catch(
+      () => null,
+    ),
+    readState(stack),
+    checkThisMachine(session),
+    // During a rotation, they differ.
+    rotation === null
+      ? findChangedPasswords(engines, config, { roles: true })
+      : [],
+  ]);
   const found = [
     ...checkSettings(config),
     ...findChangedIdentity(engines, config, state),
@@ -36,22 +43,16 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
       roles,
     }),
   ];
-  const rotation = rotationIn(config);
-  return [
-    ...(await checkThisMachine(session)),
-    ...(rotation === null
-      ? // During a rotation, they differ.
-        [
-          ...found,
-          ...(await findChangedPasswords(session.engines, config)),
-          ...(await findChangedRoles(session.engines, config)),
-        ]
-      : withoutRejectedCommands(
+  return rotation === null
+    ? [...here, ...found, ...passwords]
+    : [
+        ...here,
+        ...withoutRejectedCommands(
           found,
           `${RUN}${rotateCommand(rotation)}`,
           state.resources.some(({ type }) => type === ROLE_TYPE),
-        )),
-  ];
+        ),
+      ];
 }
 
 /**
