@@ -43,6 +43,13 @@ test("ssh neither prompts nor waits long; firm options come first, then the oper
   ).toBeNull();
 });
 
+test("ssh takes an IPv6 address without brackets", () => {
+  const login = (endpoint: string) =>
+    sshCommand({ endpoint, sshOpts: [] })?.slice(5);
+  expect(login("ssh://root@[fd00::11]")).toEqual(["root@fd00::11"]);
+  expect(login("ssh://[fd00::11]:2222")).toEqual(["-p", "2222", "fd00::11"]);
+});
+
 test("a docker command gets its input and returns its output", async () => {
   fakeSsh('for last; do :; done; printf "%s: " "$last"; cat');
   expect(await dockerAt(engine, ["exec", "a b"], "secret")).toBe(

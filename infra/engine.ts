@@ -166,6 +166,13 @@ export function typedDocker(engine: EngineAddress, command: string): string {
 function sshLogin(
   endpoint: string,
 ): { readonly login: string; readonly port: string | undefined } | null {
-  const ssh = /^ssh:\/\/([^/:]+)(?::(\d+))?$/.exec(endpoint);
-  return ssh === null ? null : { login: ssh[1] ?? "", port: ssh[2] };
+  const ssh =
+    /^ssh:\/\/((?:[^/:@]+@)?)(?:\[([^\]]+)\]|([^/:@]+))(?::(\d+))?$/.exec(
+      endpoint,
+    );
+  if (ssh === null) {
+    return null;
+  }
+  const [, user = "", ipv6, host = "", port] = ssh;
+  return { login: `${user}${ipv6 ?? host}`, port };
 }

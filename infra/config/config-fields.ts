@@ -103,8 +103,8 @@ export const webAddress = z
 export const dockerEndpoint = z
   .string("must be a Docker address")
   .regex(
-    /^(ssh:\/\/[^/]+|unix:\/\/\/.+|tcp:\/\/[^/:]+:\d+)$/,
-    "must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT",
+    /^(ssh:\/\/([^/:@]+@)?(\[[\da-f:]+\]|[^/:@[\]]+)(:\d+)?|unix:\/\/\/.+|tcp:\/\/(\[[\da-f:]+\]|[^/:[\]]+):\d+)$/i,
+    "must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT (an IPv6 address in brackets)",
   );
 
 export const absolutePath = z
@@ -123,7 +123,7 @@ export const dnsName = z
   .string("must be a host name")
   .regex(
     /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/,
-    "must be a host name such as hearth.example.org",
+    "must be a host name in lower case such as hearth.example.org",
   );
 
 /** `name:tag@sha256:…`; whether the digest may be missing is decided by `imagesWithoutDigest`. */

@@ -58,7 +58,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     hosts({ docker: "ssh://root@10.8.0.1/x" }),
-    "hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT: npx pulumi config set --path hearth:hosts.a.docker ssh://root@192.168.1.10",
+    "hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT (an IPv6 address in brackets): npx pulumi config set --path hearth:hosts.a.docker ssh://root@192.168.1.10",
   ],
   [
     hosts({ docker: 5 }),
@@ -123,6 +123,18 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   [
     hosts({}, { docker: "ssh://root@192.168.1.10" }),
     "hearth:hosts.b.docker is the same engine as host A's: npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11",
+  ],
+  [
+    hosts({}, { docker: "ssh://admin@192.168.1.10:22" }),
+    "hearth:hosts.b.docker is the same engine as host A's: npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11",
+  ],
+  [
+    hosts({ docker: "ssh://root@fd00::10" }),
+    "hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT (an IPv6 address in brackets): npx pulumi config set --path hearth:hosts.a.docker ssh://root@192.168.1.10",
+  ],
+  [
+    hosts({ docker: "ssh://root@nas:ssh" }),
+    "hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT (an IPv6 address in brackets): npx pulumi config set --path hearth:hosts.a.docker ssh://root@192.168.1.10",
   ],
   [
     { placement: "a" },
@@ -202,7 +214,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("edge", { tls: "internal", hostname: "Hearth" }),
-    "hearth:edge.hostname must be a host name such as hearth.example.org: npx pulumi config set --path hearth:edge.hostname hearth.example.org",
+    "hearth:edge.hostname must be a host name in lower case such as hearth.example.org: npx pulumi config set --path hearth:edge.hostname hearth.example.org",
   ],
   [
     group("edge", { tls: "internal", hostname: 5 }),
@@ -210,7 +222,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("edge", { tls: "internal", notesHostname: "notes" }),
-    "hearth:edge.notesHostname must be a host name such as hearth.example.org: npx pulumi config set --path hearth:edge.notesHostname notes.example.org",
+    "hearth:edge.notesHostname must be a host name in lower case such as hearth.example.org: npx pulumi config set --path hearth:edge.notesHostname notes.example.org",
   ],
   [
     group("edge", { tls: "acme", hostname: "h.example.org" }),

@@ -55,7 +55,7 @@ export function dependentMistakes(
 function hostMistakes(config: HearthConfig): readonly string[] {
   const { hosts } = config;
   const errors: string[] = [];
-  if (hosts.a.docker === hosts.b.docker) {
+  if (machineOf(hosts.a.docker) === machineOf(hosts.b.docker)) {
     errors.push(
       sentence(["hosts", "b", "docker"], "is the same engine as host A's"),
     );
@@ -78,6 +78,16 @@ function hostMistakes(config: HearthConfig): readonly string[] {
     }
   }
   return errors;
+}
+
+/** An endpoint without what does not tell two machines apart: the user, ssh's default port, the case of a name. */
+function machineOf(endpoint: string): string {
+  return endpoint.startsWith("ssh://")
+    ? endpoint
+        .toLowerCase()
+        .replace(/^ssh:\/\/[^/@]+@/, "ssh://")
+        .replace(/:22$/, "")
+    : endpoint;
 }
 
 /** Two services at one address and port of a host: Docker would notice after it has removed the running containers. */

@@ -79,7 +79,7 @@ test("ten mistakes are reported at once, each with the command that fixes it", (
       colour: "blue",
     }),
   ).toEqual([
-    `hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT: ${set("--path hearth:hosts.a.docker", "ssh://root@192.168.1.10")}`,
+    `hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT (an IPv6 address in brackets): ${set("--path hearth:hosts.a.docker", "ssh://root@192.168.1.10")}`,
     `hearth:hosts.a.publish.0 must be one address of that host, since everything would be open to every network: npx pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10`,
     `hearth:localRunnerA must not be a loopback address: in a container that is the container itself: ${set("hearth:localRunnerA", "http://192.168.1.10:11434")}`,
     `hearth:placement.postgres must be a or b: ${set("--path hearth:placement.postgres", "a")}`,

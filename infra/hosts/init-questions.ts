@@ -8,7 +8,10 @@ export interface Question {
 }
 
 const hostPart = (endpoint: string | undefined): string =>
-  /^(?:ssh|tcp):\/\/(?:[^@/]+@)?([^:/]+)/.exec(endpoint ?? "")?.[1] ?? "";
+  /^(?:ssh|tcp):\/\/(?:[^@/]+@)?(?:\[([^\]]+)\]|([^:/]+))/
+    .exec(endpoint ?? "")
+    ?.slice(1)
+    .find((part) => part !== undefined) ?? "";
 
 /** Settings without a good default, in the order of the prompts. */
 export const QUESTIONS: readonly Question[] = [
