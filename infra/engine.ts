@@ -1,3 +1,4 @@
+import { userInfo } from "node:os";
 import type { Readable } from "node:stream";
 import { shellQuoted } from "../core/shell.ts";
 import { execute, type Execution } from "../core/execute.ts";
@@ -142,6 +143,21 @@ export function loginPrefix({ endpoint, sshOpts }: EngineAddress): string {
     ssh.login,
   ];
   return `ssh ${words.join(" ")} `;
+}
+
+/** The user who runs commands on the host: this machine's, unless the endpoint names one. */
+export function userOf({ endpoint }: EngineAddress): string {
+  const login = sshLogin(endpoint)?.login;
+  const [user] = login?.includes("@") === true ? login.split("@") : [];
+  return user ?? userInfo().username;
+}
+
+/** Prefix of a command that the operator runs as root on the host; sudo may prompt for a password. */
+export function asRoot(engine: EngineAddress): string {
+  const login = loginPrefix(engine);
+  return userOf(engine) === "root"
+    ? login
+    : `${login.replace(/^ssh /, "ssh -t ")}sudo `;
 }
 
 /** A single command needs the operator's key, but not the shared connection. */

@@ -13,7 +13,9 @@ import {
   judgeExposed,
   judgePublished,
   judgeReach,
+  judgeRootless,
   judgeRunners,
+  judgeSilence,
   judgeVersion,
 } from "./judge.ts";
 import { directoriesOn, elsewhere, reachedFrom, runnersOf } from "./needs.ts";
@@ -115,23 +117,23 @@ async function checkDocker(
   host: CheckedHost,
   findings: Finding[],
 ): Promise<boolean> {
-  const { name, engine } = host;
+  const { name } = host;
   try {
     const version = await host.docker(
       "version",
       "--format",
       "{{.Server.Version}}",
     );
-    findings.push(judgeVersion(name, version));
-    return true;
-  } catch (error) {
-    findings.push(
-      wrong(
-        { host: name, check: "docker" },
-        `Docker at ${engine.endpoint} does not respond (${textOf(error)})`,
-        typedDocker(engine, "version"),
-      ),
+    const options = await host.docker(
+      "info",
+      "--format",
+      "{{.SecurityOptions}}",
     );
+    const rootless = judgeRootless(name, options);
+    findings.push(judgeVersion(name, version), ...rootless);
+    return rootless.length === 0;
+  } catch (error) {
+    findings.push(judgeSilence(host, textOf(error)));
     return false;
   }
 }

@@ -12,7 +12,9 @@ import {
   judgeExposed,
   judgePublished,
   judgeReach,
+  judgeRootless,
   judgeRunners,
+  judgeSilence,
   judgeVersion,
 } from "./judge.ts";
 import { directoriesOn, elsewhere, reachedFrom, runnersOf } from "./needs.ts";
@@ -40,6 +42,42 @@ test.each([
   ["19.3.5", false],
 ])("Docker %s is new enough: %s", (version, ok) => {
   expect(judgeVersion("a", version).ok).toBe(ok);
+});
+
+test("an engine that does not respond is fixed by what it lacks", () => {
+  const anna = {
+    name: "b",
+    engine: { endpoint: "ssh://anna@192.168.1.11", sshOpts: [] },
+  } as const;
+  const fixOf = (host: typeof anna | typeof hostB, reason: string) =>
+    judgeSilence(host, reason).fix;
+  expect(
+    fixOf(
+      anna,
+      "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: …",
+    ),
+  ).toBe(
+    "ssh -t anna@192.168.1.11 sudo usermod -aG docker anna (takes effect a minute later, in a new ssh connection)",
+  );
+  expect(fixOf(anna, "bash: line 1: docker: command not found")).toBe(
+    "install Docker Engine there: https://docs.docker.com/engine/install/",
+  );
+  expect(
+    fixOf(
+      hostB,
+      "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+    ),
+  ).toBe("ssh root@192.168.1.11 systemctl enable --now docker");
+  expect(fixOf(anna, "timed out after 30 s")).toBe(
+    "ssh anna@192.168.1.11 docker version",
+  );
+});
+
+test("a rootless engine is reported", () => {
+  expect(judgeRootless("a", "[name=seccomp,profile=builtin]")).toEqual([]);
+  expect(
+    judgeRootless("a", "[name=seccomp,profile=builtin name=rootless]"),
+  ).toMatchObject([{ check: "docker", ok: false }]);
 });
 
 test("a clock is wrong only by more than the response time", () => {
@@ -76,10 +114,10 @@ test("directories in the settings must exist with the right owner; otherwise the
   }
   expect(judgeDirectory(hostB, backups, 1000).ok).toBe(true);
   expect(sentenceOf(judgeDirectory(hostB, notes, null))).toBe(
-    "host B: /srv/notes (hearth:notesData) does not exist; its container runs as user 5984: ssh root@192.168.1.11 sudo install -d -o 5984 -g 0 -m 0750 /srv/notes",
+    "host B: /srv/notes (hearth:notesData) does not exist; its container runs as user 5984: ssh root@192.168.1.11 install -d -o 5984 -g 0 -m 0750 /srv/notes",
   );
   expect(sentenceOf(judgeDirectory(hostB, backups, 0))).toBe(
-    "host B: /srv/backups (hearth:backupDirectory) belongs to user 0; its container runs as user 1000: ssh root@192.168.1.11 sudo install -d -o 1000 -g 0 -m 0750 /srv/backups",
+    "host B: /srv/backups (hearth:backupDirectory) belongs to user 0; its container runs as user 1000: ssh root@192.168.1.11 install -d -o 1000 -g 0 -m 0750 /srv/backups",
   );
 });
 

@@ -1,13 +1,20 @@
 import { fixCommand } from "../config/config-fixes.ts";
 import type { HostName, HostSettings } from "../config/config-schema.ts";
 import type { Listener } from "../config/listeners.ts";
-import { loginPrefix, typedDocker, type EngineAddress } from "../engine.ts";
+import {
+  asRoot,
+  loginPrefix,
+  typedDocker,
+  userOf,
+  type EngineAddress,
+} from "../engine.ts";
 import { bracketed, otherHost } from "../hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
 import type { Directory } from "./needs.ts";
 import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
 
 const OLDEST_DOCKER = [20, 10] as const;
+const INSTALL = "https://docs.docker.com/engine/install/";
 const GIBIBYTES_NEEDED = 4;
 /** Certificates, leases and signed requests tolerate little clock skew. */
 const MAX_SKEW_MS = 5_000;
@@ -22,8 +29,49 @@ export function judgeVersion(host: HostName, version: string): Finding {
     : wrong(
         finding,
         `Docker is ${version}; ${oldest} or newer is required`,
-        "upgrade it: https://docs.docker.com/engine/install/",
+        `upgrade it: ${INSTALL}`,
       );
+}
+
+/** Why Docker does not respond, and the command that fixes it; `reason` is the last line of the docker command. */
+export function judgeSilence(
+  host: { readonly name: HostName; readonly engine: EngineAddress },
+  reason: string,
+): Finding {
+  const { name, engine } = host;
+  const fixes: readonly (readonly [RegExp, string])[] = [
+    [
+      /permission denied.*docker/i,
+      `${asRoot(engine)}usermod -aG docker ${userOf(engine)} (takes effect a minute later, in a new ssh connection)`,
+    ],
+    [/docker.*not found/i, `install Docker Engine there: ${INSTALL}`],
+    [
+      /cannot connect to the docker daemon/i,
+      `${asRoot(engine)}systemctl enable --now docker`,
+    ],
+  ];
+  return wrong(
+    { host: name, check: "docker" },
+    `Docker at ${engine.endpoint} does not respond (${reason})`,
+    fixes.find(([found]) => found.test(reason))?.[1] ??
+      typedDocker(engine, "version"),
+  );
+}
+
+/** A finding for an engine that does not run as root; `options` is the list of `docker info`. */
+export function judgeRootless(
+  host: HostName,
+  options: string,
+): readonly Finding[] {
+  return options.includes("name=rootless")
+    ? [
+        wrong(
+          { host, check: "docker" },
+          "Docker is rootless: its containers see neither the host's addresses nor those of their callers",
+          `use Docker Engine as a service of root: ${INSTALL}`,
+        ),
+      ]
+    : [];
 }
 
 /** `theirs` was read between `sentAt` and `answeredAt` on this machine's clock; all in milliseconds since 1970. */
@@ -72,7 +120,7 @@ export function judgeDirectory(
   return wrong(
     finding,
     `${path} (hearth:${setting}) ${found === null ? "does not exist" : `belongs to user ${found}`}; its container runs as user ${owner}`,
-    `${loginPrefix(host.engine)}sudo install -d -o ${owner} -g 0 -m 0750 ${path}`,
+    `${asRoot(host.engine)}install -d -o ${owner} -g 0 -m 0750 ${path}`,
   );
 }
 
