@@ -1,4 +1,10 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
@@ -31,6 +37,8 @@ here=$(dirname "$0")
 case "$*" in
   *"'--version'"*) cat "$here/version" ;;
   *"'echo \"$PGDATA\"'"*|*'echo "$PGDATA"'*) cat "$here/image" ;;
+  *"du -sm"*) cat "$here/disk" ;;
+  *"'jobs'"*) touch "$here/backed-up" ;;
   *"'run'"*) cat "$here/majors" ;;
   *"'volume'"*) cat "$here/volumes" ;;
   *"'ps'"*) cat "$here/containers" ;;
@@ -116,6 +124,15 @@ test("an impossible upgrade prints the reason and changes nothing", async () => 
   await expect(deploy(of("19.0"), ["upgrade"])).resolves.toMatch(
     /^upgrade requires postgres: npm run deploy -- upgrade postgres/,
   );
+});
+
+test("an upgrade without disk space ends before it takes a backup", async () => {
+  write("image", "postgres (PostgreSQL) 19.0\n/var/lib/postgresql/19/docker\n");
+  write("disk", "4000\t/var/lib/postgresql/18/docker\nAvail\n 5000\n");
+  expect(await upgrade(of("19.0"))).toBe(
+    "the disk of the volume hearth-postgres has 5000 MiB free, but a second cluster needs about 6256 MiB; nothing was changed: free some space, then run the command again.",
+  );
+  expect(existsSync(join(directory, "backed-up"))).toBe(false);
 });
 
 test("earlier clusters are kept while the image is of another major version than the one in use", async () => {

@@ -55,11 +55,13 @@ export async function upgradePostgres(
   if (current === wanted || copies) {
     await clear(engine);
   }
+  if (copies) {
+    await requireDiskSpace(engine);
+  }
   if (copies && backup) {
     say("Backing up Postgres and the notes …");
     await backUp(engine);
-  }
-  if (copies) {
+    // The backup may be on the same disk.
     await requireDiskSpace(engine);
   }
   const started = performance.now();
