@@ -92,6 +92,12 @@ export async function copyCluster(
     (STOP_SECONDS + 60) * 1000,
   );
   await dockerAt(engine, ["rm", nextName(engine)]);
+  // What was written since is not in the copy.
+  if (!(await isReadOnly(engine))) {
+    throw new Error(
+      "Postgres became writable during the copy, as by a second run of the command",
+    );
+  }
   await inPostgres(
     engine,
     // An existing one is from an earlier copy, which is outdated by now.

@@ -7,11 +7,17 @@ import { ANSWERS_WITHIN_MS, probeHosts } from "./host-view.ts";
 import { findChangedIdentity } from "./kept-settings.ts";
 import { readLock } from "./lock.ts";
 import { findLeftoverPlugins } from "./processes.ts";
+import { isReadOnly } from "./postgres-copy.ts";
 import { rotateCommand, rotationIn } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
 import { readState, ROLE_TYPE } from "./state.ts";
 
 const RUN = "npm run deploy -- ";
+
+const UNFINISHED_UPGRADE: Finding = {
+  what: "Postgres is read-only, as while it is upgraded: calls with known keys are recorded later, all changes are rejected",
+  fix: `wait for the upgrade to end; if it was interrupted: ${RUN}upgrade postgres`,
+};
 
 /**
  * Compares state, hosts, Postgres and this machine without changes; returns each disagreement with the command that fixes it.
@@ -20,11 +26,11 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   const { engines, stack } = session;
   const config = await readSettings(session);
   const rotation = rotationIn(config);
-  const [hosts, roles, state, here, passwords] = await Promise.all([
+  const postgres = engines[config.placement.postgres];
+  const [hosts, roles, readOnly, state, here, passwords] = await Promise.all([
     probeHosts(engines),
-    loginRoles(engines[config.placement.postgres], ANSWERS_WITHIN_MS).catch(
-      () => null,
-    ),
+    loginRoles(postgres, ANSWERS_WITHIN_MS).catch(() => null),
+    isReadOnly(postgres).catch(() => false),
     readState(stack),
     checkThisMachine(session),
     // During a rotation, they differ.
@@ -34,6 +40,7 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   ]);
   const found = [
     ...checkSettings(config),
+    ...(readOnly ? [UNFINISHED_UPGRADE] : []),
     ...findChangedIdentity(engines, config, state),
     ...findDisagreements({
       state,

@@ -120,6 +120,7 @@ async function runOn(
       pulumiCommand: { command: "true" },
       workDir: directory,
       envVars: {},
+      whoAmI: async () => ({ url: "s3://states" }),
     },
     getAllConfig: async () => engineSettings(all),
     previewDestroy: async () => void requests.push("preview"),
@@ -238,6 +239,17 @@ test("roles are dropped in Postgres: nothing is changed unless it is running", a
   writeFileSync(join(directory, "roles"), "backup\n");
   const { ended } = await destroy({ yes: true }, {}, [...KNOWN, role]);
   expect(ended).toBe(0);
+});
+
+test("doctor reports a Postgres that an interrupted upgrade left read-only", async () => {
+  const sentence =
+    "Postgres is read-only, as while it is upgraded: calls with known keys are recorded later, all changes are rejected: wait for the upgrade to end; if it was interrupted: npm run deploy -- upgrade postgres";
+  writeFileSync(join(directory, "roles"), "on\n");
+  expect((await runOn(["doctor"], {}, {}, KNOWN)).output).toContain(sentence);
+  writeFileSync(join(directory, "roles"), "off\n");
+  expect((await runOn(["doctor"], {}, {}, KNOWN)).output).not.toContain(
+    sentence,
+  );
 });
 
 test("a service placed on another host than it runs on is rejected before anything is changed", async () => {

@@ -16,7 +16,7 @@ import { chat, createKey, EDGES, emptyStack } from "./running.ts";
 import type { Testbed } from "./testbed.ts";
 
 const running = emptyStack();
-/** A machine has no network: the tests of the embedded stack cached the package. */
+/** Installed when `run.ts` lists the tests: a machine has no network. */
 const earlier = await earlierPostgresOrSkip();
 const UPGRADE = ["upgrade", "postgres"] as const;
 let key: string;
@@ -60,6 +60,8 @@ describe("postgres-major", () => {
           .toContain("hearth-postgres-next"),
       );
       expect(await majorRunning(testbed)).toBe("17");
+      const { output } = await deploy(testbed, ["doctor"]);
+      expect(output).toContain("Postgres is read-only");
       // The same command with the earlier image cleans up.
       await useImage(testbed, "17");
       const undone = await timed("undone", () => deploy(testbed, UPGRADE));
