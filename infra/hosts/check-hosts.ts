@@ -1,7 +1,7 @@
 import { textOf } from "../../core/failure.ts";
 import type { HostSettings } from "../config/config-schema.ts";
 import { listenersOn, type Listener } from "../config/listeners.ts";
-import { loginPrefix, typedDocker } from "../engine.ts";
+import { typedDocker } from "../engine.ts";
 import { otherHost } from "../hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
 import { CheckedHost } from "./host.ts";
@@ -11,6 +11,7 @@ import {
   judgeDirectory,
   judgeDisk,
   judgeExposed,
+  judgeLogin,
   judgePublished,
   judgeReach,
   judgeRootless,
@@ -100,15 +101,7 @@ async function checkSsh(
     }
     return true;
   } catch (error) {
-    const login = endpoint.replace("ssh://", "").replace(/:\d+$/, "");
-    const ssh = loginPrefix(host.engine);
-    findings.push(
-      wrong(
-        subject,
-        `ssh to ${login} does not work (${textOf(error)})`,
-        `${ssh.replace(/^ssh/, "ssh-copy-id")}&& ${ssh}true`,
-      ),
-    );
+    findings.push(judgeLogin(host, textOf(error)));
     return false;
   }
 }

@@ -10,6 +10,7 @@ import {
   judgeDirectory,
   judgeDisk,
   judgeExposed,
+  judgeLogin,
   judgePublished,
   judgeReach,
   judgeRootless,
@@ -42,6 +43,26 @@ test.each([
   ["19.3.5", false],
 ])("Docker %s is new enough: %s", (version, ok) => {
   expect(judgeVersion("a", version).ok).toBe(ok);
+});
+
+test("a failing login is fixed by its cause", () => {
+  const setting =
+    "npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11";
+  const fixOf = (reason: string) => judgeLogin(hostB, reason).fix;
+  expect(fixOf("root@192.168.1.11: Permission denied (publickey)")).toBe(
+    "ssh-copy-id root@192.168.1.11 && ssh root@192.168.1.11 true",
+  );
+  expect(fixOf("Host key verification failed")).toBe(
+    "ssh-keygen -R 192.168.1.11 (if the machine was replaced), then ssh root@192.168.1.11 true",
+  );
+  expect(
+    fixOf("ssh: Could not resolve hostname nas: Name or service not known"),
+  ).toBe(setting);
+  expect(
+    fixOf("ssh: connect to host 192.168.1.11 port 22: Connection timed out"),
+  ).toBe(
+    `start the host and its ssh server, or correct its address: ${setting}`,
+  );
 });
 
 test("an engine that does not respond is fixed by what it lacks", () => {

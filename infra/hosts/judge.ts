@@ -33,6 +33,35 @@ export function judgeVersion(host: HostName, version: string): Finding {
       );
 }
 
+/** Why the ssh login fails, and the command that fixes it; `reason` is the last line of ssh. */
+export function judgeLogin(
+  host: { readonly name: HostName; readonly engine: EngineAddress },
+  reason: string,
+): Finding {
+  const { name, engine } = host;
+  const ssh = loginPrefix(engine);
+  const login = engine.endpoint.replace("ssh://", "").replace(/:\d+$/, "");
+  const address = login.replace(/^.*@/, "").replaceAll(/[[\]]/g, "");
+  const setting = fixCommand(["hosts", name, "docker"]);
+  const fixes: readonly (readonly [RegExp, string])[] = [
+    [
+      /host key verification failed/i,
+      `ssh-keygen -R ${address} (if the machine was replaced), then ${ssh}true`,
+    ],
+    [/could not resolve/i, setting],
+    [
+      /timed out|refused|no route|unreachable/i,
+      `start the host and its ssh server, or correct its address: ${setting}`,
+    ],
+  ];
+  return wrong(
+    { host: name, check: "ssh" },
+    `ssh to ${login} does not work (${reason})`,
+    fixes.find(([found]) => found.test(reason))?.[1] ??
+      `${ssh.replace(/^ssh/, "ssh-copy-id")}&& ${ssh}true`,
+  );
+}
+
 /** Why Docker does not respond, and the command that fixes it; `reason` is the last line of the docker command. */
 export function judgeSilence(
   host: { readonly name: HostName; readonly engine: EngineAddress },
