@@ -18,6 +18,20 @@ test.each([
   [ended("Updating (home):\n    error: no such image\n", ""), "no such image"],
   [
     ended(
+      "Updating (home):\n    error: 1 error occurred:\n    \t* container failed to be in healthy state\n    \n  pulumi:pulumi:Stack (hearth-home):\n    error: update failed\n",
+      "",
+    ),
+    "container failed to be in healthy state",
+  ],
+  [
+    ended(
+      "Updating (home):\n    error: 2 errors occurred:\n    \t* no such image\n    \t* no such network\n",
+      "",
+    ),
+    "no such image\n  no such network",
+  ],
+  [
+    ended(
       "Updating (grown):\n    error: execution error at (hearth/templates/checks.yaml:2:4): invalid values, nothing was changed:\n    - drainNotice is 1s.\n    - redis.mode is none.\n\nResources:\n    + 1 created",
       "",
     ),

@@ -14,12 +14,13 @@ export function reasonOf(error: unknown): string {
     return `the stack is currently locked (${lock[1]}): wait for that run to end; if it was killed, run \`npm run deploy -- cancel\`, then the same command again.`;
   }
   const reported =
-    /^\s*error: (?!update failed|preview failed)(.+)$((?:\n\s*- .+$)*)/m.exec(
+    // The engine's lists of errors: https://github.com/hashicorp/go-multierror/blob/main/format.go
+    /^\s*error: (?!update failed|preview failed)(?:\d+ errors? occurred:\s+\* )?(.+)$((?:\n\s*[-*] .+$)*)/m.exec(
       text,
     );
   if (reported?.[1] !== undefined) {
     const [, sentence, mistakes = ""] = reported;
-    return `${sentence.replace(/^execution error at \(.*?\): /, "")}${mistakes.replaceAll(/\n\s*- /g, "\n  ")}${nextStep(sentence)}`;
+    return `${sentence.replace(/^execution error at \(.*?\): /, "")}${mistakes.replaceAll(/\n\s*[-*] /g, "\n  ")}${nextStep(sentence)}`;
   }
   const [first = text] = text.split("\n");
   return first.startsWith("code:") ? whatTheEngineComplained(text) : first;

@@ -32,7 +32,9 @@ describe("failed change", () => {
       deploy(testbed, ["up"]),
     );
     expect(code, output).toBe(1);
-    expect(output).toContain("container failed to be in healthy state");
+    expect(output).toMatch(
+      /^hearth: .*container failed to be in healthy state/m,
+    );
     expect(output.match(/Last log lines of .*:/g)).toEqual([
       "Last log lines of hearth-gateway on host B:",
     ]);
