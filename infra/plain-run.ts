@@ -10,6 +10,7 @@ import { kubernetes, twoHosts } from "./config/stack-settings.ts";
 import type { KubernetesConfig } from "./kubernetes/kubernetes-schema.ts";
 import { findChangedPasswords } from "./deploy/changed-passwords.ts";
 import { findOtherKeys, keysOn } from "./deploy/kept-settings.ts";
+import { rejectUnusableSettings } from "./deploy/operators-files.ts";
 import { stackEngine } from "./engine.ts";
 
 /**
@@ -37,6 +38,7 @@ export async function checkPlainRun(
   const read = readConfig(raw);
   if (read.ok) {
     rejectExpiredCertificate(read.config, twoHosts);
+    await rejectUnusableSettings(read.config);
     await rejectChangedSecrets(read.config);
   }
 }

@@ -111,6 +111,14 @@ esac
     await expect(stackProgram(true)).rejects.toThrow(message);
   });
 
+  test("a mistake in the gateway's file is rejected", async () => {
+    hostsWith(validConfig);
+    const gatewayConfig = join(directory, "gateway.yaml");
+    writeFileSync(gatewayConfig, "general_settings: { workers: many }\n");
+    configure({ ...validConfig, gatewayConfig });
+    await expect(stackProgram(true)).rejects.toThrow(`${gatewayConfig}:1: `);
+  });
+
   test("the deployed settings are accepted, and so are hosts that do not respond", async () => {
     const check = () =>
       checkPlainRun(
