@@ -83,7 +83,8 @@ async function mistakesOf(
   env: Environment,
 ): Promise<readonly string[]> {
   const { ok, stderr, reason } = await execute(
-    process.execPath,
+    // A plain `pulumi` may run another version.
+    inProject("node_modules/node/bin/node"),
     [inProject(program), ...args],
     {
       cwd: projectRoot,
