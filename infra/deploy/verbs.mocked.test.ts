@@ -305,6 +305,14 @@ test.each([
   },
 );
 
+test("both machines without the stack's volumes are reported together", async () => {
+  const onB = ofType("docker:index/volume:Volume", "gateway-b-journal", "b");
+  const { ended } = await runOn(["up"], {}, {}, [...KNOWN, onB]);
+  expect(ended).toMatch(
+    `${WITHOUT_VOLUME}; host B: ssh://root@192.168.1.11 does not have the stack's volumes hearth-gateway-b-journal; nothing was changed: if it is the wrong machine, set hearth:hosts.a and hearth:hosts.b back; `,
+  );
+});
+
 test("the volumes of an excluded host are not checked", async () => {
   const { requests } = await runOn(["preview"], { without: "a" }, {}, KNOWN);
   expect(requests).toEqual(["preview"]);
