@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { isForGateway } from "../calls/gateway-fields.ts";
 import { UploadedFile } from "../calls/uploaded-file.ts";
@@ -16,8 +17,12 @@ type Part = readonly [name: string, value: Value];
 const LIMITS = {
   fields: 1_000,
   files: 32,
+  // Those without a name count only here.
+  parts: 1_032,
   headerPairs: 32,
 };
+/** In bytes. Between two pieces, other calls go on, and a form that is rejected is read no further. */
+const PIECE = 64 * 1024;
 const MAX_NAME_CHARACTERS = 256;
 /** Of all texts for the gateway: parsed, they take several times their size. */
 const MAX_DECODED_CHARACTERS = 256 * 1024;
@@ -69,7 +74,11 @@ function partsOf(
 ): Promise<readonly Part[]> {
   return new Promise((resolve, reject) => {
     const parts: Part[] = [];
-    const fail = (reason: string) => reject(invalid(reason));
+    const source = Readable.from(piecesOf(body));
+    const fail = (reason: string) => {
+      source.destroy();
+      reject(invalid(reason));
+    };
     try {
       const busboy = new Busboy({
         headers,
@@ -92,11 +101,17 @@ function partsOf(
       busboy.on("partsLimit", () => fail("it has too many parts"));
       busboy.on("error", (error) => fail((error as Error).message));
       busboy.on("finish", () => resolve(parts));
-      busboy.end(body);
+      source.pipe(busboy);
     } catch (error) {
       fail((error as Error).message);
     }
   });
+}
+
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let start = 0; start < body.length; start += PIECE) {
+    yield body.subarray(start, start + PIECE);
+  }
 }
 
 function invalid(reason: string): CallError {
