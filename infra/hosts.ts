@@ -15,7 +15,7 @@ import {
   removeLeftoverNetwork,
 } from "./leftover.ts";
 import { networkName, socketNetworkName } from "./names.ts";
-import { isPrivate } from "./private-addresses.ts";
+import { isPrivateAddress } from "../core/network-addresses.ts";
 
 /** One host: its Docker provider and networks. All of its resources are created through `provider`. */
 export interface Host {
@@ -153,7 +153,9 @@ export function everyAddress({
   publish,
   address,
 }: Pick<Host, "publish" | "address">): readonly string[] {
-  return [...new Set([...publish.filter(isPrivate), address])].toSorted();
+  return [
+    ...new Set([...publish.filter(isPrivateAddress), address]),
+  ].toSorted();
 }
 
 /** In the form used before a port. */

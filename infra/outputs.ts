@@ -4,7 +4,7 @@ import type { ProgramConfig } from "./config/program-config.ts";
 import { typedDocker } from "./engine.ts";
 import { bracketed } from "./hosts.ts";
 import { containerName } from "./names.ts";
-import { isPrivate } from "./private-addresses.ts";
+import { isPrivateAddress } from "../core/network-addresses.ts";
 
 /** The output of `pulumi stack output`; secrets only with --show-secrets. */
 export interface StackOutputs {
@@ -97,6 +97,6 @@ function urlsOn(
   port: number,
 ): readonly string[] {
   return hosts[host].publish
-    .filter(isPrivate)
+    .filter(isPrivateAddress)
     .map((address) => `${scheme}://${bracketed(address)}:${port}`);
 }

@@ -1,4 +1,8 @@
 import { isIP } from "node:net";
+import {
+  isPrivateHost,
+  isPublicAddress,
+} from "../../core/network-addresses.ts";
 import { nearest } from "../../core/nearest.ts";
 import { referencedVariable } from "../../core/config/references.ts";
 import { providerParams } from "../config/schema.ts";
@@ -7,8 +11,6 @@ import type { Deployment } from "../config/types.ts";
 import { findRows } from "../database/rows.ts";
 import type { Client, Pool } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
-import { isPrivateHost } from "../pricing/local-runner.ts";
-import { isPublicAddress } from "../providers/public-connection.ts";
 import { credentialOf } from "../routing/credentials.ts";
 import { SECRET_PARAMS, unusedParams } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
+import { isPrivateHost } from "../../core/network-addresses.ts";
 import { roleOf } from "../access/actor.ts";
 import type { Caller } from "../access/callers.ts";
-import { isPrivateHost } from "../pricing/local-runner.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Catalog } from "../routing/catalog.ts";
 

@@ -6,7 +6,7 @@ import { servesHttps } from "../config/listeners.ts";
 import type { ContainerSpec, UploadedFile } from "../container.ts";
 import { publishedPorts, type Host } from "../hosts.ts";
 import { volumeName } from "../names.ts";
-import { isPrivate } from "../private-addresses.ts";
+import { isPrivateAddress } from "../../core/network-addresses.ts";
 import { caddySpec } from "./caddy.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
@@ -58,7 +58,7 @@ function buildEdgeArgs(args: EdgeArgs): ContainerSpec {
     port: "edge" | "edgeTls" | "notes",
     addresses: readonly string[],
   ) => publishedPorts(args.host, port, [...new Set(addresses)]);
-  const inside = publish.filter(isPrivate);
+  const inside = publish.filter(isPrivateAddress);
   return caddySpec(
     {
       alias: "edge",

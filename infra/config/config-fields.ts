@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { isPrivate } from "../private-addresses.ts";
+import { isPrivateAddress } from "../../core/network-addresses.ts";
 
 declare module "zod" {
   /** Metadata of a setting; `description` is its documentation in the annotated stack file. */
@@ -48,7 +48,7 @@ export const address = z
   });
 
 export const privateAddress = address.refine(
-  isPrivate,
+  isPrivateAddress,
   "must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there",
 );
 

@@ -7,7 +7,7 @@ import {
 import { certificateMistakes, expiredOn } from "./edge-certificate.ts";
 import { listenersOn, servesHttps } from "./listeners.ts";
 import { twoHosts, type StackSettings } from "./stack-settings.ts";
-import { isPrivate } from "../private-addresses.ts";
+import { isPrivateAddress } from "../../core/network-addresses.ts";
 
 /** Mistakes of a stack on two hosts that a single setting cannot show. */
 export function crossCheck(config: HearthConfig): readonly string[] {
@@ -67,7 +67,7 @@ function hostMistakes(config: HearthConfig): readonly string[] {
   }
   for (const name of ["a", "b"] as const) {
     for (const [index, address] of hosts[name].publish.entries()) {
-      if (!isPrivate(address) && !servesHttps(config)) {
+      if (!isPrivateAddress(address) && !servesHttps(config)) {
         errors.push(
           sentence(
             ["hosts", name, "publish", String(index)],

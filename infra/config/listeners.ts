@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { hostSettingsSchema } from "./config-schema.ts";
-import { isPrivate } from "../private-addresses.ts";
+import { isPrivateAddress } from "../../core/network-addresses.ts";
 
 type Settings = Readonly<
   Pick<z.output<typeof hostSettingsSchema>, "hosts" | "placement" | "ports"> & {
@@ -29,7 +29,7 @@ export function listenersOn(
 ): readonly Listener[] {
   const { placement, ports } = settings;
   const { address, publish: published } = settings.hosts[host];
-  const publish = published.filter(isPrivate);
+  const publish = published.filter(isPrivateAddress);
   const everywhere = [...new Set([...publish, address])];
   const at = (
     service: string,
