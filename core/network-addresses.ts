@@ -84,14 +84,7 @@ export function isPrivateHost(hostname: string): boolean {
     .replace(/^\[|\]$/g, "")
     .replace(/\.$/, "")
     .toLowerCase();
-  return isIP(host) === 0
-    ? PRIVATE_NAME.test(host)
-    : isPrivateAddress(host) || isUnspecified(host);
-}
-
-/** A connection to it reaches this machine. */
-function isUnspecified(address: string): boolean {
-  return address === "0.0.0.0" || address === "::";
+  return isIP(host) === 0 ? PRIVATE_NAME.test(host) : isPrivateAddress(host);
 }
 
 function isIn(networks: BlockList, address: string): boolean {
