@@ -111,6 +111,23 @@ test("a runner's list of models is requested with the headers of its deployment"
   );
 });
 
+test("a key that a runner denies does not make its other deployments unhealthy", async () => {
+  required = "x-own";
+  const denied = {
+    ...deployment("denied", "127.0.0.1"),
+    headers: { "x-own": secret("another") },
+  };
+  const health = healthOf(
+    denied,
+    deployment("first", "127.0.0.1"),
+    deployment("second", "127.0.0.1"),
+  );
+  expect(await health(null)).toEqual([
+    `denied: http://127.0.0.1:${port}/v1 answered 401 to a request for its model list`,
+  ]);
+  expect(listed).toBe(2);
+});
+
 test("a stopped runner is unhealthy; without recentMs a provider is called", async () => {
   const health = healthOf(
     deployment("cloud"),

@@ -2,9 +2,8 @@ import { request } from "undici";
 import { isLocalRunner } from "../pricing/local-runner.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
-import { wireOf } from "../providers/families.ts";
 import { DeploymentAgents } from "../providers/outgoing-agent.ts";
-import { withOwnHeaders } from "../providers/provider-call.ts";
+import { accessOf, headersOf } from "../runners/address.ts";
 import type { RunnerView } from "../runners/runner-view.ts";
 import { isEnabled, statusOf, type PricedDeployment } from "./catalog.ts";
 import type { CooldownState } from "./cooldowns.ts";
@@ -180,13 +179,12 @@ export class ModelHealth {
     return answeredAt !== null && Math.abs(this.#now() - answeredAt) < ms;
   }
 
-  /** The model list is requested once per local runner, elsewhere once per deployment, as keys differ. */
+  /** The model list is requested once for all deployments of a local runner with the same key, elsewhere once per deployment. */
   #list(deployment: PricedDeployment): Promise<Answer> {
-    const { id, apiBase } = deployment;
-    return this.#cached(
-      isLocalRunner(deployment) ? apiBase : `list|${id}`,
-      () => askForModels(deployment),
-    );
+    const name = isLocalRunner(deployment)
+      ? accessOf(deployment)
+      : deployment.id;
+    return this.#cached(`list|${name}`, () => askForModels(deployment));
   }
 
   #call(deployment: PricedDeployment): Promise<Answer> {
@@ -284,10 +282,7 @@ async function askForModels(deployment: PricedDeployment): Promise<Answer> {
   try {
     const answer = await request(apiBase + path, {
       dispatcher: AGENTS.of(deployment),
-      headers: withOwnHeaders(
-        deployment,
-        wireOf(provider).headers(deployment, {}),
-      ),
+      headers: headersOf(deployment),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     await answer.body.dump();

@@ -1,11 +1,9 @@
 import { request } from "undici";
 import { parseJson } from "../../core/json.ts";
 import { unreachable } from "../providers/failure.ts";
-import { wireOf } from "../providers/families.ts";
 import type { DeploymentAgents } from "../providers/outgoing-agent.ts";
-import { withOwnHeaders } from "../providers/provider-call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { rootOf } from "./address.ts";
+import { headersOf, rootOf } from "./address.ts";
 import { readLlamaCpp } from "./llama-cpp.ts";
 import { readLmStudio } from "./lm-studio.ts";
 import { readOllama } from "./ollama.ts";
@@ -49,10 +47,7 @@ export function askRunner(
   signal: AbortSignal | null = null,
 ): AskRunner {
   return async (path, body) => {
-    const headers = withOwnHeaders(
-      deployment,
-      wireOf(deployment.provider).headers(deployment, {}),
-    );
+    const headers = headersOf(deployment);
     const answer = await request(rootOf(deployment) + path, {
       dispatcher: agents.of(deployment),
       method: body === undefined ? "GET" : "POST",

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { isKnownRunner } from "../pricing/local-runner.ts";
 import { DeploymentAgents } from "../providers/outgoing-agent.ts";
 import { isEnabled, type PricedDeployment } from "../routing/catalog.ts";
-import { rootOf } from "./address.ts";
+import { accessOf, rootOf } from "./address.ts";
 import { loadModel } from "./load-model.ts";
 import { Preloads } from "./preloads.ts";
 import { MAX_ANSWER_BYTES, probe } from "./probe.ts";
@@ -23,7 +23,7 @@ export interface RunnersOptions {
 }
 
 interface Runner {
-  /** One of its deployments, for the address and the key. */
+  /** One of its deployments, which all have its address and key. */
   readonly deployment: PricedDeployment;
   state: RunnerState | null;
   probedAt: number;
@@ -40,8 +40,8 @@ export function isManaged(deployment: PricedDeployment): boolean {
 }
 
 /**
- * The local runners, by address: which are there, and which models they have loaded. Each is probed at an interval; its kind
- * is recognised from its answers.
+ * The local runners, by address and key: which are there, and which models they have loaded. Each is probed at an interval; its
+ * kind is recognised from its answers.
  */
 export class Runners {
   readonly slots: Slots;
@@ -83,7 +83,7 @@ export class Runners {
   /** null: it is not a runner, or has not been probed yet. */
   stateOf(deployment: PricedDeployment): RunnerState | null {
     return isManaged(deployment)
-      ? (this.#runners.get(rootOf(deployment))?.state ?? null)
+      ? (this.#runners.get(accessOf(deployment))?.state ?? null)
       : null;
   }
 
@@ -148,11 +148,11 @@ export class Runners {
   }
 
   #runnerOf(deployment: PricedDeployment): Runner {
-    const root = rootOf(deployment);
-    let runner = this.#runners.get(root);
+    const access = accessOf(deployment);
+    let runner = this.#runners.get(access);
     if (runner === undefined) {
       runner = { deployment, state: null, probedAt: 0, probing: null };
-      this.#runners.set(root, runner);
+      this.#runners.set(access, runner);
     }
     return runner;
   }
@@ -186,9 +186,10 @@ export class Runners {
     this.#runners = new Map();
     for (const deployment of deployments) {
       if (isManaged(deployment) && isEnabled(deployment)) {
-        const root = rootOf(deployment);
-        const { state = null, probedAt = 0 } = before.get(root) ?? {};
-        this.#runners.set(root, { deployment, state, probedAt, probing: null });
+        const access = accessOf(deployment);
+        const { state = null, probedAt = 0 } = before.get(access) ?? {};
+        const runner = { deployment, state, probedAt, probing: null };
+        this.#runners.set(access, runner);
       }
     }
     this.#countGone();
@@ -221,8 +222,9 @@ export class Runners {
   }
 
   #countGone(): void {
-    this.#gone = [...this.#runners.values()].filter(
+    const gone = [...this.#runners.values()].filter(
       ({ state }) => state !== null && state.gone !== null,
-    ).length;
+    );
+    this.#gone = new Set(gone.map(({ deployment }) => rootOf(deployment))).size;
   }
 }

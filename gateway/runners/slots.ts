@@ -1,5 +1,5 @@
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { rootOf } from "./address.ts";
+import { slotServerOf } from "./address.ts";
 import type { SlotLeases } from "./slot-leases.ts";
 import { SlotQueue } from "./slot-queue.ts";
 
@@ -28,7 +28,7 @@ export class Slots {
     const own = reported(deployment);
     // A runner that reports slots has one model, whatever name is called.
     const model = slots === "auto" && own !== null ? "" : deployment.model;
-    const key = `${rootOf(deployment)}\0${model}`;
+    const key = `${slotServerOf(deployment)}\0${model}`;
     let queue = this.#queues.get(key);
     if (queue === undefined) {
       queue = new SlotQueue(key, leases);

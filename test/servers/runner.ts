@@ -38,6 +38,8 @@ export class RunnerDouble {
   holdsLoads = false;
   /** Calls wait until the test answers them. */
   holdsCalls = false;
+  /** The only one that it accepts; null: it asks for none. */
+  key: string | null = null;
   /** What a load ends with instead of the model. */
   loadError: string | null = null;
   readonly #held: (() => void)[] = [];
@@ -103,6 +105,13 @@ export class RunnerDouble {
     if (request.method === "POST") {
       const { authorization } = request.headers;
       this.requests.push({ path, body, authorization });
+    }
+    if (
+      this.key !== null &&
+      request.headers.authorization !== `Bearer ${this.key}`
+    ) {
+      send(response, 401, { error: "Unauthorized" });
+      return;
     }
     if (this.kind === "llama_cpp" && this.isLoading) {
       const error = {
