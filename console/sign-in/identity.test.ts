@@ -68,6 +68,18 @@ test.each([
     false,
   ],
   [
+    "an address that only in lower case is the listed one",
+    { emails: ["kim@example.org"] },
+    { ...anna, email: "\u212aim@example.org" },
+    false,
+  ],
+  [
+    "a domain that only in lower case is the listed one",
+    { domains: ["kitchen.example"] },
+    { ...anna, email: "anna@\u212aitchen.example" },
+    false,
+  ],
+  [
     "an address without a word about it",
     { domains: ["example.org"] },
     { email: "anna@example.org" },

@@ -16,13 +16,21 @@ export function textsOf(claims: Claims, name: string): readonly string[] {
   );
 }
 
-/** In lower case. An address that the issuer has not verified may be anybody's. */
+/** Becomes an ordinary "k" in lower case: the address would be that of another account. */
+const KELVIN_SIGN = "\u212a";
+
+/** The verified e-mail address. One that the issuer has not verified may be anybody's. */
 export function verifiedMail(claims: Claims): string | undefined {
   const { email, email_verified: verified } = claims;
-  return typeof email === "string" &&
-    email.includes("@") &&
-    (verified === true || verified === "true")
-    ? email.toLowerCase()
+  return verified === true || verified === "true" ? mailOf(email) : undefined;
+}
+
+/** An e-mail address in lower case; undefined for anything else. */
+export function mailOf(value: unknown): string | undefined {
+  return typeof value === "string" &&
+    value.includes("@") &&
+    !value.includes(KELVIN_SIGN)
+    ? value.toLowerCase()
     : undefined;
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { claimAt, verifiedMail } from "../../core/tokens/claims.ts";
+import { claimAt, mailOf, verifiedMail } from "../../core/tokens/claims.ts";
 import type { VerifiedToken } from "../../core/tokens/verify-token.ts";
 import { MASTER_USER } from "../access/callers.ts";
 import { keyFields } from "../admin/kinds/key.ts";
@@ -31,7 +31,7 @@ export function identityOf(
 ): JwtIdentity {
   const { user, team, organization } = issuer.claims;
   const [userId = null] = idsAt(issuer, token, user, "user");
-  const email = mailOf(issuer, token);
+  const email = mailFrom(issuer, token);
   denyOtherDomain(issuer, token);
   const [organizationId = null] = idsAt(
     issuer,
@@ -117,24 +117,22 @@ function checkedId(
 }
 
 /** The operator vouches for a claim that the settings name; `email` itself must be verified by the issuer. */
-function mailOf(
+function mailFrom(
   { claims: { email: claim } }: JwtIssuerConfig,
   { claims }: VerifiedToken,
 ): string | null {
-  if (claim === null || claim === "email") {
-    return verifiedMail(claims) ?? null;
-  }
-  const value = claimAt(claims, claim);
-  return typeof value === "string" && value.includes("@")
-    ? value.toLowerCase()
-    : null;
+  const mail =
+    claim === null || claim === "email"
+      ? verifiedMail(claims)
+      : mailOf(claimAt(claims, claim));
+  return mail ?? null;
 }
 
 function denyOtherDomain(issuer: JwtIssuerConfig, token: VerifiedToken): void {
   const { emailDomain } = issuer;
   if (
     emailDomain !== null &&
-    mailOf(issuer, token)?.split("@").at(-1) !== emailDomain
+    mailFrom(issuer, token)?.split("@").at(-1) !== emailDomain
   ) {
     throw denied(
       `The token has no verified e-mail address of ${emailDomain}. Only accounts with one may call this gateway.`,
