@@ -330,6 +330,26 @@ test("a browser's form without a session is answered with the sign-in page, a pr
   expect(page.headers["www-authenticate"]).toBeUndefined();
   expect(page.body).toContain("Your session has ended; nothing was changed.");
   expect(page.body).toContain('name="to" value="/services/gateway"');
+  const urlencoded = {
+    ...form,
+    headers: {
+      ...form.headers,
+      "content-type": "application/x-www-form-urlencoded",
+    },
+  };
+  const kept = await ask({ ...urlencoded, payload: "a=1&a=%22&b=" });
+  expect(kept.statusCode).toBe(401);
+  const fields = '[["a","1"],["a","\\""],["b",""]]';
+  expect(kept.body.replaceAll("&quot;", '"')).toContain(
+    `{"action":"/services/gateway/restart","fields":${fields}}`,
+  );
+  const reload =
+    "To keep your input, sign in in another tab, then reload this page.";
+  for (const payload of ["api_key=sk-1&a=1", `a=${"x".repeat(20_000)}`]) {
+    const dropped = await ask({ ...urlencoded, payload });
+    expect(dropped.body).toContain(reload);
+    expect(dropped.body).not.toContain('name="form"');
+  }
   const program = await ask({ ...form, headers: { accept: "*/*" } });
   expect(program.statusCode).toBe(401);
   expect(program.headers["www-authenticate"]).toBe('Basic realm="Hearth"');

@@ -8,6 +8,8 @@ const MAX_FORM = 65_536;
 /** The fields of a form: a text each, a list for repeated fields. */
 export type Fields = Readonly<Record<string, string | readonly string[]>>;
 
+export const FORM_TYPE = "application/x-www-form-urlencoded";
+
 export type ReadForm<T> =
   | { readonly kind: "read"; readonly value: T }
   | {
@@ -20,7 +22,7 @@ export type ReadForm<T> =
 
 export function acceptForms(server: FastifyInstance): void {
   server.addContentTypeParser(
-    "application/x-www-form-urlencoded",
+    FORM_TYPE,
     { parseAs: "string", bodyLimit: MAX_FORM },
     (_request, body, done) => done(null, fieldsOf(String(body))),
   );

@@ -5,6 +5,8 @@ import type { Role } from "../../supervisor/sign-in/roles.ts";
 import { OWN_PAGE_PATH, type Notice } from "../pages/frame.ts";
 import type { Caller } from "../sign-in/user-sign-in.ts";
 import type { Access, Authenticator } from "./access.ts";
+import { FORM_TYPE } from "./forms.ts";
+import { keepForm } from "./kept-form.ts";
 import { pageBefore } from "./page-before.ts";
 import { requirementOf, type Requirement } from "./route-roles.ts";
 import { sendError } from "./send-error.ts";
@@ -15,6 +17,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Authenticated by the cookie of a session. */
     signedIn: boolean;
+    /** A form without a session: denied when its input is read, which the sign-in page keeps. */
+    sentTooLate: boolean;
     /** Above the page that answers this request. */
     notice: (() => Notice | null) | undefined;
     /** Who makes the request; null where the route does not ask for a role. */
@@ -28,8 +32,7 @@ const FOREIGN_HOST =
 /** In bytes: a form, or a provider's tokens. Anybody can send many at once, which are in memory until they are complete. */
 const MAX_OPEN_BODY = 65_536;
 
-const SESSION_ENDED =
-  "Your session has ended; nothing was changed. To keep your input, sign in in another tab, then reload this page.";
+const SESSION_ENDED = "Your session has ended; nothing was changed.";
 
 /**
  * Denies requests for which the caller lacks the role of a route, and adds the security headers of all answers. Routes that are
@@ -40,6 +43,7 @@ export function guardRoutes(
   authenticator: Authenticator,
 ): void {
   server.decorateRequest("signedIn", false);
+  server.decorateRequest("sentTooLate", false);
   server.decorateRequest("requester", null);
   server.decorateRequest("notice", undefined);
   server.addHook("onRoute", (route) => {
@@ -52,12 +56,19 @@ export function guardRoutes(
     const { method, routeOptions } = request;
     const requirement = requirementOf(method, routeOptions.url);
     const access = await authenticator.judge(request, requirement);
+    if (access.kind === "unauthenticated" && isForm(request)) {
+      request.sentTooLate = true;
+      return;
+    }
     if (access.kind !== "allowed") {
       return deny(request, reply, access, requirement);
     }
     request.signedIn = access.signedIn;
     request.requester = access.caller;
   });
+  server.addHook("preHandler", async (request, reply) =>
+    request.sentTooLate ? askToSendAgain(request, reply) : undefined,
+  );
   // Not in the hook above: reading the body would lose the author.
   server.addHook("preHandler", ({ requester }, _reply, done) =>
     actAs(requester?.name ?? OPERATOR, done),
@@ -100,11 +111,9 @@ function deny(
       );
     case "unauthenticated":
       if (wantsPage(request)) {
-        const page =
-          request.method === "POST"
-            ? { to: pageBefore(request), note: SESSION_ENDED }
-            : { to: request.url };
-        return showSignIn(request, reply, { status: 401, ...page });
+        return request.method === "POST"
+          ? askToSendAgain(request, reply)
+          : showSignIn(request, reply, { status: 401, to: request.url });
       }
       return sendError(
         reply.header("www-authenticate", 'Basic realm="Hearth"'),
@@ -114,6 +123,29 @@ function deny(
           : "sign in as user operator with the operator password; run `hearth operator password` to show it.",
       );
   }
+}
+
+/** Whether a browser sends a form that can be sent again from another page: one without files. */
+function isForm(request: FastifyRequest): boolean {
+  const type = request.headers["content-type"] ?? "";
+  return wantsPage(request) && type.startsWith(FORM_TYPE);
+}
+
+function askToSendAgain(
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const form = request.sentTooLate ? keepForm(request) : null;
+  const advice =
+    form === null
+      ? "To keep your input, sign in in another tab, then reload this page."
+      : "Sign in to send your input again.";
+  return showSignIn(request, reply, {
+    status: 401,
+    to: pageBefore(request),
+    note: `${SESSION_ENDED} ${advice}`,
+    form,
+  });
 }
 
 /** The answer to a signed-in user without the role. */

@@ -3,6 +3,7 @@ import { recordOf, textOf } from "../../core/json.ts";
 import { inWords } from "../../core/duration.ts";
 import { cookieNameOf, type Authenticator, type SignIn } from "./access.ts";
 import { SESSION_SECONDS } from "../../supervisor/history/sessions.ts";
+import { keptFormOf, type KeptForm } from "./kept-form.ts";
 import { showPage } from "./show-page.ts";
 import { LINK_MINUTES } from "./sign-in-links.ts";
 
@@ -20,7 +21,7 @@ interface LinkRequest {
 }
 
 /**
- * POST /sign-in (a form: password, to), GET /sign-in/:token (a link), POST /sign-out (this browser, and its provider); for commands POST
+ * POST /sign-in (a form: password, to, form), GET /sign-in/:token (a link), POST /sign-out (this browser, and its provider); for commands POST
  * /api/sign-in-links (a new link) and POST /api/sign-out-all (every browser).
  */
 export function registerSignInRoutes(
@@ -78,26 +79,35 @@ async function signInByPassword(
   authenticator: Authenticator,
 ): Promise<FastifyReply> {
   const to = redirectTarget(fieldOf(request, "to"));
+  const form = keptFormOf(request);
   const result = authenticator.signIn(request, fieldOf(request, "password"));
   switch (result.kind) {
     case "open":
-      return reply
-        .header(
-          "set-cookie",
-          sessionCookie(request, result.token, SESSION_SECONDS),
-        )
-        .redirect(to, 303);
+      reply.header(
+        "set-cookie",
+        sessionCookie(request, result.token, SESSION_SECONDS),
+      );
+      return form === null
+        ? reply.redirect(to, 303)
+        : showPage(
+            request,
+            reply,
+            { title: "Signed in.", look: "ok", current: null },
+            "signed-in",
+            { to, form },
+          );
     case "wrong":
       return showSignIn(request, reply, {
         status: 401,
         to,
         mistake: mistakeOf(result),
+        form,
       });
     case "wait":
       return showSignIn(
         request,
         reply.header("retry-after", Math.ceil(result.ms / 1000)),
-        { status: 429, to, mistake: mistakeOf(result) },
+        { status: 429, to, mistake: mistakeOf(result), form },
       );
   }
 }
@@ -149,7 +159,7 @@ export async function showSignedIn(
       .header("refresh", `0; url=${to}`),
     { title: "Signed in.", look: "ok", current: null },
     "signed-in",
-    { to },
+    { to, form: null },
   );
 }
 
@@ -162,12 +172,15 @@ export async function showSignIn(
     to,
     mistake = null,
     note = null,
+    form = null,
   }: {
     readonly status: number;
     readonly to: string;
     /** Why the password was rejected. */
     readonly mistake?: string | null;
     readonly note?: string | null;
+    /** To be sent again after the sign-in. */
+    readonly form?: KeptForm | null;
   },
 ): Promise<FastifyReply> {
   return showPage(
@@ -179,6 +192,7 @@ export async function showSignIn(
       to,
       mistake,
       note,
+      form,
       days: SESSION_SECONDS / 86_400,
       isProject: request.server.hearth === "npx hearth",
       providers: request.server.providers().map(({ name, title, trouble }) => ({

@@ -1,3 +1,6 @@
+/** Names of the fields whose values are never shown again. */
+export const SECRET_FIELDS = ["api_key", "value", "vaultPassphrase"] as const;
+
 /** One field of a form, as templates/field.eta shows it: label above, note and mistake below. */
 export type Field = {
   readonly name: string;
@@ -9,7 +12,11 @@ export type Field = {
   /** The current value; "true" checks a checkbox. Never shown again in a secret. */
   readonly value?: string | undefined;
 } & (
-  | { readonly kind: "lines" | "day" | "tick" | "secret" }
+  | { readonly kind: "lines" | "day" | "tick" }
+  | {
+      readonly kind: "secret";
+      readonly name: (typeof SECRET_FIELDS)[number];
+    }
   | {
       readonly kind: "text";
       /** Suggested values; others may be typed. */

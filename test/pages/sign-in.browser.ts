@@ -108,25 +108,48 @@ async function signIn(
 /** The sign-in page answers a request for another page, with status 401. */
 const isUnexpected = (complaint: string) => !complaint.includes("401");
 
-test("a form sent after the session has ended is sent again after the next sign-in, with its input", async () => {
+/** The page after a form was sent without a session. */
+async function sendTooLate(name: string): Promise<Page> {
   const { page } = await openPage(browser, { width: 1280, scheme: "light" });
   await page.goto(`${testbed.address}/keys/new`);
-  await page.getByLabel("Name").fill("kept");
+  await page.getByLabel("Name").fill(name);
   await page.context().clearCookies();
   await page.getByRole("button", { name: "Create key" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  return page;
+}
+
+test("input sent after the session has ended is sent again after the password, also a wrong one before", async () => {
+  const page = await sendTooLate("<kept>");
   expect(await page.locator("main").innerText()).toContain(
-    "Your session has ended; nothing was changed.",
+    "Your session has ended; nothing was changed. Sign in to send your input again.",
   );
   expect(await page.locator("[name=to]").inputValue()).toBe("/keys/new");
   expect(await findViolations(page)).toEqual([]);
-  const other = await page.context().newPage();
-  await other.goto(`${testbed.address}/`);
-  await other.getByLabel("password").fill(testbed.operatorPassword);
-  await other.getByRole("button", { name: "Sign in" }).click();
-  await other.getByRole("button", { name: "Sign out" }).waitFor();
-  await page.reload();
-  await page.getByRole("heading", { name: 'Key "kept" created.' }).waitFor();
+  await takePicture(page, "sign-in-kept-form");
+  for (const password of ["wrong", testbed.operatorPassword]) {
+    await page.getByLabel("Operator password").fill(password);
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  }
+  await page.getByRole("heading", { name: "Signed in." }).waitFor();
+  expect(await findViolations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Send again" }).click();
+  await page.getByRole("heading", { name: 'Key "<kept>" created.' }).waitFor();
+  await page.context().close();
+});
+
+test("input sent after the session has ended is sent again after a sign-in in another tab", async () => {
+  const page = await sendTooLate("elsewhere");
+  const opened = page.waitForEvent("popup");
+  await page.getByRole("link", { name: "Sign in with Our account" }).click();
+  const other = await opened;
+  await other.getByLabel("Name").fill("admin");
+  await other.getByRole("button", { name: "Continue" }).click();
+  await other.getByText("Signed in as admin@example.org (home)").waitFor();
+  await page.getByRole("button", { name: "Send again" }).click();
+  await page
+    .getByRole("heading", { name: 'Key "elsewhere" created.' })
+    .waitFor();
   await page.context().close();
 });
 
