@@ -1,4 +1,5 @@
 import type { Look } from "../../../core/shapes.ts";
+import { grouped } from "../../../core/words.ts";
 import { viewBudget, type Budgeted, type BudgetView } from "./budget.ts";
 
 export interface NounColumn<Row> {
@@ -102,6 +103,17 @@ export function textColumn<Row>(
   text: (row: Row, at: CellContext) => string,
 ): NounColumn<Row> {
   return { title, cell: (row, at) => ({ kind: "text", text: text(row, at) }) };
+}
+
+export function countColumn<Row>(
+  title: string,
+  count: (row: Row) => number,
+): NounColumn<Row> {
+  return {
+    title,
+    number: true,
+    cell: (row) => ({ kind: "number", text: grouped(count(row)) }),
+  };
 }
 
 /** The rows of a table, cell by cell. */

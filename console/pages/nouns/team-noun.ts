@@ -7,7 +7,6 @@ import {
   type TeamRow,
 } from "../../../supervisor/gateway/rows.ts";
 import { redirectWithMessage } from "../../http/show-page.ts";
-import { grouped } from "../../../core/words.ts";
 import { callsHref } from "../calls/call-choice.ts";
 import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
 import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
@@ -19,7 +18,7 @@ import {
   budgetColumns,
   nameColumn,
   stateColumn,
-  textColumn,
+  countColumn,
   type NounColumn,
 } from "./noun-columns.ts";
 import type { NounContext } from "./noun-context.ts";
@@ -45,7 +44,7 @@ const COLUMNS: readonly NounColumn<TeamRow>[] = [
   ),
   stateColumn(stateOfBudget),
   ...budgetColumns(),
-  textColumn("Members", (team) => grouped(team.members_with_roles.length)),
+  countColumn("Members", (team) => team.members_with_roles.length),
 ];
 
 const FIELDS: readonly NounField[] = [

@@ -11,7 +11,7 @@ import {
   type ListedUser,
 } from "../../../supervisor/gateway/rows.ts";
 import { redirectWithMessage } from "../../http/show-page.ts";
-import { grouped, readable } from "../../../core/words.ts";
+import { readable } from "../../../core/words.ts";
 import { callsHref } from "../calls/call-choice.ts";
 import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
 import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
@@ -22,6 +22,7 @@ import {
   budgetColumns,
   nameColumn,
   stateColumn,
+  countColumn,
   textColumn,
   type NounColumn,
 } from "./noun-columns.ts";
@@ -63,7 +64,7 @@ const COLUMNS: readonly NounColumn<ListedUser>[] = [
   ),
   stateColumn(stateOfBudget),
   ...budgetColumns(),
-  textColumn("Keys", (user) => grouped(user.key_count)),
+  countColumn("Keys", (user) => user.key_count),
   textColumn("Role", ({ user_role: role }) => roleWords(role)),
 ];
 
