@@ -113,14 +113,14 @@ test("so do users, teams and organizations, by name; blocked teams deny their ca
   expect(await find()).toEqual([]);
 });
 
-test("ten of a kind are named, and the others counted", async () => {
+test("three of a kind are named, and the others counted", async () => {
   const keys = await Promise.all(
-    Array.from({ length: 12 }, (_, at) =>
+    Array.from({ length: 5 }, (_, at) =>
       gateway.createKey({ key_alias: `empty-${at}`, max_budget: 0 }),
     ),
   );
   const found = await find();
-  expect(found).toHaveLength(11);
+  expect(found).toHaveLength(4);
   expect(found.at(-1)).toMatchObject({
     about: { topic: "key", id: null },
     text: "2 more keys are over their budgets",

@@ -8,7 +8,7 @@ import { pollGateway } from "./poll-gateway.ts";
 import { keyPage, organizationList, teamPage, userPage } from "./rows.ts";
 
 /** Further ones of the same kind are one finding together. */
-const MAX_NAMED = 10;
+const MAX_NAMED = 3;
 /** The gateway lists at most this many organizations at once, and does not count them. */
 const MAX_ORGANIZATIONS = 1000;
 
