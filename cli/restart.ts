@@ -1,5 +1,6 @@
 import { inWords } from "../core/duration.ts";
 import type { ServiceView } from "../supervisor/runtimes/runtime.ts";
+import type { Status } from "../supervisor/status.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { complain, print, printJson } from "./terminal.ts";
@@ -26,7 +27,11 @@ export const restart = defineVerb({
     const path = `/api/restart/${encodeURIComponent(name)}`;
     const stack = findStack(url);
     if (!json) {
-      print(`Restarting ${name} …`);
+      const { services } = (await stack.ask("GET", "/api/status")) as Status;
+      // Of an unknown one, the supervisor suggests a similar name.
+      if (services.some((service) => service.name === name)) {
+        print(`Restarting ${name} …`);
+      }
     }
     const view = (await stack.ask(
       "POST",
