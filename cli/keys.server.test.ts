@@ -62,7 +62,7 @@ test("a key is created, listed, blocked and unblocked", async () => {
   const listed = await hearth(["keys", "list", "--user", "anna"]);
   expect(listed).toMatchObject({ code: 0, error: "" });
   expect(listed.out).toMatch(
-    /● active {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +[\d.]+ % +\d{4}-\d\d-01/,
+    /● active {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +(< )?[\d.]+ % +\d{4}-\d\d-01/,
   );
   expect(listed.out).not.toContain(key);
 
@@ -201,12 +201,12 @@ test.each([
   ],
   [
     ["keys", "new", "--budget", "-1"],
-    1,
+    2,
     "--budget must be at least 0 dollars.",
   ],
-  [["keys", "new", "--per", "1x", "--budget", "1"], 1, "--per must be a whole"],
-  [["keys", "new", "--models", "mock,"], 1, "--models must not be empty."],
-  [["keys", "new", "--alias", "as-json"], 1, "--alias already exists"],
+  [["keys", "new", "--per", "1x", "--budget", "1"], 2, "--per must be a whole"],
+  [["keys", "new", "--models", "mock,"], 2, "--models must not be empty."],
+  [["keys", "new", "--alias", "as-json"], 2, "--alias already exists"],
   [["keys", "show", ""], 2, "key must not be empty, for example"],
   [["keys", "list", "--user", "anan"], 1, 'did you mean "anna"?'],
   [["keys", "show", "sk-...zzzz"], 1, 'key "sk-...zzzz" not found.'],

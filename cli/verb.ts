@@ -6,6 +6,7 @@ import {
   type ParsedArgs,
 } from "citty";
 import { unknownName } from "../core/config/problem.ts";
+import { textOf } from "../core/failure.ts";
 import { stripVTControlCharacters } from "node:util";
 import { namingOption } from "./name-option.ts";
 import { foldLine, print } from "./terminal.ts";
@@ -86,7 +87,8 @@ export async function runVerb(
     const { result } = await runCommand(verb.command, { rawArgs: [...words] });
     return result === 1 || result === 2 ? result : 0;
   } catch (error) {
-    throw namingOption(error, verb.args);
+    const named = namingOption(error, verb.args);
+    throw named === error ? error : new UsageError(textOf(named));
   }
 }
 
