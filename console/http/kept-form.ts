@@ -3,7 +3,6 @@ import { z } from "zod";
 import { parseJson } from "../../core/json.ts";
 import { SECRET_FIELDS } from "../pages/field.ts";
 import type { Fields } from "./forms.ts";
-import { fieldOf, redirectTarget } from "./sign-in-routes.ts";
 
 /** A form that was sent after the session had ended. Only the pages of the browser that sent it contain it, until it is sent again. */
 export interface KeptForm {
@@ -15,7 +14,8 @@ export interface KeptForm {
 const MAX_LENGTH = 10_000;
 
 const keptForm = z.object({
-  action: z.string(),
+  // A path of the console, of no other host.
+  action: z.string().regex(/^\/(?![/\\])/),
   fields: z.array(z.tuple([z.string(), z.string()])),
 });
 
@@ -32,10 +32,7 @@ export function keepForm(request: FastifyRequest): KeptForm | null {
   return JSON.stringify(form).length > MAX_LENGTH ? null : form;
 }
 
-/** The form that the sign-in page kept; null if it kept none. */
-export function keptFormOf(request: FastifyRequest): KeptForm | null {
-  const read = keptForm.safeParse(parseJson(fieldOf(request, "form")));
-  return read.success && redirectTarget(read.data.action) === read.data.action
-    ? read.data
-    : null;
+/** The form in a field of the sign-in page; null if it has none. */
+export function keptFormIn(text: string): KeptForm | null {
+  return keptForm.safeParse(parseJson(text)).data ?? null;
 }

@@ -3,7 +3,7 @@ import { recordOf, textOf } from "../../core/json.ts";
 import { inWords } from "../../core/duration.ts";
 import { cookieNameOf, type Authenticator, type SignIn } from "./access.ts";
 import { SESSION_SECONDS } from "../../supervisor/history/sessions.ts";
-import { keptFormOf, type KeptForm } from "./kept-form.ts";
+import { keptFormIn, type KeptForm } from "./kept-form.ts";
 import { showPage } from "./show-page.ts";
 import { LINK_MINUTES } from "./sign-in-links.ts";
 
@@ -79,7 +79,7 @@ async function signInByPassword(
   authenticator: Authenticator,
 ): Promise<FastifyReply> {
   const to = redirectTarget(fieldOf(request, "to"));
-  const form = keptFormOf(request);
+  const form = keptFormIn(fieldOf(request, "form"));
   const result = authenticator.signIn(request, fieldOf(request, "password"));
   switch (result.kind) {
     case "open":
