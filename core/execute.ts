@@ -139,8 +139,8 @@ export function executeSync(
   return executionOf(file, options, result);
 }
 
-/** What a machine or process lacks when no program can be started, whichever it is. */
-const EXHAUSTED: Readonly<Record<string, string>> = {
+/** By code of a system error: what to do when a machine or process cannot open a file or start a program, whichever it is. */
+export const EXHAUSTED: Readonly<Record<string, string>> = {
   EMFILE: "raise the limit of open files (`ulimit -n 65536`)",
   ENFILE: "close files of other programs",
   EAGAIN: "raise the limit of processes (`ulimit -u`), or end some",

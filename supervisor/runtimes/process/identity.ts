@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { executeSync } from "../../../core/execute.ts";
+import { askSync, EXHAUSTED } from "../../../core/execute.ts";
+import { codeOf, Failure } from "../../../core/failure.ts";
 
 /** Identifies a process: ids are reused, an id with its start time is not. */
 export interface ProcessIdentity {
@@ -10,14 +11,29 @@ export interface ProcessIdentity {
 
 /**
  * The start time of the process with this id, in an opaque form that is equal only for the same process; undefined if there
- * is none, or if it has ended and is not reaped yet.
+ * is none, or if it has ended and is not reaped yet. Throws a Failure if this process is out of file descriptors or memory.
  */
 export function startTimeOf(pid: number): string | undefined {
   return process.platform === "linux" ? fromProc(pid) : fromPs(pid);
 }
 
-export function isAlive(identity: ProcessIdentity): boolean {
-  return startTimeOf(identity.pid) === identity.startTime;
+/** As long as its start time cannot be read, its id decides: a service that counts as ended is started a second time. */
+export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
+  let found: string | undefined;
+  try {
+    found = startTimeOf(pid);
+  } catch {
+    return isIdInUse(pid);
+  }
+  return found === startTime;
+}
+
+function isIdInUse(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) !== "ESRCH";
+  }
 }
 
 /** Polls until a process has ended; it may not be a child of this one. */
@@ -60,7 +76,7 @@ function processesByLsof(
   program: string,
 ): readonly number[] {
   const args = ["-a", "-d", "cwd", "-c", program, "-Fp", "--", directory];
-  const { stdout } = executeSync("lsof", args);
+  const { stdout } = askSync("lsof", args);
   return [...stdout.matchAll(/^p(\d+)$/gm)].map((match) => Number(match[1]));
 }
 
@@ -88,7 +104,7 @@ function bootId(): string {
 }
 
 function fromPs(pid: number): string | undefined {
-  const ps = executeSync("ps", ["-o", "stat=,lstart=", "-p", String(pid)], {
+  const ps = askSync("ps", ["-o", "stat=,lstart=", "-p", String(pid)], {
     env: { PATH: process.env["PATH"] ?? "/bin:/usr/bin", LC_ALL: "C" },
   });
   const [state, ...started] = ps.stdout.trim().split(/\s+/);
@@ -108,7 +124,13 @@ function tryReadLink(path: string): string | undefined {
 function tryRead(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
-  } catch {
+  } catch (error) {
+    const advice = EXHAUSTED[codeOf(error) ?? ""];
+    if (advice !== undefined) {
+      throw new Failure(
+        `cannot read ${path} (${codeOf(error)}): ${advice}, then run the command again.`,
+      );
+    }
     return undefined;
   }
 }

@@ -47,7 +47,13 @@ export async function launch(
       child.once("error", reject);
     });
     const pid = child.pid ?? 0;
-    return { pid, startTime: startTimeOf(pid) ?? "ended", ended };
+    try {
+      return { pid, startTime: startTimeOf(pid) ?? "ended", ended };
+    } catch (error) {
+      // Without its start time nothing could stop it later.
+      child.kill("SIGKILL");
+      throw error;
+    }
   } finally {
     closeSync(log);
   }
