@@ -9,11 +9,14 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         "set it on users, teams and keys when they are created: their limits apply to every call",
         [
           "default_internal_user_params",
+          "default_max_internal_user_budget",
+          "default_soft_budget",
           "default_key_generate_params",
           "default_team_params",
           "default_team_settings",
           "internal_user_budget_duration",
           "max_internal_user_budget",
+          "max_user_budget",
           "upperbound_key_generate_params",
         ],
       ],
@@ -60,8 +63,51 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         ],
       ],
       [
+        "Python code is not loaded: use guardrails, or a proxy in front of the gateway",
+        [
+          "custom_auth_run_common_checks",
+          "custom_key_generate",
+          "custom_key_policy",
+          "custom_key_update",
+          "custom_team_metadata_validate",
+          "post_call_rules",
+          "pre_call_rules",
+        ],
+      ],
+      [
+        "calls are accepted from every address; restrict addresses in the firewall or the proxy in front",
+        ["allowed_ips"],
+      ],
+      ["block end users with POST /customer/block", ["blocked_user_list"]],
+      [
+        "set up guardrails (docs/guardrails.md)",
+        [
+          "banned_keywords_list",
+          "guardrail_name_config_map",
+          "llamaguard_model_name",
+          "llamaguard_unsafe_content_categories",
+          "llm_guard_mode",
+          "openai_moderations_model_name",
+          "output_parse_pii",
+          "presidio_ad_hoc_recognizers",
+        ],
+      ],
+      [
+        "tags that callers send count, too",
+        ["reject_clientside_metadata_tags", "request_tag_mappings"],
+      ],
+      [
+        "calls of models without a price are answered; GET /health shows their deployments as `unpriced`",
+        ["block_requests_for_models_without_pricing"],
+      ],
+      [
         "set `allowed_routes` or `key_type` on keys",
-        ["allowed_routes", "admin_only_routes", "public_routes"],
+        [
+          "allowed_routes",
+          "admin_only_routes",
+          "public_routes",
+          "role_permissions",
+        ],
       ],
       [
         "a key is read from x-litellm-api-key, Authorization, x-api-key, api-key or x-goog-api-key",
@@ -114,6 +160,10 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         ],
       ],
       [
+        "every row of the ledger has the address of its caller; set `maximum_spend_logs_retention_period`",
+        ["disable_requester_ip_address_logging"],
+      ],
+      [
         "expired rows are deleted regularly",
         [
           "maximum_spend_logs_retention_interval",
@@ -160,7 +210,7 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "list the addresses of the proxies in `general_settings.trusted_proxies`",
-        ["use_x_forwarded_for"],
+        ["trusted_proxy_ranges", "use_x_forwarded_for"],
       ],
       [
         "GET /metrics requires a key that may read everything, or `general_settings.metrics_key`",
@@ -188,6 +238,14 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "global_max_parallel_requests",
           "general_settings.max_parallel_requests",
           "router_settings.default_max_parallel_requests",
+        ],
+      ],
+      [
+        "set `max_parallel_requests` on keys, users and teams, `slots` in models of local runners",
+        [
+          "admission_queue_timeout_seconds",
+          "max_in_flight_requests_per_worker",
+          "max_queued_requests_per_worker",
         ],
       ],
       [
@@ -224,7 +282,10 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "with `general_settings.fail_closed` calls are rejected while limits cannot be checked",
-        ["fail_closed_rate_limit_enforcement"],
+        [
+          "fail_closed_budget_enforcement",
+          "fail_closed_rate_limit_enforcement",
+        ],
       ],
       [
         "each fallback is checked against the models of the key",
@@ -283,6 +344,18 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         ["provider_params.additional_drop_params"],
       ],
       ["write everything in this file", ["include"]],
+      [
+        "reload the file with POST /config/reload or SIGHUP",
+        ["proxy_config_reload_interval_seconds"],
+      ],
+      [
+        "set `api_base` and `api_version` in each model",
+        ["proxy_settings.api_base", "litellm_settings.api_version"],
+      ],
+      [
+        "every change of an admin is in the audit log (GET /audit)",
+        ["store_audit_logs"],
+      ],
       [
         "there are no MCP servers, vector stores, files, batches, search tools or prompts",
         [

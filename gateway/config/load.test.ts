@@ -287,6 +287,31 @@ credential_list: []
   ]);
 });
 
+test("a setting of LiteLLM's that restricts access or spend is never ignored without an alternative", () => {
+  const text = `${model("model: ollama/x")}litellm_settings:
+  max_user_budget: 5
+  blocked_user_list: [anna]
+  block_requests_for_models_without_pricing: true
+  api_base: http://127.0.0.1:1
+general_settings:
+  allowed_ips: [10.0.0.1]
+  disable_requester_ip_address_logging: true
+  fail_closed_budget_enforcement: true
+  max_in_flight_requests_per_worker: 5
+  trusted_proxy_ranges: [10.0.0.0/8]
+`;
+  const found = warnings(text);
+  expect(found).toHaveLength(9);
+  for (const warning of found) {
+    expect(warning).toMatch(/setting "\w+" has no effect: /);
+  }
+  expect(found).toContainEqual(
+    expect.stringContaining(
+      '"allowed_ips" has no effect: calls are accepted from every address; restrict addresses in the firewall or the proxy in front',
+    ),
+  );
+});
+
 test("a budget of the whole gateway may reset by LiteLLM's words", () => {
   const text = `${model("model: ollama/x")}litellm_settings: { max_budget: 5, budget_duration: monthly }\n`;
   expect(loaded(text).general.budgetDuration).toBe("30d");
