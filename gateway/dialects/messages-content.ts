@@ -7,6 +7,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { summaryMessage } from "../responses/compaction.ts";
 
 type Lack = (path: string) => void;
 
@@ -24,7 +25,7 @@ export function chatMessages(
       case "user":
         return userMessages(blocks, path, lack, takesFiles);
       case "assistant":
-        return [assistantMessage(blocks)];
+        return assistantMessages(blocks);
       case "system":
         return message["clear_at"] === "next_user_message" && index < lastOfUser
           ? []
@@ -95,6 +96,23 @@ function userMessages(
             content: only?.["type"] === "text" ? only["text"] : parts,
           },
         ]),
+  ];
+}
+
+/** A summary that Anthropic wrote is all that is left of earlier messages: other models read it as the user's. */
+function assistantMessages(
+  blocks: readonly JsonRecord[],
+): readonly JsonRecord[] {
+  const isSummary = (block: JsonRecord) =>
+    block["type"] === "compaction" && typeof block["content"] === "string";
+  const others = blocks.filter((block) => !isSummary(block));
+  return [
+    ...blocks
+      .filter(isSummary)
+      .map((block) => summaryMessage(textOf(block["content"]))),
+    ...(others.length === 0 && blocks.length > 0
+      ? []
+      : [assistantMessage(others)]),
   ];
 }
 

@@ -2,7 +2,6 @@ import type { CallBody } from "../calls/body.ts";
 import { CallError } from "../http/errors.ts";
 import {
   isRecord,
-  listOf,
   numberOf,
   present,
   recordOf,
@@ -20,6 +19,14 @@ import { chatToolsOf } from "./messages-tools.ts";
 /** OpenAI rejects longer ids of end users. */
 const LONGEST_USER = 64;
 
+/** What only Anthropic's servers do, and an answer without it would be another one. */
+const ANTHROPICS_OWN = [
+  "compaction",
+  "container",
+  "inference_geo",
+  "mcp_servers",
+];
+
 /** A body of Anthropic's Messages API as one of OpenAI's chat. */
 export function chatBodyOf(
   body: CallBody,
@@ -30,8 +37,9 @@ export function chatBodyOf(
   const dialect = dialectOf(deployment);
   const turns = messagesIn(body);
   const tools = chatToolsOf(body, turns, lack);
-  for (const name of ["mcp_servers", "container"]) {
-    if (body[name] != null && listOf(body[name]).length !== 0) {
+  for (const name of ANTHROPICS_OWN) {
+    const value = body[name];
+    if (value != null && !(Array.isArray(value) && value.length === 0)) {
       lack(name);
     }
   }

@@ -439,6 +439,37 @@ describe("requests", () => {
     });
   });
 
+  test.each([
+    ["compaction", { type: "summarize" }],
+    ["container", "container_1"],
+    ["container", { skills: [{ type: "anthropic", skill_id: "pdf" }] }],
+    ["inference_geo", "us"],
+    ["mcp_servers", [{ type: "url", url: "https://mcp.test", name: "a" }]],
+  ])("%s, which only Anthropic has, is named as unsupported", (name, value) => {
+    expect(ask({ [name]: value }).lacks).toEqual([name]);
+    expect(ask({ [name]: null }).lacks).toEqual([]);
+  });
+
+  test("a summary that Anthropic wrote in place of earlier messages is kept", () => {
+    const summary = { type: "compaction", content: "Anna's code is 7." };
+    const text = { type: "text", text: "Go on?" };
+    const question = { role: "user", content: "Which code?" };
+    const given = {
+      role: "user",
+      content: "Summary of our conversation so far:\n\nAnna's code is 7.",
+    };
+    const messagesOf = (content: readonly object[]) =>
+      ask({ messages: [{ role: "assistant", content }, question] }).body[
+        "messages"
+      ];
+    expect(messagesOf([summary])).toEqual([given, question]);
+    expect(messagesOf([summary, text])).toEqual([
+      given,
+      { role: "assistant", content: "Go on?" },
+      question,
+    ]);
+  });
+
   test("a system message for one turn is left out of the later ones", () => {
     const reminder = {
       role: "system",

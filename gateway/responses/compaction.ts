@@ -47,9 +47,13 @@ export function openedCompaction(
       { param },
     );
   }
+  return { type: "message", ...summaryMessage(opened.text.reveal()) };
+}
+
+/** What a model reads in place of the conversation that was summarized. */
+export function summaryMessage(summary: string): JsonRecord {
   return {
-    type: "message",
     role: "user",
-    content: `Summary of our conversation so far:\n\n${opened.text.reveal()}`,
+    content: `Summary of our conversation so far:\n\n${summary}`,
   };
 }
