@@ -208,15 +208,11 @@ class DatabaseThread implements Database {
   #whyUnusable({
     message,
     isFullDisk,
-    isDiskFailure,
   }: Extract<FromWorker, { readonly kind: "unusable" }>): Error {
     if (isFullDisk) {
       return fullDisk();
     }
     const detail = `database ${this.name} (${this.#file}) cannot be opened: ${message}`;
-    if (!isDiskFailure) {
-      return new Error(detail);
-    }
     this.#events.failed(this.name, detail, true);
     return diskFailure();
   }

@@ -1,6 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openDatabases, type Databases } from "./databases.ts";
@@ -98,7 +106,15 @@ test("a closed database can be deleted and created again", async () => {
   ).toBeGreaterThan(Number(start));
 });
 
+/** As a newer version of Hearth may leave it. */
+function toNewerSchema(file: string): void {
+  const newer = new DatabaseSync(file);
+  newer.exec("PRAGMA user_version = 2; PRAGMA journal_mode = DELETE");
+  newer.close();
+}
+
 test.each([
+  ["is of a newer version", toNewerSchema],
   ["is damaged", (file: string) => writeFileSync(file, "damaged")],
   ["was emptied", (file: string) => writeFileSync(file, "")],
   [
@@ -125,6 +141,20 @@ test("a database whose file was emptied while the store was stopped is reported,
   expect(databases.names()).toEqual(["_users", "vault"]);
   await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
   expect(failing).toEqual(["vault"]);
+});
+
+test.each([
+  ["a newer version", toNewerSchema],
+  ["an emptied file", (file: string) => writeFileSync(file, "")],
+])("opening %s does not change it", async (_what, replace) => {
+  await databases.create("vault");
+  await expect.poll(() => databases.opened()).toEqual([]);
+  const file = join(directory, "vault.sqlite");
+  replace(file);
+  const [names, bytes] = [readdirSync(directory), readFileSync(file)];
+  await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
+  expect(readFileSync(file).equals(bytes)).toBe(true);
+  expect(readdirSync(directory)).toEqual(names);
 });
 
 test("a database whose file is damaged can be deleted and created again", async () => {

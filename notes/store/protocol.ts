@@ -83,7 +83,6 @@ export type FromWorker =
       readonly kind: "unusable";
       readonly message: string;
       readonly isFullDisk: boolean;
-      readonly isDiskFailure: boolean;
     }
   | {
       readonly kind: "head";

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { SQLITE_CORRUPT } from "../refusal.ts";
 import { prepareChecksums } from "./checksum.ts";
 import { prepareCollection, standInCollection } from "./collect-schema.ts";
 import { prepareHistory, standInHistory } from "./history-schema.ts";
 
 /** Stored in the file; a file of an unknown version is rejected. */
 const SCHEMA_VERSION = 1;
+const BUSY_TIMEOUT_MS = 5000;
 
 const SCHEMA = `
 CREATE TABLE properties (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -54,7 +54,8 @@ export function openWriter(
   if (!existsSync(file)) {
     createFile(file, instanceStartTime);
   }
-  const database = checkVersion(openFile(file));
+  // Checked before the first setting is made: `journal_mode` is written to the file.
+  const database = configure(checkVersion(openFile(file)));
   try {
     prepareHistory(database, Date.now());
     prepareCollection(database);
@@ -88,13 +89,10 @@ function checkVersion(database: DatabaseSync): DatabaseSync {
     if (version === SCHEMA_VERSION) {
       return database;
     }
-    // SQLite itself takes an emptied file for a new one.
     if (version === 0) {
-      throw Object.assign(
-        new Error(
-          "it contains no notes: the file was emptied, or its creation was interrupted",
-        ),
-        { errcode: SQLITE_CORRUPT },
+      // SQLite itself takes an emptied file for a new one.
+      throw new Error(
+        "it contains no notes: the file was emptied, or its creation was interrupted",
       );
     }
     throw new Error(
@@ -128,7 +126,7 @@ function createFile(file: string, instanceStartTime: string): void {
   };
   removeParts();
   try {
-    const database = openFile(next);
+    const database = configure(openFile(next));
     try {
       create(database, instanceStartTime);
       // Only the main file is renamed, so the write-ahead log is merged into it first.
@@ -147,8 +145,10 @@ function versionOf(database: DatabaseSync): unknown {
   return database.prepare("PRAGMA user_version").get()?.user_version;
 }
 
-function openFile(file: string): DatabaseSync {
-  const database = new DatabaseSync(file);
+const openFile = (file: string): DatabaseSync =>
+  new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
+
+function configure(database: DatabaseSync): DatabaseSync {
   try {
     database.exec(`
       PRAGMA page_size = 8192;
@@ -156,7 +156,6 @@ function openFile(file: string): DatabaseSync {
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA journal_size_limit = 67108864;
-      PRAGMA busy_timeout = 5000;
       PRAGMA cache_size = -8192;
     `);
     return database;
@@ -168,8 +167,11 @@ function openFile(file: string): DatabaseSync {
 
 /** A second connection of the same thread: it sees only committed writes, so reads run during a large write. */
 export function openReader(file: string): DatabaseSync {
-  const database = new DatabaseSync(file, { readOnly: true });
-  database.exec("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -8192;");
+  const database = new DatabaseSync(file, {
+    readOnly: true,
+    timeout: BUSY_TIMEOUT_MS,
+  });
+  database.exec("PRAGMA cache_size = -8192;");
   return database;
 }
 

@@ -51,7 +51,6 @@ function start(): void {
       kind: "unusable",
       message: (failure as Error).message,
       isFullDisk: isFullDisk(failure),
-      isDiskFailure: isDiskFailure(failure),
     });
     return;
   }
