@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -118,6 +118,7 @@ const restore = (
 describe.each(serversUnderTest())("on $name", (under) => {
   let testbed: NotesTestbed;
   let member: { readonly name: string; readonly password: string };
+  let vaultPassphrase: string | null;
   beforeAll(async () => {
     testbed = await openNotesTestbed(under);
     const made = await testbed.provisioning.add({
@@ -125,6 +126,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       choices: vaultChoices.parse({}),
     });
     member = { name: made.user, password: made.password };
+    vaultPassphrase = made.vaultPassphrase;
     await fill(testbed.couch);
     await testbed.inspector.inspectAll();
   });
@@ -162,7 +164,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect([...testbed.raised.keys()]).toEqual([]);
     expect(testbed.state.vault(VAULT).member).toBe(VAULT);
 
-    // Backups contain no credentials; new ones can be created.
+    // The credentials of the removed vault are valid again.
+    const again = await testbed.provisioning.setupUri({ vault: VAULT });
+    expect(again).toMatchObject({ password: member.password, vaultPassphrase });
+
+    // Backups contain no credentials; on another machine, new ones can be created.
+    rmSync(testbed.files.pathOf(VAULT));
     await expect(
       testbed.provisioning.setupUri({ vault: VAULT }),
     ).rejects.toThrow(`\`hearth notes rotate ${VAULT}\` to create new ones`);

@@ -29,7 +29,7 @@ import {
 import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { accepting, type EscrowFiles } from "./seed-escrow.ts";
-import { openUsers } from "./users.ts";
+import { hasPassword, openUsers } from "./users.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName } from "./vault-names.ts";
 
@@ -184,10 +184,14 @@ async function restoreUsers(
       continue;
     }
     const changed = await users.putBack(document, of !== undefined);
-    // The password in the file is no longer valid.
-    if (changed && of !== undefined) {
+    if (of === undefined) {
+      continue;
+    }
+    // The password in the file is no longer valid; that of a removed vault's file may be again.
+    if (changed) {
       files.remove(of, now());
     }
+    await files.putBack(of, (password) => hasPassword(document, password));
   }
 }
 

@@ -1,3 +1,5 @@
+import { pbkdf2 } from "node:crypto";
+import { promisify } from "node:util";
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
@@ -11,6 +13,34 @@ const rows = z.looseObject({
     }),
   ),
 });
+
+const derive = promisify(pbkdf2);
+/** https://docs.couchdb.org/en/stable/intro/security.html#users-documents */
+const hashed = z.looseObject({
+  password_scheme: z.literal("pbkdf2"),
+  pbkdf2_prf: z
+    .literal(["sha", "sha224", "sha256", "sha384", "sha512"])
+    .default("sha"),
+  derived_key: z.string(),
+  salt: z.string(),
+  iterations: z.int().positive(),
+});
+
+/** Whether a user's document has the hash of this password; false for a hash of another scheme. */
+export async function hasPassword(
+  document: CouchDocument,
+  password: string,
+): Promise<boolean> {
+  const { success, data } = hashed.safeParse(document);
+  if (!success) {
+    return false;
+  }
+  const { pbkdf2_prf: prf, derived_key: key, salt, iterations } = data;
+  const digest = prf === "sha" ? "sha1" : prf;
+  const bytes = key.length / 2;
+  const derived = await derive(password, salt, iterations, bytes, digest);
+  return derived.toString("hex") === key;
+}
 
 /** The store's users, as documents of `_users`. */
 export interface Users {

@@ -41,6 +41,11 @@ export interface VaultFiles {
   readonly write: (file: VaultFile) => void;
   /** Deletes the file. One with a passphrase, without which the vault's backups cannot be read, is moved; returns its new path. */
   readonly remove: (vault: string, now: number) => string | undefined;
+  /** Moves back the file of a removed vault whose password is valid again, unless the vault has a file. */
+  readonly putBack: (
+    vault: string,
+    isValid: (password: string) => Promise<boolean>,
+  ) => Promise<void>;
 }
 
 /** Directory of the files of removed vaults. */
@@ -48,6 +53,7 @@ const REMOVED = "removed";
 
 export function openVaultFiles(directory: string): VaultFiles {
   const pathOf = (vault: string) => join(directory, `${vault}.json`);
+  const removed = join(directory, REMOVED);
   return {
     pathOf,
     names: () =>
@@ -84,20 +90,46 @@ export function openVaultFiles(directory: string): VaultFiles {
         rmSync(path);
         return undefined;
       }
-      const removed = join(directory, REMOVED);
       const kept = join(removed, `${vault}.${backupName(now)}.json`);
       mkdirSync(removed, { recursive: true, mode: 0o700 });
       renameSync(path, kept);
       syncDirectory(removed);
       return kept;
     },
+    putBack: async (vault, isValid) => {
+      const kept = existsSync(pathOf(vault))
+        ? undefined
+        : await findKept(removed, vault, isValid);
+      if (kept !== undefined) {
+        renameSync(kept, pathOf(vault));
+        syncDirectory(directory);
+      }
+    },
   };
+}
+
+async function findKept(
+  removed: string,
+  vault: string,
+  isValid: (password: string) => Promise<boolean>,
+): Promise<string | undefined> {
+  const names = listDirectory(removed).filter((name) =>
+    name.startsWith(`${vault}.`),
+  );
+  for (const path of names.map((name) => join(removed, name))) {
+    const { data } = parseFile(path);
+    if (data !== undefined && (await isValid(data.password))) {
+      return path;
+    }
+  }
+  return undefined;
 }
 
 /** False for a damaged file, too. */
 function hasNoPassphrase(path: string): boolean {
-  const { success, data } = vaultFile.safeParse(
-    parseJson(readFileSync(path, "utf8")),
-  );
-  return success && data.vaultPassphrase === null;
+  return parseFile(path).data?.vaultPassphrase === null;
+}
+
+function parseFile(path: string) {
+  return vaultFile.safeParse(parseJson(readFileSync(path, "utf8")));
 }
