@@ -91,8 +91,13 @@ test("every template with a form that changes something asks whether the caller 
     const markup = readFileSync(join(folder, name), "utf8");
     return markup.includes('method="post"') && !markup.includes("it.may(");
   });
-  // The theme, invitations, signing in and signing out are for everyone.
-  expect(unasked).toEqual(["frame.eta", "invitation.eta", "sign-in.eta"]);
+  // The theme, invitations, signing in and signing out are for everyone; a kept form was sent before.
+  expect(unasked).toEqual([
+    "frame.eta",
+    "invitation.eta",
+    "kept-form.eta",
+    "sign-in.eta",
+  ]);
 });
 
 test("what is not in the table requires an admin, unknown paths only a sign-in", () => {

@@ -243,10 +243,10 @@ test("an incompletely restored vault is dropped at the next start and reported",
 describe("invalid input is reported in one sentence", () => {
   test.each([
     [["add", "Bad Name"], 1, "is not a valid vault name"],
-    [["add", "x", "--mode", "often"], 1, "--mode must be live or on-save."],
+    [["add", "x", "--mode", "often"], 2, "--mode must be live or on-save."],
     [
       ["add", "x", "--exclude", "("],
-      1,
+      2,
       "--exclude must be a regular expression.",
     ],
     [
