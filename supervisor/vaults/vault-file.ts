@@ -118,8 +118,10 @@ async function findKept(
   );
   for (const path of names.map((name) => join(removed, name))) {
     const { data } = parseFile(path);
-    if (data !== undefined && (await isValid(data.password))) {
-      return path;
+    for (const password of [data?.password, data?.nextPassword]) {
+      if (password !== undefined && (await isValid(password))) {
+        return path;
+      }
     }
   }
   return undefined;
