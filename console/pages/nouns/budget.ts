@@ -74,7 +74,7 @@ export function stateOfBudget(row: Budgeted & { readonly blocked?: unknown }): {
     return { look: "rest", word: "blocked" };
   }
   if (budget === null) {
-    return { look: "ok", word: "no budget" };
+    return { look: "ok", word: "active" };
   }
   return spend >= budget
     ? { look: "warn", word: "over budget" }
