@@ -110,7 +110,7 @@ function extraMembers(
     extras.deletedConflicts === true;
   let text = "";
   if (wantsTree) {
-    const tree = treeOf(row);
+    const tree = readTree(row);
     if (extras.revs === true) {
       text += `,"_revisions":${JSON.stringify(historyOf(tree, rev))}`;
     }
@@ -123,6 +123,15 @@ function extraMembers(
     text += `,"_local_seq":${row.seq}`;
   }
   return text;
+}
+
+const trees = new WeakMap<DocumentRow, RevisionTree>();
+
+/** The tree of a row, parsed once: each of thousands of leaves may be read. */
+function readTree(row: DocumentRow): RevisionTree {
+  const tree = trees.get(row) ?? treeOf(row);
+  trees.set(row, tree);
+  return tree;
 }
 
 function conflictMembers(

@@ -1,23 +1,29 @@
 import { expect, test } from "vitest";
 import { temporaryStore } from "../../test/contract/temporary-store.ts";
+import { piecesText } from "./assemble.ts";
 import { getDocument } from "./read-document.ts";
 
-const vault = temporaryStore();
+const temporary = temporaryStore();
 
-test.for([
-  ['"2-b"', 304],
-  ['"1-a", "2-b"', 304],
-  ['"2-b","1-a"', 304],
-  ['"1-a", "3-c"', 200],
-  ["2-b", 200],
-] as const)("If-None-Match: %s gets %i", async ([ifNoneMatch, status]) => {
-  await vault.write({ _id: "note", _rev: "2-b" });
-  const answer = getDocument(vault.store, {
+test("each leaf comes with its history, and without a list of the others", async () => {
+  for (const hash of ["a", "b", "c"]) {
+    await temporary.write({ _id: "note", _rev: `1-${hash}`, data: hash });
+  }
+  const answer = getDocument(temporary.store, {
     operation: "getDocument",
     id: "note",
-    query: {},
-    ifNoneMatch,
-    maxDocumentSize: 1000,
+    query: { open_revs: "all", revs: "true", conflicts: "true" },
+    maxDocumentSize: 1,
   });
-  expect(answer.status).toBe(status);
+  const pieces = "pieces" in answer ? answer.pieces : [];
+  expect(JSON.parse(piecesText([...pieces]))).toEqual(
+    ["a", "b", "c"].map((hash) => ({
+      ok: {
+        _id: "note",
+        _rev: `1-${hash}`,
+        data: hash,
+        _revisions: { start: 1, ids: [hash] },
+      },
+    })),
+  );
 });

@@ -118,17 +118,19 @@ function openRevisions(
       }
     }
   }
-  const found = [...revs].map((rev) => ({
-    rev,
-    pieces:
-      row === undefined
-        ? undefined
-        : documentPieces(store, row, rev, extrasOf(query)),
-  }));
+  // As in CouchDB, the other members that a document can have are only in the answer for one revision.
+  const extras = { revs: flag(query, "revs") };
+  const found = function* (): Generator<Found> {
+    for (const rev of revs) {
+      const pieces =
+        row === undefined ? undefined : documentPieces(store, row, rev, extras);
+      yield { rev, pieces };
+    }
+  };
   // As in CouchDB, which prefers JSON in `_bulk_get` only.
   return request.accept?.includes("multipart/mixed") === true
-    ? multipart(found)
-    : { status: 200, pieces: listed(found) };
+    ? multipart(found())
+    : { status: 200, pieces: listed(found()) };
 }
 
 interface Found {
@@ -136,12 +138,14 @@ interface Found {
   readonly pieces: readonly Piece[] | undefined;
 }
 
-function* listed(found: readonly Found[]): Generator<Piece, void> {
+function* listed(found: Iterable<Found>): Generator<Piece, void> {
   yield "[";
-  for (const [index, { rev, pieces }] of found.entries()) {
-    if (index > 0) {
+  let isFirst = true;
+  for (const { rev, pieces } of found) {
+    if (!isFirst) {
       yield ",";
     }
+    isFirst = false;
     if (pieces === undefined) {
       yield `{"missing":"${rev}"}`;
     } else {
@@ -153,7 +157,7 @@ function* listed(found: readonly Found[]): Generator<Piece, void> {
   yield "]\n";
 }
 
-function multipart(found: readonly Found[]): Answer {
+function multipart(found: Iterable<Found>): Answer {
   const boundary = randomBytes(16).toString("hex");
   return {
     status: 200,
