@@ -283,6 +283,16 @@ describe.skipIf(!hasRclone())("off-site jobs", () => {
     expect(probeOffsite(home, { PATH: "/nonexistent" })).toMatchObject([
       { level: "wrong", fix: "apt install rclone" },
     ]);
+    const PATH = join(place.directory, "broken");
+    mkdirSync(PATH);
+    writeFileSync(join(PATH, "rclone"), "#!/bin/sh\nexit 3\n", { mode: 0o755 });
+    expect(probeOffsite(home, { PATH })).toMatchObject([
+      {
+        level: "wrong",
+        text: expect.stringContaining("rclone fails: "),
+        fix: "rclone version",
+      },
+    ]);
   });
 
   test("an ambiguous target is rejected", () => {

@@ -46,20 +46,28 @@ export function probeOffsite(home: Home, env: Environment): readonly Finding[] {
   if (!jobsAreOn({ ...env, ...jobs })) {
     return [];
   }
-  return executeSync("rclone", ["version"], { env }).ok
-    ? [
-        fine(
-          "offsite",
-          "off-site backups have a target, and rclone is installed",
-        ),
-      ]
-    : [
-        wrong(
+  const rclone = executeSync("rclone", ["version"], { env });
+  if (rclone.ok) {
+    return [
+      fine(
+        "offsite",
+        "off-site backups have a target, and rclone is installed",
+      ),
+    ];
+  }
+  return [
+    rclone.startError === "ENOENT"
+      ? wrong(
           "offsite",
           "off-site backups have a target, but rclone is not installed",
           "apt install rclone",
+        )
+      : wrong(
+          "offsite",
+          `off-site backups have a target, but rclone fails: ${rclone.reason}`,
+          "rclone version",
         ),
-      ];
+  ];
 }
 
 function lowered(text: string): string {
