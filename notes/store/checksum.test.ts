@@ -11,6 +11,7 @@ import { changes } from "./changes.ts";
 import { compact } from "./compaction.ts";
 import { history } from "./history.ts";
 import type { FromWorker, StoreRequest } from "./protocol.ts";
+import { fillChecksums } from "./fill-checksums.ts";
 import { getDocument } from "./read-document.ts";
 import { revsDiff } from "./revs-diff.ts";
 import { disconnect, openStore } from "./store.ts";
@@ -148,7 +149,7 @@ test("past versions keep their checksum: a damaged one fails, as does the list b
   expect(asked({ held: "history-0" })).toThrow("is damaged");
 });
 
-test("a file of an earlier release gets checksums, and such a release writes to a file with them", () => {
+test("a file of an earlier release gets checksums, and such a release writes to a file with them", async () => {
   const file = join(temporary.directory, "earlier.sqlite");
   const open = () =>
     openStore(
@@ -180,5 +181,17 @@ test("a file of an earlier release gets checksums, and such a release writes to 
   for (const id of ["n1", "n2"]) {
     expect(textOf(getDocument(store, request({}, { id })))).toContain('"x":1');
   }
+  const unsummed = () =>
+    store.read
+      .other("SELECT COUNT(*) AS n FROM revisions WHERE sum IS NULL")
+      .get()!["n"];
+  expect(unsummed()).toBe(2);
+  await fillChecksums(store);
+  expect(unsummed()).toBe(0);
+  expect(store.read.totals.get()!["update_seq"]).toBe(0);
+  store.writer.exec("UPDATE revisions SET body = CAST('\"x\":2' AS BLOB)");
+  expect(() => getDocument(store, request({}, { id: "n1" }))).toThrow(
+    "is damaged",
+  );
   disconnect(store);
 });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
+import { HOUR_MS } from "../../core/duration.ts";
 import { historyFrom } from "./history.ts";
 import { isKept } from "./kept-instants.ts";
 import { exclusively, inReserve, type Store } from "./store.ts";
@@ -7,8 +7,8 @@ import { exclusively, inReserve, type Store } from "./store.ts";
 /** Versions checked, and dropped, per step; writes and feeds run between the steps. */
 const VERSIONS_PER_STEP = 500;
 const PAUSE_MS = 2;
-const FIRST_RUN_MS = MINUTE_MS;
-const INTERVAL_MS = HOUR_MS;
+/** Between two runs. */
+export const INTERVAL_MS = HOUR_MS;
 /** Two runs that confirm each other's clock are at least this far apart. */
 const MIN_APART_MS = INTERVAL_MS / 2;
 
@@ -17,19 +17,6 @@ interface PastVersion {
   readonly size: number;
   readonly since: number;
   readonly until: number;
-}
-
-/** Thins the history of an open database each hour. */
-export function thinRegularly(store: Store): void {
-  const run = (): void => {
-    if (store.closing) {
-      return;
-    }
-    // Versions that could not be dropped, as on a full disk, are dropped by a later run.
-    thinHistory(store).catch(() => undefined);
-  };
-  globalThis.setTimeout(run, FIRST_RUN_MS).unref();
-  setInterval(run, INTERVAL_MS).unref();
 }
 
 /**

@@ -3,6 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { isFullDisk } from "../../core/failure.ts";
 import { isDiskFailure, Refusal, refusalOf } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
+import { maintainRegularly } from "./maintenance.ts";
 import { operations } from "./operations.ts";
 import type {
   ChangesEnd,
@@ -19,7 +20,6 @@ import {
   publicState,
   type Store,
 } from "./store.ts";
-import { thinRegularly } from "./thin-history.ts";
 
 /** Bytes per chunk, and chunks sent to a client but not yet acknowledged. */
 const CHUNK_BYTES = 65_536;
@@ -87,7 +87,7 @@ function start(): void {
         message satisfies never;
     }
   });
-  thinRegularly(store);
+  maintainRegularly(store);
   const { readOnly } = store;
   post({ kind: "ready", state: publicState(store), readOnly });
 }
