@@ -68,7 +68,7 @@ const reported = () =>
 
 const REPORT = [
   true,
-  'Error: the stored content of "note" 1-b is damaged: check the disk, then send the document from a device again or restore a backup',
+  'Error: the stored content of "note" 1-b is damaged: check the disk, then run `hearth jobs run notes-drill`, which replaces it from the newest backup',
 ];
 
 test("a damaged document is rejected as a failure of the disk, others are read", () => {

@@ -11,7 +11,7 @@ export class DamagedBody extends Error {
 
   constructor(id: string, rev: string) {
     super(
-      `the stored content of ${JSON.stringify(id)} ${rev} is damaged: check the disk, then send the document from a device again or restore a backup`,
+      `the stored content of ${JSON.stringify(id)} ${rev} is damaged: check the disk, then run \`hearth jobs run notes-drill\`, which replaces it from the newest backup`,
     );
   }
 }

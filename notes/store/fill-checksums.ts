@@ -2,39 +2,68 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sumOf } from "./checksum.ts";
 import { exclusively, type Store } from "./store.ts";
 
-/** Rows per step; writes and feeds run between the steps. */
-const ROWS_PER_STEP = 20;
+/** Rows looked at, and written, per step; writes and feeds run between the steps. */
+const ROWS_PER_STEP = 500;
+const WRITES_PER_STEP = 20;
 const PAUSE_MS = 2;
 /** Each row is written again with its body, so a large vault of an earlier release takes several runs. */
 const BYTES_PER_RUN = 64_000_000;
 
+/** Stores in which every body has a checksum: they write no other. */
+const complete = new WeakSet<Store>();
+
 /** Gives bodies that an earlier release wrote a checksum: what the file contains now is taken as true. */
 export async function fillChecksums(store: Store): Promise<void> {
-  let left = BYTES_PER_RUN;
+  let left = store.readOnly || complete.has(store) ? 0 : BYTES_PER_RUN;
   for (const table of ["revisions", "history"] as const) {
-    let last = 0;
-    while (left > 0 && !store.readOnly && !store.closing) {
-      // The type is in the head of a row, its value behind the body.
-      const rows = store.read
-        .other(
-          `SELECT rowid AS row FROM ${table} WHERE rowid > ? AND typeof(sum) = 'null' AND body IS NOT NULL ORDER BY rowid LIMIT ${ROWS_PER_STEP}`,
-        )
-        .all(last) as { readonly row: number }[];
-      left -= await fill(store, table, rows);
-      if (rows.length < ROWS_PER_STEP) {
-        break;
+    let last: number | undefined = 0;
+    while (last !== undefined && left > 0) {
+      const page = rowsAfter(store, table, last);
+      const wanted = page.filter(({ without }) => without === 1);
+      for (let at = 0; at < wanted.length; at += WRITES_PER_STEP) {
+        left -= await fill(
+          store,
+          table,
+          wanted.slice(at, at + WRITES_PER_STEP),
+        );
+        await sleep(PAUSE_MS);
       }
-      last = rows.at(-1)!.row;
+      last = page.at(-1)?.row;
       await sleep(PAUSE_MS);
+      if (store.readOnly || store.closing) {
+        return;
+      }
     }
   }
+  if (left > 0) {
+    complete.add(store);
+  }
+}
+
+interface Row {
+  readonly row: number;
+  /** 1: it has a body without a checksum. */
+  readonly without: number;
+}
+
+/** The type of a value is in the head of its row, which is read faster than the value behind the body. */
+function rowsAfter(
+  store: Store,
+  table: "revisions" | "history",
+  last: number,
+): readonly Row[] {
+  return store.read
+    .other(
+      `SELECT rowid AS row, typeof(sum) = 'null' AND typeof(body) <> 'null' AS without FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${ROWS_PER_STEP}`,
+    )
+    .all(last) as unknown as readonly Row[];
 }
 
 /** Not a change of the vault, for which others would read it. Returns the bytes written. */
 async function fill(
   store: Store,
   table: "revisions" | "history",
-  rows: readonly { readonly row: number }[],
+  rows: readonly Row[],
 ): Promise<number> {
   return await exclusively(store, async () => {
     let bytes = 0;

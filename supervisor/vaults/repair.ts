@@ -65,7 +65,7 @@ export async function repairVaults({
     const left = await read();
     if (left.length > 0) {
       throw new Failure(
-        `the content of ${counted(left.length, "document")} of vault ${entry.name} is damaged, and the backup does not have it: ${left.slice(0, 10).join(", ")}. Check the disk (\`dmesg\`), then run “Overwrite server data” on the device with the newest notes.`,
+        `the content of ${counted(left.length, "document")} of vault ${entry.name} is damaged, and the backup does not have it: ${left.slice(0, 10).join(", ")}. Check the disk (\`dmesg\`), then edit these notes on a device that has them; for chunks (h:…), run “Overwrite server data” on the device with the newest notes.`,
       );
     }
     all.push({ vault: entry.name, repaired: [...damaged] });
