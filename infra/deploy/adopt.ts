@@ -34,7 +34,7 @@ export async function adopt(session: Session): Promise<void> {
   // From here on, networks with Hearth's containers are taken over too.
   await takeOver("none");
   const engine = engines[config.placement.postgres];
-  if (!(await postgresRuns(engine))) {
+  if (!(await postgresIsHealthy(engine))) {
     say("Postgres is not running; starting it on its existing volume.");
     await startPostgres(session, config);
   }
@@ -74,7 +74,7 @@ export async function loginRoles(
   return outputLines(output);
 }
 
-async function postgresRuns(engine: StackEngine): Promise<boolean> {
+async function postgresIsHealthy(engine: StackEngine): Promise<boolean> {
   const found = await dockerAt(engine, [
     "ps",
     "--quiet",
