@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sumOf } from "./checksum.ts";
-import { exclusively, type Store } from "./store.ts";
+import { atomically, exclusively, type Store } from "./store.ts";
 
-/** Rows looked at, and written, per step; writes and feeds run between the steps. */
+/** Rows read, and written, per step; writes and feeds run between the steps. */
 const ROWS_PER_STEP = 500;
 const WRITES_PER_STEP = 20;
 const PAUSE_MS = 2;
@@ -65,31 +65,23 @@ async function fill(
   table: "revisions" | "history",
   rows: readonly Row[],
 ): Promise<number> {
-  return await exclusively(store, async () => {
-    let bytes = 0;
-    if (store.readOnly || store.closing) {
-      return bytes;
-    }
-    store.writer.exec("BEGIN IMMEDIATE");
-    try {
-      for (const { row } of rows) {
-        const found = store.write
-          .other(`SELECT body FROM ${table} WHERE rowid = ?`)
-          .get(row) as { readonly body: Uint8Array } | undefined;
-        if (found !== undefined) {
-          store.write
-            .other(`UPDATE ${table} SET sum = ? WHERE rowid = ?`)
-            .run(sumOf(found.body), row);
-          bytes += found.body.length;
-        }
-      }
-      store.writer.exec("COMMIT");
-    } catch (failure) {
-      if (store.writer.isTransaction) {
-        store.writer.exec("ROLLBACK");
-      }
-      throw failure;
-    }
-    return bytes;
-  });
+  return await exclusively(store, async () =>
+    store.readOnly || store.closing
+      ? 0
+      : await atomically(store, () => {
+          let bytes = 0;
+          for (const { row } of rows) {
+            const found = store.write
+              .other(`SELECT body FROM ${table} WHERE rowid = ?`)
+              .get(row) as { readonly body: Uint8Array } | undefined;
+            if (found !== undefined) {
+              store.write
+                .other(`UPDATE ${table} SET sum = ? WHERE rowid = ?`)
+                .run(sumOf(found.body), row);
+              bytes += found.body.length;
+            }
+          }
+          return bytes;
+        }),
+  );
 }

@@ -230,27 +230,43 @@ async function transact<T>(
   const before = { ...store.totals };
   store.pendingSettings = store.settings;
   store.transactionTime = Date.now();
-  store.writer.exec("BEGIN IMMEDIATE");
   let result: T;
   try {
-    result = await change();
-    const { updateSeq, documents, deleted, liveBytes, staleBytes } =
-      store.totals;
-    store.write
-      .other(PUT_TOTALS)
-      .run(updateSeq, documents, deleted, liveBytes, staleBytes);
-    store.writer.exec("COMMIT");
+    result = await atomically(store, async () => {
+      const changed = await change();
+      const { updateSeq, documents, deleted, liveBytes, staleBytes } =
+        store.totals;
+      store.write
+        .other(PUT_TOTALS)
+        .run(updateSeq, documents, deleted, liveBytes, staleBytes);
+      return changed;
+    });
   } catch (failure) {
     Object.assign(store.totals, before);
-    if (store.writer.isTransaction) {
-      store.writer.exec("ROLLBACK");
-    }
     throw failure;
   }
   store.settings = store.pendingSettings;
   store.committedSeq = store.totals.updateSeq;
   store.notify({ kind: "state", state: publicState(store) });
   return result;
+}
+
+/** Runs `work` in one transaction of the file. Call exclusively. */
+export async function atomically<T>(
+  { writer }: Store,
+  work: () => T | Promise<T>,
+): Promise<T> {
+  writer.exec("BEGIN IMMEDIATE");
+  try {
+    const result = await work();
+    writer.exec("COMMIT");
+    return result;
+  } catch (failure) {
+    if (writer.isTransaction) {
+      writer.exec("ROLLBACK");
+    }
+    throw failure;
+  }
 }
 
 /** Runs `work` after all earlier writes. */
