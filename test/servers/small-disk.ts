@@ -36,9 +36,9 @@ export function mountSmallDisk(path: string, megabytes: number): boolean {
   return done.status === 0;
 }
 
-/** Deletes the directory, too, with what the disk had hidden in it. */
+/** Deletes the directory, too, with what the disk had hidden in it. Lazily: a process that has not ended yet may have open files there. */
 export function unmountDisk(path: string): void {
-  if (spawnSync("umount", [path]).status === 0) {
+  if (spawnSync("umount", ["--lazy", path]).status === 0) {
     rmSync(path, { recursive: true });
   }
 }
