@@ -11,21 +11,35 @@ export function encodingOf(model: string): Encoding {
   return CL100K.test(model) ? "cl100k_base" : "o200k_base";
 }
 
-/** Texts up to this many characters are counted whole, longer ones from samples. */
-const EXACT_UP_TO = 8_000;
-const SAMPLES = 24;
-const SAMPLE_LENGTH = 256;
-/** Sampled counts are raised by this, so that they lie above the true count of ordinary text. */
+/** Texts up to this many characters are counted whole, longer ones from samples that are spread over them. */
+interface Sampling {
+  readonly exactUpTo: number;
+  readonly samples: number;
+  readonly sampleLength: number;
+}
+
+const FOR_ESTIMATES: Sampling = {
+  exactUpTo: 8_000,
+  samples: 24,
+  sampleLength: 256,
+};
+/** Of estimates, so that they lie above the true count of ordinary text. */
 const SAMPLED_RAISE = 1.1;
+/** Twice the longest answers. A provider that never ends one would otherwise stop all other calls for minutes. */
+const FOR_BILLS: Sampling = {
+  exactUpTo: 1_000_000,
+  samples: 500,
+  sampleLength: 2_000,
+};
 
 /**
  * Counts tokens with encodings that are loaded on first use (4 MB and an eighth of a second for the larger one, in pieces
  * between which other calls are served). Until one is loaded, its counts are upper bounds by size.
  */
 export interface Tokenizers {
-  /** A cheap count: exact up to `EXACT_UP_TO` characters, above that a slightly high estimate. */
+  /** A cheap count: exact up to 8,000 characters, above that a slightly high estimate. */
   estimate(text: string, encoding: Encoding): number;
-  /** Exact except for about one token per thousand characters; linear in the length for any text. */
+  /** Exact except for about one token per thousand characters; above a million characters, by as many of them. */
   count(text: string, encoding: Encoding): number;
   load(encoding: Encoding): Promise<void>;
 }
@@ -63,13 +77,20 @@ export function createTokenizers(): Tokenizers {
       if (count === null) {
         return boundBySize(text);
       }
-      return text.length <= EXACT_UP_TO
+      return text.length <= FOR_ESTIMATES.exactUpTo
         ? countInSlices(text, count)
-        : countFromSamples(text, count);
+        : Math.ceil(
+            countFromSamples(text, count, FOR_ESTIMATES) * SAMPLED_RAISE,
+          );
     },
     count(text, encoding) {
       const count = tokenizer(encoding);
-      return count === null ? boundBySize(text) : countInSlices(text, count);
+      if (count === null) {
+        return boundBySize(text);
+      }
+      return text.length <= FOR_BILLS.exactUpTo
+        ? countInSlices(text, count)
+        : Math.ceil(countFromSamples(text, count, FOR_BILLS));
     },
   };
 }
@@ -131,13 +152,16 @@ function splitsPair(text: string, index: number): boolean {
   return before >= 0xd800 && before <= 0xdbff;
 }
 
-function countFromSamples(text: string, count: CountTokens): number {
-  const step = (text.length - SAMPLE_LENGTH) / (SAMPLES - 1);
+function countFromSamples(
+  text: string,
+  count: CountTokens,
+  { samples, sampleLength }: Sampling,
+): number {
+  const step = (text.length - sampleLength) / (samples - 1);
   let tokens = 0;
-  for (let sample = 0; sample < SAMPLES; sample++) {
+  for (let sample = 0; sample < samples; sample++) {
     const start = Math.floor(sample * step);
-    tokens += count(text.slice(start, start + SAMPLE_LENGTH));
+    tokens += countInSlices(text.slice(start, start + sampleLength), count);
   }
-  const perCharacter = tokens / (SAMPLES * SAMPLE_LENGTH);
-  return Math.ceil(text.length * perCharacter * SAMPLED_RAISE);
+  return (text.length * tokens) / (samples * sampleLength);
 }

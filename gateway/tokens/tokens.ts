@@ -11,7 +11,7 @@ export interface TokenCounter {
    * slightly high estimates.
    */
   countChat(body: unknown, model: string): number;
-  /** Tokens of a text, in full, which takes two seconds for a megabyte: for bills where the provider reports no usage. */
+  /** Tokens of a text, which takes two seconds for a megabyte, and no longer for more: for bills where the provider reports no usage. */
   countText(text: string, model: string): number;
   /** Tokens of a text of a caller, whose size no limit has been asked about; as cheap on large ones as `countChat`. */
   estimateText(text: string, model: string): number;
