@@ -1,3 +1,5 @@
+import { countValues } from "./json-values.ts";
+
 /** An object of unknown fields, from a client or a provider. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -11,8 +13,17 @@ export function parseRecord(text: string): JsonRecord | null {
   return isRecord(parsed) ? parsed : null;
 }
 
-/** undefined for text that is not JSON. */
+/** In characters; a shorter text has too few levels to matter. */
+const CHECKED_FROM = 4_096;
+
+/** undefined for text that is not JSON, or is nested deeper than any real one: a provider could stop all other calls with it. */
 export function parseJson(text: string): unknown {
+  if (
+    text.length > CHECKED_FROM &&
+    countValues(Buffer.from(text)) === "too-deep"
+  ) {
+    return undefined;
+  }
   try {
     return JSON.parse(text);
   } catch {

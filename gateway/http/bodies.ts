@@ -4,7 +4,7 @@ import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
 import { MINUTE_MS } from "../../core/duration.ts";
 import type { ServerConfig } from "../config/types.ts";
-import { countValues } from "./count-values.ts";
+import { countBody } from "./count-body.ts";
 import { CallError } from "./errors.ts";
 import { isForm, readForm } from "./form.ts";
 
@@ -83,7 +83,7 @@ export class Bodies {
 
   /** Parses JSON whose text is counted already. Throws as {@link reserveChunk} does, 400 if it is none, and 413 for too many values. */
   parseJson(key: string, holder: Holder, text: Buffer): unknown {
-    this.#reserve(key, holder, countValues(text) * BYTES_PER_VALUE);
+    this.#reserve(key, holder, countBody(text) * BYTES_PER_VALUE);
     return parseJson(text.toString("utf8"));
   }
 

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { isForGateway } from "../calls/gateway-fields.ts";
 import { UploadedFile } from "../calls/uploaded-file.ts";
-import { countValues } from "./count-values.ts";
+import { countBody } from "./count-body.ts";
 import { isRecord, parseJson } from "../../core/json.ts";
 import { CallError } from "./errors.ts";
 
@@ -134,7 +134,7 @@ function pathOf(name: string): readonly string[] {
 
 /** Throws for JSON that is nested too deep. Text that is JSON of an object, a list or a truth value, as such; other text, numbers included, stays text. */
 function decoded(text: string): unknown {
-  countValues(Buffer.from(text));
+  countBody(Buffer.from(text));
   const value = /^\s*([[{]|(true|false|null)\s*$)/i.test(text)
     ? parseJson(
         text

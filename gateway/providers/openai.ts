@@ -7,6 +7,7 @@ import type { SseEvent } from "../../core/sse.ts";
 import { errorInEvent } from "./answered-error.ts";
 import {
   isRecord,
+  parseRecord,
   present,
   recordOf,
   recordsOf,
@@ -164,7 +165,7 @@ interface Said {
 
 /** Facts of a whole answer; empty for bytes that are not JSON. */
 export function readAnswer(body: Buffer): AnswerFacts {
-  const answer = parse(body.toString("utf8"));
+  const answer: OpenAIAnswer | null = parseRecord(body.toString("utf8"));
   if (answer === null) {
     return { usage: null, responseId: null, text: "" };
   }
@@ -217,7 +218,7 @@ export function createStreamReader(): StreamReader {
       if (data === "[DONE]") {
         return "done";
       }
-      const answer = parse(data);
+      const answer: OpenAIAnswer | null = parseRecord(data);
       if (answer === null) {
         return "pass";
       }
@@ -259,15 +260,6 @@ export function createStreamReader(): StreamReader {
       endAnnounced: ended.size > 0 && ![...ended.values()].includes(false),
     }),
   };
-}
-
-function parse(text: string): OpenAIAnswer | null {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return typeof parsed === "object" && parsed !== null ? parsed : null;
-  } catch {
-    return null;
-  }
 }
 
 /** The choices that are objects: a provider may send anything. */
