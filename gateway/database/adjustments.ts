@@ -24,6 +24,9 @@ export interface SpendSetting {
   readonly dollars: number | string;
 }
 
+/** When an increase counts: as spent now, or at the start of the budget's window, before all later ones. */
+type IncreaseCounts = "now" | "from the start";
+
 export interface SpendAddition extends SpendSetting {
   /** When it counts, ms since the epoch; now by default. */
   readonly at?: number;
@@ -47,6 +50,7 @@ export async function adjustSpend(
   client: Client,
   settings: readonly SpendSetting[],
   change: SpendChange,
+  increase: IncreaseCounts = "now",
 ): Promise<readonly string[]> {
   const entities = settings.map(({ entity }) => entity);
   const windows = await seededWindows(client, entities, change);
@@ -56,6 +60,7 @@ export async function adjustSpend(
       ...setting,
       within: windows[index] ?? LIFETIME,
       starts: openStarts(change),
+      increase,
     })),
     change,
   );
@@ -75,6 +80,7 @@ export async function clearSpend(
       ...setting,
       within: LIFETIME,
       starts: openStarts(change, windows[index]),
+      increase: "now",
     })),
     change,
   );
@@ -112,6 +118,7 @@ interface WindowSetting extends SpendSetting {
   readonly within: Window;
   /** What is taken back counts from the last of these moments before it was spent. */
   readonly starts: readonly number[];
+  readonly increase: IncreaseCounts;
 }
 
 /** Returns the previous spends, as exact decimals. */
@@ -150,18 +157,19 @@ interface Part extends SpendSetting {
 }
 
 function partsOf(
-  { entity, dollars, within, starts }: WindowSetting,
+  { entity, dollars, within, starts, increase }: WindowSetting,
   before: string,
   now: number,
 ): readonly Part[] {
   const { start } = within;
   const whole = { entity, dollars, start, known: before };
+  // No window that is open began in 1970.
+  const atStart = { ...whole, at: Math.max(start, 0) };
   if (Number(dollars) >= Number(before)) {
-    return [{ ...whole, at: now }];
+    return [increase === "now" ? { ...whole, at: now } : atStart];
   }
   return [
-    // No window that is open began in 1970.
-    { ...whole, at: Math.max(start, 0) },
+    atStart,
     ...starts
       .filter((later) => later > start)
       .map((later) => ({ ...whole, start: later, known: null, at: later })),
@@ -253,6 +261,7 @@ export async function carrySpendOver(
         dollars: 0,
         within: LIFETIME,
         starts: openStarts(options, windows[index]),
+        increase: "now",
       },
       spent[index] ?? "0",
       now,

@@ -47,7 +47,8 @@ export async function importSpends(
     const fresh = some.filter(({ isNew }) => isNew);
     const since = await spentSince(client, some);
     if (fresh.length > 0) {
-      await adjustSpend(client, fresh, change);
+      // A window that a budget gets here later contains none of it: when it was spent is unknown.
+      await adjustSpend(client, fresh, change, "from the start");
     }
     if (since.length > 0) {
       await addSpend(client, since, change);
