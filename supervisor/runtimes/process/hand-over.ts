@@ -105,22 +105,21 @@ async function untilStarted(
 ): Promise<ProcessIdentity | undefined> {
   const deadline = performance.now() + STARTED_WITHIN_MS;
   while (isAlive(running) && performance.now() < deadline) {
-    const pid = readPid(started);
-    const startTime = pid === undefined ? undefined : startTimeOf(pid);
-    if (pid !== undefined && startTime !== undefined) {
-      return { pid, startTime };
+    const successor = readStarted(started);
+    if (successor !== undefined) {
+      return successor;
     }
     await sleep(POLL_EVERY_MS);
   }
   return undefined;
 }
 
-function readPid(path: string): number | undefined {
+/** undefined until both can be read: it has started, and a file descriptor is free. */
+function readStarted(path: string): ProcessIdentity | undefined {
   try {
-    return (
-      Number(/^(\d+)\n$/.exec(readFileSync(path, "utf8"))?.[1] ?? NaN) ||
-      undefined
-    );
+    const pid = Number(/^(\d+)\n$/.exec(readFileSync(path, "utf8"))?.[1] ?? 0);
+    const startTime = pid === 0 ? undefined : startTimeOf(pid);
+    return startTime === undefined ? undefined : { pid, startTime };
   } catch {
     return undefined;
   }
