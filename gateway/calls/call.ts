@@ -20,6 +20,7 @@ import type { ClientShape } from "../dialects/client-shape.ts";
 import type { ResponseContext } from "../responses/response-context.ts";
 import { readCallOptions, type CallOptions } from "./options.ts";
 import type { CallBody } from "./body.ts";
+import { startClock, type CallClock } from "./call-clock.ts";
 import { readClientAccess, withClientAccess } from "./client-access.ts";
 import {
   cacheKeysOf,
@@ -101,10 +102,9 @@ export interface CallKind {
 }
 
 /** One call to a model. */
-export interface Call extends CacheKeys {
+export interface Call extends CacheKeys, CallClock {
   /** Sent to the provider as `x-request-id`; the key in the ledger. */
   readonly id: string;
-  readonly startedAt: number;
   readonly kind: CallKind;
   readonly caller: Caller;
   readonly group: ModelGroup;
@@ -191,7 +191,7 @@ export async function startCall(
     ...size(body, group),
     ...cacheKeysOf(gateway, keyInputs, cache),
     id: request.id,
-    startedAt: Date.now(),
+    ...startClock(),
     kind,
     caller,
     group,

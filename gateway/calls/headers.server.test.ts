@@ -248,3 +248,43 @@ test.each(["writeHead", "setTimeout"] as const)(
     }
   },
 );
+
+const HOUR_MS = 3_600_000;
+
+test.each([
+  ["back", -HOUR_MS],
+  ["forward", 40 * 24 * HOUR_MS],
+])(
+  "a clock that is set %s during a call changes neither its headers nor its row",
+  async (_direction, by) => {
+    const { gateway, provider } = testbed;
+    const before = provider.requests.length;
+    const now = Date.now;
+    const answering = gateway.chat(
+      await gateway.createKey(),
+      `[mock]{"delayMs":300}`,
+    );
+    await vi.waitFor(
+      () => expect(provider.requests.length).toBe(before + 1),
+      PATIENT,
+    );
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + by);
+    try {
+      const { headers } = await answering;
+      const duration = Number(headers.get("x-hearth-duration-ms"));
+      expect(duration).toBeGreaterThanOrEqual(300);
+      expect(duration).toBeLessThan(HOUR_MS);
+      const { pool, ledger } = gateway.running.gateway;
+      await ledger.flush();
+      const [row] = await query<{ ms: number }>(
+        pool,
+        "SELECT 1000 * extract(epoch FROM ended_at - started_at)::float8 AS ms FROM spend_log WHERE request_id = $1",
+        [headers.get("x-hearth-call-id")],
+      );
+      expect(row?.ms).toBeGreaterThanOrEqual(300);
+      expect(row?.ms).toBeLessThan(HOUR_MS);
+    } finally {
+      clock.mockRestore();
+    }
+  },
+);

@@ -5,6 +5,7 @@ import type { RateState } from "../limits/limits.ts";
 import { dollarsFromNanos, type Nanos } from "../pricing/money.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
+import { timeIn } from "./call-clock.ts";
 import type { Call } from "./call.ts";
 import { deploymentHeaders, headerText } from "./deployment-headers.ts";
 import { addAllowances, addTwins } from "./litellm-headers.ts";
@@ -25,7 +26,7 @@ export function answerHeaders(
   answered: Answered,
 ): Record<string, string> {
   const { upstream, cost, cache } = answered;
-  const durationMs = Date.now() - call.startedAt;
+  const durationMs = timeIn(call) - call.startedAt;
   const overheadMs = Math.max(
     0,
     durationMs - Math.round(upstream?.waitedMs ?? 0),
@@ -74,7 +75,7 @@ export function errorHeaders(
     headers["x-hearth-model-group"] = headerText(call.group.alias);
     headers["x-hearth-attempted-retries"] = "0";
     headers["x-hearth-attempted-fallbacks"] = "0";
-    headers["x-hearth-duration-ms"] = String(Date.now() - call.startedAt);
+    headers["x-hearth-duration-ms"] = String(timeIn(call) - call.startedAt);
     addGuardrails(headers, call, "error");
   }
   addRates(headers, "requests", admitted?.rates ?? []);

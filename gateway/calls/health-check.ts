@@ -7,6 +7,7 @@ import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { Outcome } from "../ledger/records.ts";
 import { groupOf, type PricedDeployment } from "../routing/catalog.ts";
+import { startClock, timeIn } from "./call-clock.ts";
 import type { Call, CallKind } from "./call.ts";
 import { probeFor } from "./health-probes.ts";
 import { NO_MOCK } from "./options.ts";
@@ -105,7 +106,7 @@ export async function tryDeployment(
         metadata: null,
       });
     });
-    return { error: null, latencyMs: Date.now() - call.startedAt, outcome };
+    return { error: null, latencyMs: timeIn(call) - call.startedAt, outcome };
   } catch (error) {
     if (error instanceof CallError) {
       return { error: error.message };
@@ -123,7 +124,7 @@ function healthCall(
   return {
     ...CHECK,
     id: randomUUID(),
-    startedAt: Date.now(),
+    ...startClock(),
     kind: { ...KIND, ...kind },
     group: groupOf(alias, [deployment]),
     body: { ...body, model: alias },

@@ -4,6 +4,7 @@ import type { Gateway } from "../gateway.ts";
 import { GuardUnavailable } from "../guardrails/guard.ts";
 import { CallError, type ErrorKind } from "../http/errors.ts";
 import { parseRecord, recordOf, recordsOf } from "../../core/json.ts";
+import { startClock } from "./call-clock.ts";
 import { tokenizedModel, type Call, type CallKind } from "./call.ts";
 import { NO_MOCK } from "./options.ts";
 import { INTERACTIVE } from "./priority.ts";
@@ -69,7 +70,7 @@ export function moderationCall(
   const { caller, payers, limitSources, sessionId, requesterIp } = origin;
   return {
     id: randomUUID(),
-    startedAt: Date.now(),
+    ...startClock(),
     kind: MODERATION,
     caller,
     group,

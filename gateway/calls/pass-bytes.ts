@@ -6,6 +6,7 @@ import { MAX_MEASURED_BYTES } from "../tokens/spoken-audio.ts";
 import { usageOf } from "../tokens/usage.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
+import { timeIn } from "./call-clock.ts";
 import type { Call } from "./call.ts";
 import { headerText } from "./deployment-headers.ts";
 import { answerHeaders } from "./headers.ts";
@@ -92,7 +93,7 @@ async function passOn(
   client.once("close", stop);
   try {
     for await (const chunk of upstream.chunks) {
-      firstAt ??= Date.now();
+      firstAt ??= timeIn(call);
       bytes += chunk.length;
       if (measured && bytes <= MAX_MEASURED_BYTES) {
         kept.push(chunk);

@@ -6,6 +6,7 @@ import type { Intent, Outcome } from "../ledger/records.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { timeIn } from "./call-clock.ts";
 import type { Call } from "./call.ts";
 import { chargeOf, type Chargeable } from "./charge.ts";
 import { reportFinished } from "./finished.ts";
@@ -115,7 +116,7 @@ function outcomeOf(
 ): Outcome {
   const { deployment, usage, cached } = ending;
   const { activeCalls } = gateway;
-  const endedAt = Date.now();
+  const endedAt = timeIn(call);
   const charge = chargeOf(
     ending,
     ending.failedAttempts ?? activeCalls.estimatedCost(call.id),
@@ -222,7 +223,7 @@ function measure(
 ): void {
   const { caller, group, kind, startedAt, stream } = call;
   const { deployment, waitedMs } = ending;
-  const durationMs = Date.now() - startedAt;
+  const durationMs = timeIn(call) - startedAt;
   const team = caller.kind === "key" ? caller.team : null;
   metrics.ended({
     alias: group.configured,

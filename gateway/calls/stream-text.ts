@@ -1,4 +1,5 @@
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
+import { timeIn, type CallClock } from "./call-clock.ts";
 
 /** A longer stream is passed on but not cached. */
 const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
@@ -13,6 +14,7 @@ export interface TakenText {
 
 /** The text of a stream on its way to the client, also kept for the cache. */
 export class StreamText {
+  readonly #clock: CallClock;
   readonly #usageWanted: boolean;
   #firstTokenAt: number | null = null;
   /** null once it is too long for the cache. */
@@ -20,7 +22,8 @@ export class StreamText {
   #characters = 0;
   #ending = "";
 
-  constructor(usageWanted: boolean) {
+  constructor(clock: CallClock, usageWanted: boolean) {
+    this.#clock = clock;
     this.#usageWanted = usageWanted;
   }
 
@@ -66,7 +69,7 @@ export class StreamText {
   }
 
   #keep(text: string): void {
-    this.#firstTokenAt ??= Date.now();
+    this.#firstTokenAt ??= timeIn(this.#clock);
     this.#characters += text.length;
     if (this.#characters > MAX_CACHED_CHARACTERS) {
       this.#kept = null;

@@ -85,7 +85,7 @@ async function passAndRecord(
 ): Promise<void> {
   const client = reply.raw;
   const stream = withReadableErrors(gateway, call, upstream);
-  const text = new StreamText(wantsUsage(call.body));
+  const text = new StreamText(call, wantsUsage(call.body));
   const audience = new Audience(
     gateway.flights,
     call,
