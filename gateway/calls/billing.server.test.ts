@@ -129,6 +129,30 @@ test("usage that never arrives is awaited for a limited time, then the count is 
   });
 });
 
+test.each([
+  ["zeros", { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
+  ["the input alone", { prompt_tokens: 10, total_tokens: 10 }],
+])(
+  "text beside a usage of %s is counted, streamed or not",
+  async (_what, usage) => {
+    const key = await gateway.createKey();
+    const prompt = `[mock]${JSON.stringify({ usage, text: "one two three" })}`;
+    for (const stream of [false, true]) {
+      const { headers } = await gateway.chat(key, prompt, {
+        model: "dear",
+        stream,
+      });
+      const row = await rowOf(headers.get("x-hearth-call-id"));
+      expect(row.prompt_tokens).toBeGreaterThan(0);
+      expect(row.completion_tokens).toBeGreaterThan(0);
+      expect(row.spend).toBeCloseTo(
+        row.prompt_tokens * DEAR.input + row.completion_tokens * DEAR.output,
+        12,
+      );
+    }
+  },
+);
+
 test.each(["reasoning", "reasoning_content"])(
   "%s is counted when the stream breaks off before its usage",
   async (field) => {

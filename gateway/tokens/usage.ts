@@ -30,7 +30,7 @@ function tokenUsageOf(
   facts: AnswerFacts,
 ): Usage {
   const { usage } = facts;
-  if (usage !== null) {
+  if (usage !== null && !lacksOutput(call, usage, facts)) {
     tokens.learn(deployment.id, call.inputTokens, usage.inputTokens);
     const answers = usage.images ?? facts.choices ?? 1;
     tokens.recordOutput(
@@ -44,13 +44,31 @@ function tokenUsageOf(
       ? 0
       : tokens.countText(facts.text, deployment.baseModel ?? deployment.model);
   const counted = {
-    ...(facts.inputUsage ?? countedInput(call)),
+    ...(facts.inputUsage ??
+      (usage !== null && usage.inputTokens > 0 ? usage : countedInput(call))),
     ...withSpoken(written, facts),
     ...facts.pieces,
   };
   return withTiers(
     counted,
     counted.tiers ?? facts.tiers ?? askedTiers(call, deployment),
+  );
+}
+
+/**
+ * Some servers of OpenAI's format report zeros, or the input alone until the stream ends. A report that names the cost is complete;
+ * what is priced by its measure needs no tokens.
+ */
+function lacksOutput(
+  { measure }: Pick<Call, "measure">,
+  { outputTokens, reportedCost }: Usage,
+  { text }: AnswerFacts,
+): boolean {
+  return (
+    outputTokens === 0 &&
+    text !== "" &&
+    measure === null &&
+    reportedCost === undefined
   );
 }
 
