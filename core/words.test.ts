@@ -6,6 +6,7 @@ import {
   clock,
   counted,
   countTitle,
+  isDay,
   listed,
   moment,
   money,
@@ -84,4 +85,17 @@ test("times are in the operator's zone, distances in words", () => {
   expect(ago(at, at)).toBe("just now");
   expect(ahead(at + 61_200_000, at)).toBe("in 17 h");
   expect(ahead(at, at)).toBe("now");
+});
+
+test.each([
+  ["2026-11-21", true],
+  ["2028-02-29", true],
+  ["2026-02-29", false],
+  ["2026-02-30", false],
+  ["2026-13-01", false],
+  ["2026-11-21T00:00:00Z", false],
+  ["yesterday", false],
+  ["", false],
+])("%s is a day of the calendar: %s", (text, expected) => {
+  expect(isDay(text)).toBe(expected);
 });

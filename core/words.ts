@@ -115,6 +115,12 @@ export function dayIn(timeZone: string, at: number): string {
   return dateFormat("sv-SE", timeZone).format(at);
 }
 
+/** Whether it is a day of the calendar, "2026-11-21". `Date.parse` reads the 30th of February as the 2nd of March. */
+export function isDay(text: string): boolean {
+  const at = new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? text : NaN);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
+}
+
 /** A name without bidirectional control characters, which would reverse the text around it. */
 export function readable(name: string): string {
   return name.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");

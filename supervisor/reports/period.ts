@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import { dateFormat } from "../../core/formats.ts";
-import { dayIn } from "../../core/words.ts";
+import { dayIn, isDay } from "../../core/words.ts";
 
 /** Days as `2026-11-21`, first and last included, and the days to compare with. */
 export interface Period {
@@ -186,10 +186,6 @@ export function firstOf(unit: PeriodUnit, day: string): string {
 export function endOfMonth(day: string): string {
   const [year = 0, month = 1] = day.split("-").map(Number);
   return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10);
-}
-
-function isDay(text: string): boolean {
-  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
 /** "21 Nov 2026" */

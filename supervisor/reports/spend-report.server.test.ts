@@ -292,7 +292,13 @@ test("a month that follows a shorter one is compared up to that one's last day a
 test("an invalid start is rejected with the accepted formats", () => {
   const since = (text: string) => () =>
     choosePeriod({ unit: "month", complete: false, since: text }, TODAY);
-  for (const text of ["yesterday", "2026-13-01", "2027-01-01", "-3d"]) {
+  for (const text of [
+    "yesterday",
+    "2026-13-01",
+    "2026-02-30",
+    "2027-01-01",
+    "-3d",
+  ]) {
     expect(since(text)).toThrow(
       `invalid start "${text}": it must be a day such as 2026-11-01 (not after today), or 30d, 4w.`,
     );

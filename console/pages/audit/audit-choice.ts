@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isDay } from "../../../core/words.ts";
 import { withQuery } from "../nouns/noun-address.ts";
 
 export const AUDIT_PATH = "/audit";
@@ -6,11 +7,7 @@ export const AUDIT_PATH = "/audit";
 export const SOURCES = ["gateway", "console"] as const;
 
 const text = z.string().trim().max(300).catch("");
-const day = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\d$/)
-  .refine((value) => !Number.isNaN(Date.parse(value)))
-  .catch("");
+const day = z.string().refine(isDay).catch("");
 
 const querySchema = z.object({
   /** gateway: its audit log; console: what people did to services, checks, alarms, jobs and vaults. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isDay } from "../../../core/words.ts";
 import { faultOfName } from "../../ledger/names.ts";
 import {
   parseBudgetDuration,
@@ -165,12 +166,6 @@ export const queryDay = z
   .regex(/^\d{4}-\d\d-\d\d([T ].*)?$/, "must be a day such as 2026-11-21")
   .transform((text) => text.slice(0, "2026-11-21".length))
   .refine(isDay, "must be a day of the calendar");
-
-/** `Date.parse` reads the 30th of February as the 2nd of March. */
-function isDay(text: string): boolean {
-  const at = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
-}
 
 /** Several names of a query: a repeated parameter, or separated by commas. */
 export const queryNames = z
