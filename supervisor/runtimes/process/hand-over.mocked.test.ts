@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,7 +43,7 @@ test("a successor is found although no file descriptor was free when it started"
   const pid = predecessor.pid ?? 0;
   const running = { pid, startTime: startTimeOf(pid) ?? "" };
   try {
-    await once(predecessor.stdout ?? predecessor, "data");
+    await new Promise((resolve) => predecessor.stdout?.once("data", resolve));
     vi.mocked(startTimeOf).mockImplementationOnce(() => {
       throw new Failure("cannot read /proc/1/stat (EMFILE)");
     });
