@@ -10,7 +10,10 @@ import { kubernetes, twoHosts } from "./config/stack-settings.ts";
 import type { KubernetesConfig } from "./kubernetes/kubernetes-schema.ts";
 import { findChangedPasswords } from "./deploy/changed-passwords.ts";
 import { findOtherKeys, keysOn } from "./deploy/kept-settings.ts";
-import { rejectUnusableSettings } from "./deploy/operators-files.ts";
+import {
+  rejectUnusableClusterSettings,
+  rejectUnusableSettings,
+} from "./deploy/operators-files.ts";
 import { stackEngine } from "./engine.ts";
 
 /**
@@ -32,6 +35,7 @@ export async function checkPlainRun(
     const read: ConfigResult<KubernetesConfig> = readKubernetesConfig(raw);
     if (read.ok) {
       rejectExpiredCertificate(read.config, kubernetes);
+      await rejectUnusableClusterSettings(read.config);
     }
     return;
   }

@@ -10,6 +10,7 @@ import { given } from "./answer.ts";
 import { cancelVerb } from "./cancel-verb.ts";
 import { UsageError, USAGE, type Flags } from "./flags.ts";
 import { backUpClusterFirst } from "./kubernetes-backup-first.ts";
+import { rejectUnusableClusterSettings } from "./operators-files.ts";
 import { reportChanges } from "./report-changes.ts";
 import {
   changeSettings,
@@ -142,6 +143,7 @@ async function checkAndBackUp(
   flags: Flags,
 ): Promise<KubernetesConfig> {
   const config = await rejectMovedRelease(session);
+  await rejectUnusableClusterSettings(config);
   if (flags["no-backup"] !== true) {
     await backUpClusterFirst(session, config);
   }
@@ -164,7 +166,9 @@ async function bringUp(session: Session, flags: Flags): Promise<number> {
 }
 
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
-  rejectExpiredCertificate(await rejectMovedRelease(session), kubernetes);
+  const config = await rejectMovedRelease(session);
+  rejectExpiredCertificate(config, kubernetes);
+  await rejectUnusableClusterSettings(config);
   const { changeSummary } = await session.stack.preview({
     ...session.options,
     ...(flags.refresh === true ? { refresh: true } : {}),

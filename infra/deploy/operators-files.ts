@@ -5,17 +5,18 @@ import type { Environment } from "../../core/environment.ts";
 import { execute } from "../../core/execute.ts";
 import { ConfigRejected } from "../config/config.ts";
 import type { HearthConfig } from "../config/config-schema.ts";
+import type { KubernetesConfig } from "../kubernetes/kubernetes-schema.ts";
 import { inProject, projectRoot } from "../project-files.ts";
 
 /** On a very busy machine the start of a program takes tens of seconds. */
 const CHECKED_WITHIN_MS = 120_000;
 const OWN_WORD = "hearth: ";
+const WITH_REDIS = { REDIS_HOST: "redis" } as const;
 
 type Settings = Pick<
   HearthConfig,
   | "alertSecrets"
   | "gatewayConfig"
-  | "images"
   | "localRunnerA"
   | "localRunnerB"
   | "providerKeys"
@@ -26,23 +27,50 @@ type Settings = Pick<
  * Throws every mistake in the settings of gateway and supervisor, as these programs report them: with one they do not start, which
  * would be noticed after the running containers were removed. Images of the operator's own may know other settings than this checkout.
  */
-export async function rejectUnusableSettings(config: Settings): Promise<void> {
-  const mistakes = await Promise.all([
-    config.images.gateway === undefined ? checkGateway(config) : [],
-    config.images.supervisor === undefined ? checkSupervisor(config) : [],
+export function rejectUnusableSettings(
+  config: Settings & Pick<HearthConfig, "images">,
+): Promise<void> {
+  const { gateway, supervisor } = config.images;
+  return rejectMistakes([
+    gateway === undefined ? checkGateway(config, WITH_REDIS) : [],
+    supervisor === undefined ? checkSupervisor(config) : [],
   ]);
-  if (mistakes.flat().length > 0) {
-    throw new ConfigRejected(mistakes.flat());
+}
+
+/** The same on Kubernetes, where every stack names images: like the chart, they are of this checkout. */
+export function rejectUnusableClusterSettings(
+  config: KubernetesConfig,
+): Promise<void> {
+  const { chartValues, redis } = config;
+  const { env } = (chartValues["gateway"] ?? {}) as { readonly env?: object };
+  const variables = Object.entries(env ?? {}).map(
+    ([name, value]) => [name, String(value)] as const,
+  );
+  return rejectMistakes([
+    checkGateway(config, {
+      ...(redis.mode === "none" ? {} : WITH_REDIS),
+      ...Object.fromEntries(variables),
+    }),
+    checkSupervisor(config),
+  ]);
+}
+
+type Mistakes = readonly string[];
+
+async function rejectMistakes(
+  checks: readonly (Mistakes | Promise<Mistakes>)[],
+): Promise<void> {
+  const mistakes = (await Promise.all(checks)).flat();
+  if (mistakes.length > 0) {
+    throw new ConfigRejected(mistakes);
   }
 }
 
 /** With placeholders for values that only a container has. */
-function checkGateway({
-  gatewayConfig,
-  localRunnerA,
-  localRunnerB,
-  providerKeys,
-}: Settings): Promise<readonly string[]> {
+function checkGateway(
+  { gatewayConfig, localRunnerA, localRunnerB, providerKeys }: Settings,
+  further: Environment,
+): Promise<Mistakes> {
   return mistakesOf(["gateway/main.ts", "--check"], {
     ...providerKeys,
     DATABASE_URL: "postgresql://gateway@postgres/hearth",
@@ -53,7 +81,7 @@ function checkGateway({
     LOCAL_RUNNER_A_URL: localRunnerA,
     LOCAL_RUNNER_B_URL: localRunnerB,
     PROXY_MASTER_KEY: "sk-only-to-read-the-configuration",
-    REDIS_HOST: "redis",
+    ...further,
   });
 }
 
@@ -61,7 +89,7 @@ function checkGateway({
 async function checkSupervisor({
   alertSecrets,
   supervisorConfig,
-}: Settings): Promise<readonly string[]> {
+}: Settings): Promise<Mistakes> {
   if (supervisorConfig === undefined) {
     return [];
   }
@@ -81,7 +109,7 @@ async function checkSupervisor({
 async function mistakesOf(
   [program = "", ...args]: readonly string[],
   env: Environment,
-): Promise<readonly string[]> {
+): Promise<Mistakes> {
   const { ok, stderr, reason } = await execute(
     // A plain `pulumi` may run another version.
     inProject("node_modules/node/bin/node"),

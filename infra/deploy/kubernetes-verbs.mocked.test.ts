@@ -9,8 +9,14 @@ import { minimalKubernetesConfig } from "../../test/infra/kubernetes-config.ts";
 import { engineSettings } from "../../test/infra/stack-config.ts";
 import { kubernetesSecrets } from "../kubernetes/kubernetes-schema.ts";
 import { UsageError, type Flags } from "./flags.ts";
+import { rejectUnusableClusterSettings } from "./operators-files.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
+
+// Starts both programs: operators-files.server.test.ts does that.
+vi.mock("./operators-files.ts", () => ({
+  rejectUnusableClusterSettings: vi.fn(),
+}));
 
 let directory: string;
 let pulumi: FakePulumi;
@@ -247,6 +253,24 @@ test("mistakes in the configuration are reported before the engine starts", asyn
     "a mistake in the stack's configuration; nothing was changed:\n  hearth:prefix is for two hosts: on Kubernetes, cluster.namespace separates stacks in one cluster: npx pulumi config rm hearth:prefix",
   );
 });
+
+test.each([
+  [["up"], {}],
+  [["preview"], {}],
+  [["rotate", "master"], {}],
+  [["rotate", "master"], { end: true }],
+  [["rotate", "provider", "openai"], {}],
+] as const)(
+  "%j %j rejects mistakes in the operator's files, and nothing is changed",
+  async (words, flags) => {
+    const mistake = new Error("config/gateway.local.yaml:1: a mistake");
+    vi.mocked(rejectUnusableClusterSettings).mockRejectedValueOnce(mistake);
+    const { requests, ended } = await runOn(words, flags);
+    expect(requests).toEqual([]);
+    expect(pulumi.written()).toEqual([]);
+    expect(ended).toBe(mistake);
+  },
+);
 
 const INSTALLED = [
   { type: "pulumi:providers:kubernetes", urn: "", inputs: { context: "k3s" } },
