@@ -51,9 +51,9 @@ const engine = {
 };
 
 test.each([
-  [135, "135"],
-  [undefined, "60"],
-])("a leftover is stopped within %s s", async (grace, seconds) => {
+  ["its grace period", 135, "135"],
+  ["a minute without one", undefined, "60"],
+])("a leftover is stopped within %s", async (_within, grace, seconds) => {
   await removeLeftover(engine, "hearth-gateway", grace);
   expect(commands()).toEqual([`stop --time ${seconds} id`, "rm --force id"]);
 });
