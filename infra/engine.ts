@@ -152,6 +152,13 @@ export function userOf({ endpoint }: EngineAddress): string {
   return user ?? userInfo().username;
 }
 
+/** The host's name in ssh's list of known host keys, for a command to be typed. */
+export function knownHostOf({ endpoint }: EngineAddress): string {
+  const { login = "", port = "22" } = sshLogin(endpoint) ?? {};
+  const host = login.replace(/^.*@/, "");
+  return port === "22" ? host : shellQuoted(`[${host}]:${port}`);
+}
+
 /** Prefix of a command that the operator runs as root on the host; sudo may prompt for a password. */
 export function asRoot(engine: EngineAddress): string {
   const login = loginPrefix(engine);

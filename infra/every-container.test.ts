@@ -1,3 +1,5 @@
+import { readHostSettings } from "./config/config.ts";
+import { memoryOn } from "./hosts/needs.ts";
 import { beforeAll, describe, expect, test } from "vitest";
 import {
   containersOf,
@@ -50,6 +52,19 @@ describe("every container", () => {
       expect(memory, name).toBeGreaterThan(0);
       expect(memorySwap, name).toBe(memory);
     }));
+
+  test("counts with its limit in what doctor --hosts expects of its host", () => {
+    const read = readHostSettings(validConfig);
+    for (const host of ["a", "b"] as const) {
+      const limits = containers
+        .filter(({ provider }) => provider?.includes(`::host-${host}::`))
+        .map(({ inputs }) => Number(inputs.memory));
+      expect(limits.length).toBeGreaterThan(0);
+      expect(read.ok && memoryOn(host, read.config)).toBe(
+        limits.reduce((sum, each) => sum + each, 0),
+      );
+    }
+  });
 
   test("writes no core dump, which would have its secrets and may fill a volume", () =>
     each(({ ulimits }, name) =>

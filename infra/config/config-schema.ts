@@ -337,6 +337,7 @@ export const hostSettingsSchema = configSchema.pick({
   placement: true,
   prefix: true,
   ports: true,
+  memory: true,
   images: true,
   edge: true,
   localRunnerA: true,

@@ -12,14 +12,22 @@ import {
   judgeDisk,
   judgeExposed,
   judgeLogin,
+  judgeMemory,
   judgePublished,
   judgeReach,
   judgeRootless,
+  judgeRun,
   judgeRunners,
   judgeSilence,
   judgeVersion,
 } from "./judge.ts";
-import { directoriesOn, elsewhere, reachedFrom, runnersOf } from "./needs.ts";
+import {
+  directoriesOn,
+  elsewhere,
+  memoryOn,
+  reachedFrom,
+  runnersOf,
+} from "./needs.ts";
 import { portsInUse } from "./ports-in-use.ts";
 
 interface Examined {
@@ -39,7 +47,7 @@ interface Listeners {
 }
 
 /**
- * Checks both hosts in parallel, from the point of view of `up` and the running stack: ssh, Docker, its version, the base
+ * Checks both hosts in parallel, from the point of view of `up` and the running stack: ssh, Docker, its version, memory, the base
  * image, disk, clock, addresses, ports; then whether containers on each host reach the other host and the local runners. Runs
  * small containers and removes them; changes nothing else. Never throws for a problem of a host.
  */
@@ -79,7 +87,7 @@ async function examine(
   const findings: Finding[] = [];
   const isUsable =
     (await checkSsh(host, findings)) &&
-    (await checkDocker(host, findings)) &&
+    (await checkDocker(host, settings, findings)) &&
     (await checkImage(host, findings));
   const listeners = isUsable
     ? await checkListeners(host, settings, findings)
@@ -108,6 +116,7 @@ async function checkSsh(
 
 async function checkDocker(
   host: CheckedHost,
+  settings: HostSettings,
   findings: Finding[],
 ): Promise<boolean> {
   const { name } = host;
@@ -117,13 +126,17 @@ async function checkDocker(
       "--format",
       "{{.Server.Version}}",
     );
-    const options = await host.docker(
+    const info = await host.docker(
       "info",
       "--format",
-      "{{.SecurityOptions}}",
+      "{{.MemTotal}} {{.SecurityOptions}}",
     );
-    const rootless = judgeRootless(name, options);
-    findings.push(judgeVersion(name, version), ...rootless);
+    const rootless = judgeRootless(name, info);
+    findings.push(
+      judgeVersion(name, version),
+      judgeMemory(name, Number.parseInt(info), memoryOn(name, settings)),
+      ...rootless,
+    );
     return rootless.length === 0;
   } catch (error) {
     findings.push(judgeSilence(host, textOf(error)));
@@ -174,7 +187,7 @@ async function checkListeners(
       bind: wanted,
     });
     findings.push(
-      judgeDisk(name, freeBytes),
+      judgeDisk(host, freeBytes),
       ...judgeBinds(host, settings, wanted, bind, inUse),
       ...judgePublished(name, inUse.besides(all)),
     );
@@ -189,7 +202,7 @@ async function checkListeners(
       addresses,
     };
   } catch (error) {
-    findings.push(noContainer(host, error));
+    findings.push(judgeRun(host, textOf(error)));
     return undefined;
   }
 }
@@ -249,7 +262,7 @@ async function checkReach(
       ...judgeRunners(host.name, runners, answer.fetch),
     ];
   } catch (error) {
-    return [noContainer(host, error)];
+    return [judgeRun(host, textOf(error))];
   }
 }
 
@@ -259,13 +272,5 @@ function intersect(
 ): readonly Listener[] {
   return wanted.filter(({ address, port }) =>
     there.some((each) => each.address === address && each.port === port),
-  );
-}
-
-function noContainer(host: CheckedHost, error: unknown): Finding {
-  return wrong(
-    { host: host.name, check: "docker" },
-    `containers cannot run (${textOf(error)})`,
-    typedDocker(host.engine, `run --rm ${host.image} node --version`),
   );
 }

@@ -7,6 +7,7 @@ export interface Finding {
     | "ssh"
     | "docker"
     | "version"
+    | "memory"
     | "image"
     | "disk"
     | "directory"

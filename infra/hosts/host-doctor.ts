@@ -9,7 +9,7 @@ import { readStackFile, stackFile } from "../config/stack-file.ts";
 
 const usage = `usage: hearth doctor --hosts [--stack home] [--file Pulumi.home.yaml] [--json] [answers]
 
-Checks both hosts from this machine, before or after an up: ssh, Docker, disk, clock, addresses, ports, and whether containers of
+Checks both hosts from this machine, before or after an up: ssh, Docker, memory, disk, clock, addresses, ports, and whether containers of
 each host reach the other host and the local model runners. Requires neither a running supervisor nor the passphrase; starts
 small containers and removes them. Reads the stack's configuration; options take precedence:
 

@@ -11,14 +11,22 @@ import {
   judgeDisk,
   judgeExposed,
   judgeLogin,
+  judgeMemory,
   judgePublished,
   judgeReach,
   judgeRootless,
+  judgeRun,
   judgeRunners,
   judgeSilence,
   judgeVersion,
 } from "./judge.ts";
-import { directoriesOn, elsewhere, reachedFrom, runnersOf } from "./needs.ts";
+import {
+  directoriesOn,
+  elsewhere,
+  memoryOn,
+  reachedFrom,
+  runnersOf,
+} from "./needs.ts";
 
 const settings = readSettings();
 const hostB = {
@@ -52,8 +60,13 @@ test("a failing login is fixed by its cause", () => {
   expect(fixOf("root@192.168.1.11: Permission denied (publickey)")).toBe(
     "ssh-copy-id root@192.168.1.11 && ssh root@192.168.1.11 true",
   );
-  expect(fixOf("Host key verification failed")).toBe(
+  const unknownKey = "Host key verification failed";
+  expect(fixOf(unknownKey)).toBe(
     "ssh-keygen -R 192.168.1.11 (if the machine was replaced), then ssh root@192.168.1.11 true",
+  );
+  const engine = { endpoint: "ssh://root@192.168.1.11:2222", sshOpts: [] };
+  expect(sentenceOf(judgeLogin({ name: "b", engine }, unknownKey))).toBe(
+    "host B: ssh to root@192.168.1.11:2222 does not work (Host key verification failed): ssh-keygen -R '[192.168.1.11]:2222' (if the machine was replaced), then ssh -p 2222 root@192.168.1.11 true",
   );
   expect(
     fixOf("ssh: Could not resolve hostname nas: Name or service not known"),
@@ -113,9 +126,29 @@ test("a clock is wrong only by more than the response time", () => {
 });
 
 test("too little disk is reported with the required size", () => {
-  expect(judgeDisk("a", 5 * 2 ** 30)).toMatchObject({ ok: true });
-  expect(sentenceOf(judgeDisk("a", 2 ** 31))).toBe(
-    "host A: 2.0 GiB are free in Docker's data directory; at least 4 are required: docker system prune, or use a larger disk",
+  expect(judgeDisk(hostB, 5 * 2 ** 30)).toMatchObject({ ok: true });
+  expect(sentenceOf(judgeDisk(hostB, 2 ** 31))).toBe(
+    "host B: 2.0 GiB are free in Docker's data directory; at least 4 are required: ssh root@192.168.1.11 docker system prune, or use a larger disk",
+  );
+});
+
+test("a host with less memory than its containers may use is reported", () => {
+  const limits = memoryOn("a", settings);
+  expect(judgeMemory("a", 3.8 * 2 ** 30, limits)).toMatchObject({ ok: true });
+  expect(sentenceOf(judgeMemory("a", 1.9 * 2 ** 30, limits))).toBe(
+    "host A: 1.9 GiB of memory; its containers may use 3.6 GiB: add memory, or lower a limit: npx pulumi config set --path hearth:memory.postgres MEBIBYTES",
+  );
+});
+
+test("containers that cannot run are reported with the reason, and an image for another processor with the setting", () => {
+  const host = { ...hostB, image: "node:24" };
+  expect(sentenceOf(judgeRun(host, "no space left on device"))).toBe(
+    "host B: containers cannot run (no space left on device): ssh root@192.168.1.11 docker run --rm node:24 node --version",
+  );
+  expect(
+    judgeRun(host, "exec /usr/local/bin/node: exec format error").fix,
+  ).toMatch(
+    /^name an image for this host's processor: npx pulumi config set --path hearth:images\.nodeBase /,
   );
 });
 

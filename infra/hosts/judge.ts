@@ -3,6 +3,7 @@ import type { HostName, HostSettings } from "../config/config-schema.ts";
 import type { Listener } from "../config/listeners.ts";
 import {
   asRoot,
+  knownHostOf,
   loginPrefix,
   typedDocker,
   userOf,
@@ -40,13 +41,11 @@ export function judgeLogin(
 ): Finding {
   const { name, engine } = host;
   const ssh = loginPrefix(engine);
-  const login = engine.endpoint.replace("ssh://", "").replace(/:\d+$/, "");
-  const address = login.replace(/^.*@/, "").replaceAll(/[[\]]/g, "");
   const setting = fixCommand(["hosts", name, "docker"]);
   const fixes: readonly (readonly [RegExp, string])[] = [
     [
       /host key verification failed/i,
-      `ssh-keygen -R ${address} (if the machine was replaced), then ${ssh}true`,
+      `ssh-keygen -R ${knownHostOf(engine)} (if the machine was replaced), then ${ssh}true`,
     ],
     [/could not resolve/i, setting],
     [
@@ -56,7 +55,7 @@ export function judgeLogin(
   ];
   return wrong(
     { host: name, check: "ssh" },
-    `ssh to ${login} does not work (${reason})`,
+    `ssh to ${engine.endpoint.replace("ssh://", "")} does not work (${reason})`,
     fixes.find(([found]) => found.test(reason))?.[1] ??
       `${ssh.replace(/^ssh/, "ssh-copy-id")}&& ${ssh}true`,
   );
@@ -84,6 +83,25 @@ export function judgeSilence(
     `Docker at ${engine.endpoint} does not respond (${reason})`,
     fixes.find(([found]) => found.test(reason))?.[1] ??
       typedDocker(engine, "version"),
+  );
+}
+
+/** Why the host runs no container of `image`; `reason` is the last line of the docker command. */
+export function judgeRun(
+  host: {
+    readonly name: HostName;
+    readonly engine: EngineAddress;
+    readonly image: string;
+  },
+  reason: string,
+): Finding {
+  const { name, engine, image } = host;
+  return wrong(
+    { host: name, check: "docker" },
+    `containers cannot run (${reason})`,
+    /exec format error/i.test(reason)
+      ? `name an image for this host's processor: ${fixCommand(["images", "nodeBase"])}`
+      : typedDocker(engine, `run --rm ${image} node --version`),
   );
 }
 
@@ -121,8 +139,28 @@ export function judgeClock(
       );
 }
 
-export function judgeDisk(host: HostName, freeBytes: number): Finding {
-  const finding = { host, check: "disk" } as const;
+/** `total` is the host's memory in bytes, `limits` the sum of its containers' limits in MiB. */
+export function judgeMemory(
+  host: HostName,
+  total: number,
+  limits: number,
+): Finding {
+  const finding = { host, check: "memory" } as const;
+  const gibibytes = (total / 2 ** 30).toFixed(1);
+  return total >= limits * 2 ** 20
+    ? fine(finding, `${gibibytes} GiB of memory are enough for its containers`)
+    : wrong(
+        finding,
+        `${gibibytes} GiB of memory; its containers may use ${(limits / 1024).toFixed(1)} GiB`,
+        "add memory, or lower a limit: npx pulumi config set --path hearth:memory.postgres MEBIBYTES",
+      );
+}
+
+export function judgeDisk(
+  { name, engine }: { readonly name: HostName; readonly engine: EngineAddress },
+  freeBytes: number,
+): Finding {
+  const finding = { host: name, check: "disk" } as const;
   const free = freeBytes / 2 ** 30;
   return free >= GIBIBYTES_NEEDED
     ? fine(
@@ -132,7 +170,7 @@ export function judgeDisk(host: HostName, freeBytes: number): Finding {
     : wrong(
         finding,
         `${free.toFixed(1)} GiB are free in Docker's data directory; at least ${GIBIBYTES_NEEDED} are required`,
-        "docker system prune, or use a larger disk",
+        `${typedDocker(engine, "system prune")}, or use a larger disk`,
       );
 }
 

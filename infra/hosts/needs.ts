@@ -64,3 +64,24 @@ export function runnersOf(
     return url === undefined ? [] : [{ setting, url }];
   });
 }
+
+const CADDY_MEBIBYTES = 128;
+const COUCHDB_MEBIBYTES = 1024;
+const SOCKET_PROXY_MEBIBYTES = 64;
+
+/** Sum of the memory limits of the containers on a host, in MiB. */
+export function memoryOn(
+  host: HostName,
+  { placement, memory }: HostSettings,
+): number {
+  const { gateway, supervisor, postgres, redis } = memory;
+  // Caddy is the edge and the TLS endpoint.
+  const everywhere =
+    gateway + supervisor + 2 * CADDY_MEBIBYTES + SOCKET_PROXY_MEBIBYTES;
+  return (
+    everywhere +
+    (placement.postgres === host ? postgres : 0) +
+    (placement.redis === host ? redis : 0) +
+    (placement.notes === host ? COUCHDB_MEBIBYTES : 0)
+  );
+}

@@ -36,6 +36,7 @@ async function examine(
   changes: {
     readonly a?: HostSetting;
     readonly b?: HostSetting;
+    readonly nodeBase?: string;
   } = {},
   ...flags: readonly string[]
 ): Promise<{ readonly code: number; readonly findings: readonly Finding[] }> {
@@ -53,7 +54,9 @@ async function examine(
       encryptionsalt: "v1:salt",
       config: {
         "hearth:hosts": { a: host("a"), b: host("b") },
-        "hearth:images": { nodeBase: "hearth-test/node:latest" },
+        "hearth:images": {
+          nodeBase: changes.nodeBase ?? "hearth-test/node:latest",
+        },
         "hearth:masterKey": { secure: "v1:not:needed:here" },
       },
     }),
@@ -121,6 +124,7 @@ test("two hosts that are ready: no problem is found, over a socket and over ssh"
   expect(code).toBe(0);
   expect(findings.map(({ host, check }) => `${host} ${check}`)).toEqual([
     "a version",
+    "a memory",
     "a clock",
     "a image",
     "a disk",
@@ -129,6 +133,7 @@ test("two hosts that are ready: no problem is found, over a socket and over ssh"
     "a runner",
     "b ssh",
     "b version",
+    "b memory",
     "b clock",
     "b image",
     "b disk",
@@ -186,7 +191,7 @@ test("a host that is down is reported; the other one is checked nevertheless", a
       ),
     ),
   ]);
-  expect(findings.filter(({ host }) => host === "a").length).toBe(5);
+  expect(findings.filter(({ host }) => host === "a").length).toBe(6);
 });
 
 test("a failing ssh login and an unavailable image are reported", async () => {
@@ -212,6 +217,24 @@ test("a failing ssh login and an unavailable image are reported", async () => {
     expect.stringMatching(/^a docker: /),
     expect.stringMatching(/^b ssh: ssh to root@10\.77\.0\.2 does not work \(/),
   ]);
+});
+
+test("an image for another processor is reported with the setting that names it", async () => {
+  const nodeBase = "hearth-test/node:other";
+  const program = join(directory, "node");
+  writeFileSync(program, "of another processor", { mode: 0o755 });
+  const id = (await engines.docker("b", "create", "hearth-test/node")).trim();
+  await engines.docker("b", "cp", program, `${id}:/usr/local/bin/node`);
+  await engines.docker("b", "commit", id, nodeBase);
+  await engines.docker("b", "rm", id);
+  await engines.docker("a", "tag", "hearth-test/node", nodeBase);
+  const { findings } = await examine({ nodeBase });
+  expect(wrongOf(findings)).toEqual([
+    expect.stringMatching(/^b docker: containers cannot run \(.*exec format/),
+  ]);
+  expect(findings.find(({ ok }) => !ok)?.fix).toContain(
+    "hearth:images.nodeBase",
+  );
 });
 
 test("a container of the stack reachable at addresses not in the settings is reported, as published and as reachable", async () => {
