@@ -107,6 +107,28 @@ test("an engine that does not respond is fixed by what it lacks", () => {
   );
 });
 
+test("an engine without ssh that does not respond is fixed by what this machine lacks, or at its address", () => {
+  const fixOf = (endpoint: string, reason: string) =>
+    judgeSilence({ name: "b", engine: { endpoint, sshOpts: [] } }, reason).fix;
+  const tcp = "tcp://192.168.1.11:2375";
+  const silent = "Cannot connect to the Docker daemon at …";
+  expect(fixOf("unix:///var/run/docker.sock", silent)).toMatch(
+    /^(sudo )?systemctl enable --now docker$/,
+  );
+  for (const endpoint of [tcp, "unix:///nowhere/docker.sock"]) {
+    expect(fixOf(endpoint, silent)).toBe(
+      "start Docker there, or correct its address: npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11",
+    );
+  }
+  const missing = "docker is not installed on this machine";
+  expect(fixOf(tcp, missing)).toBe(
+    "install the docker command on this machine",
+  );
+  expect(fixOf("unix:///var/run/docker.sock", missing)).toBe(
+    "install Docker Engine there: https://docs.docker.com/engine/install/",
+  );
+});
+
 test("a rootless engine is reported", () => {
   expect(judgeRootless("a", "[name=seccomp,profile=builtin]")).toEqual([]);
   expect(

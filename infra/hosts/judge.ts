@@ -72,10 +72,17 @@ export function judgeSilence(
       /permission denied.*docker/i,
       `${asRoot(engine)}usermod -aG docker ${userOf(engine)} (takes effect a minute later, in a new ssh connection)`,
     ],
-    [/docker.*not found/i, `install Docker Engine there: ${INSTALL}`],
+    [
+      /docker.*not (found|installed)/i,
+      engine.endpoint.startsWith("tcp:")
+        ? "install the docker command on this machine"
+        : `install Docker Engine there: ${INSTALL}`,
+    ],
     [
       /cannot connect to the docker daemon/i,
-      `${asRoot(engine)}systemctl enable --now docker`,
+      /^ssh:|^unix:\/\/\/(var\/)?run\/docker\.sock$/.test(engine.endpoint)
+        ? `${asRoot(engine)}systemctl enable --now docker`
+        : `start Docker there, or correct its address: ${fixCommand(["hosts", name, "docker"])}`,
     ],
   ];
   return wrong(
