@@ -130,7 +130,7 @@ test("a missing ssh, a failing ssh, and a used port are one sentence each", asyn
   );
   await greet(localPort);
   await expect(openTunnel(optionsFor(5432, localPort))).rejects.toThrow(
-    `port ${localPort} of this machine, needed for the ssh tunnel to Postgres, is used by another program: stop it, or set hearth:postgresAt to an address at which this machine reaches Postgres.`,
+    `port ${localPort} of this machine, needed for the ssh tunnel to Postgres, is in use: wait if another run of this stack uses it, stop any other program, or set hearth:postgresAt to an address at which this machine reaches Postgres.`,
   );
 });
 

@@ -47,7 +47,7 @@ export async function openTunnel(options: TunnelOptions): Promise<Tunnel> {
     (await knock("127.0.0.1", localPort, timeout)) === "accepted";
   if (await isOpen(REACHABLE_WITHIN_MS)) {
     throw new Error(
-      `port ${localPort} of this machine, needed for the ssh tunnel to Postgres, is used by another program: stop it, ${OTHER_WAY}`,
+      `port ${localPort} of this machine, needed for the ssh tunnel to Postgres, is in use: wait if another run of this stack uses it, stop any other program, ${OTHER_WAY}`,
     );
   }
   const [file, ...args] = buildTunnelCommand(options);
