@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { isEngine } from "./processes.ts";
 import type { Session } from "./session.ts";
 
 /** The process that holds the lock of a stack with its state in files. */
@@ -8,12 +9,14 @@ export interface Lock {
   readonly pid: number;
   readonly hostname: string;
   readonly timestamp: string;
-  /** The process has ended: only `cancel` releases this lock. */
-  readonly dead: boolean;
+  /** `ended`: only `cancel` releases this lock. */
+  readonly holder: "running" | "ended" | "on another machine";
 }
 
 /** The stack's lock; null if there is none, or if the backend's locks cannot be read. */
-export async function readLock({ stack }: Session): Promise<Lock | null> {
+export async function readLock({
+  stack,
+}: Pick<Session, "stack">): Promise<Lock | null> {
   const { url } = await stack.workspace.whoAmI();
   if (url?.startsWith("file://") !== true) {
     return null;
@@ -38,19 +41,10 @@ export async function readLock({ stack }: Session): Promise<Lock | null> {
   }
   const lock = JSON.parse(readFileSync(join(directory, file), "utf8")) as Omit<
     Lock,
-    "dead"
+    "holder"
   >;
-  return {
-    ...lock,
-    dead: lock.hostname === hostname() && !isAlive(lock.pid),
-  };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+  if (lock.hostname !== hostname()) {
+    return { ...lock, holder: "on another machine" };
   }
+  return { ...lock, holder: (await isEngine(lock.pid)) ? "running" : "ended" };
 }

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { executeOrThrow } from "../../core/execute.ts";
+import { execute, executeOrThrow } from "../../core/execute.ts";
 
 export interface LeftoverProcess {
   readonly pid: number;
@@ -41,6 +41,13 @@ export function selectLeftovers(listing: string): readonly LeftoverProcess[] {
         ) && !engines.has(parent),
     )
     .map(({ pid, program }) => ({ pid, program }));
+}
+
+/** Whether this process of this machine is an engine: its number may have been given to another program since. */
+export async function isEngine(pid: number): Promise<boolean> {
+  const { stdout } = await execute("ps", ["-o", "args=", "-p", String(pid)]);
+  const [path = ""] = stdout.trim().split(" ");
+  return basename(path) === "pulumi";
 }
 
 /** Terminates them by id. */

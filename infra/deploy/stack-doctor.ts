@@ -91,10 +91,11 @@ async function checkThisMachine(session: Session): Promise<readonly Finding[]> {
       ? []
       : [
           {
-            what: `the stack has been locked since ${lock.timestamp} by process ${lock.pid} on ${lock.hostname}${lock.dead ? ", which has ended" : ""}`,
-            fix: lock.dead
-              ? `${RUN}cancel`
-              : `wait for it to end; if it is stuck: ${RUN}cancel`,
+            what: `the stack has been locked since ${lock.timestamp} by process ${lock.pid} on ${lock.hostname}${lock.holder === "ended" ? ", which has ended" : ""}`,
+            fix:
+              lock.holder === "ended"
+                ? `${RUN}cancel`
+                : `wait for it to end; if it is stuck, end it, then ${RUN}cancel`,
           },
         ]),
     ...left.map(({ pid, program }) => ({
