@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, onTestFailed } from "vitest";
+import { beforeAll, beforeEach, onTestFailed, vi } from "vitest";
 import { allHealthy, showContainers } from "./containers.ts";
 import { ask, say } from "./day-two.ts";
 import { openTestbed, type Testbed } from "./testbed.ts";
@@ -30,8 +30,14 @@ export function deployedStack(): () => Running {
   stackOf(async () => {
     deployed ??= await openTestbed(process.env["HEARTH_DEPLOYED_STATE"]);
     await allHealthy(deployed);
-    running = { testbed: deployed, key: await createKey(deployed) };
-    return deployed;
+    const testbed = deployed;
+    // A moment later, on a busy machine, the edges know that the gateways are healthy.
+    const key = await vi.waitFor(() => createKey(testbed), {
+      timeout: 120_000,
+      interval: 1_000,
+    });
+    running = { testbed, key };
+    return testbed;
   });
   return () => {
     if (running === undefined) {
