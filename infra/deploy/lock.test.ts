@@ -52,10 +52,18 @@ function locked(
 
 test("cancel is rejected while the run that holds the lock is running", async () => {
   const { session, requests } = locked(engine.pid);
-  await expect(cancelVerb(session)).rejects.toThrow(
+  await expect(cancelVerb(session, 0)).rejects.toThrow(
     `the run that locks the stack is still running (process ${engine.pid}); nothing was changed: wait for it to end, or end it with Ctrl-C or \`kill ${engine.pid}\`, then run cancel again.`,
   );
   expect(requests).toEqual([]);
+});
+
+test("cancel waits for a run that is ending", async () => {
+  const { session, requests } = locked(engine.pid);
+  const done = cancelVerb(session);
+  engine.kill("SIGKILL");
+  expect(await done).toBe(0);
+  expect(requests).toEqual(["cancel"]);
 });
 
 test("a lock whose process has ended, or is another program now, is released", async () => {
