@@ -3,6 +3,7 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 import { contentBlocks, type Lack } from "./anthropic-content.ts";
 import { conversationOf } from "./anthropic-messages.ts";
 import { maxOutputTokens, traitsOf } from "./anthropic-model.ts";
+import { anthropicSchema } from "./anthropic-schema.ts";
 import { signedMessages } from "./anthropic-signed.ts";
 import { lostThoughts, thinkingAndSampling } from "./anthropic-thinking.ts";
 import { readToolOptions } from "./anthropic-tools.ts";
@@ -181,7 +182,7 @@ function formatOf(
   const schema = recordOf(jsonSchema)["schema"];
   if (type === "json_schema" && isRecord(schema)) {
     return {
-      schema: { type: "json_schema", schema: closed(schema) },
+      schema: { type: "json_schema", schema: anthropicSchema(schema) },
       instruction: [],
     };
   }
@@ -193,30 +194,6 @@ function formatOf(
   }
   lack("response_format");
   return { schema: null, instruction: [] };
-}
-
-/** Deeper than any schema that is accepted; a limit for hostile ones. */
-const DEEPEST_SCHEMA = 64;
-
-/** The schema with every object closed, as structured outputs require. */
-function closed(value: unknown, depth = 0): unknown {
-  if (depth > DEEPEST_SCHEMA) {
-    return value;
-  }
-  if (Array.isArray(value)) {
-    return value.map((one) => closed(one, depth + 1));
-  }
-  if (!isRecord(value)) {
-    return value;
-  }
-  const inner = Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, closed(one, depth + 1)]),
-  );
-  return value["type"] === "object" &&
-    isRecord(value["properties"]) &&
-    value["additionalProperties"] === undefined
-    ? { ...inner, additionalProperties: false }
-    : inner;
 }
 
 function stopSequences(params: JsonRecord, lack: Lack): unknown {

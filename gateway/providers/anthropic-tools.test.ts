@@ -27,12 +27,42 @@ describe("tools", () => {
       { ...sentTool("a"), cache_control: { type: "ephemeral" } },
       {
         name: "b",
-        input_schema: { type: "object", properties: {} },
+        input_schema: {
+          type: "object",
+          properties: {},
+          additionalProperties: false,
+        },
         strict: true,
       },
       own,
     ]);
     expect(lacks).toEqual(["tools[3]"]);
+  });
+
+  // Anthropic: "tools.0.custom: For 'integer' type, properties maximum, minimum are not supported".
+  test("constraints of a strict tool become a description, those of others stay", () => {
+    const count = { type: "integer", minimum: 1, maximum: 9 };
+    const parameters = {
+      type: "object",
+      properties: { count },
+      required: ["count"],
+      additionalProperties: false,
+    };
+    const countSent = (strict: boolean) => {
+      const called = { name: "a", parameters, strict };
+      const { sent } = ask({
+        tools: [{ type: "function", function: called }],
+      });
+      const [{ input_schema: schema }] = sent["tools"] as [
+        { input_schema: typeof parameters },
+      ];
+      return schema.properties.count;
+    };
+    expect(countSent(true)).toEqual({
+      type: "integer",
+      description: "minimum: 1, maximum: 9",
+    });
+    expect(countSent(false)).toEqual(count);
   });
 
   test.each<[string, object, unknown]>([

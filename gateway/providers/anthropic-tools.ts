@@ -1,4 +1,5 @@
 import type { Lack } from "./anthropic-content.ts";
+import { anthropicSchema } from "./anthropic-schema.ts";
 import {
   isRecord,
   listOf,
@@ -47,12 +48,14 @@ function toolOf(
   if (isRecord(tool) && tool["type"] === "function") {
     const written = tool["function"];
     if (isRecord(written) && typeof written["name"] === "string") {
+      const schema = schemaOf(written["parameters"]);
+      const strict = written["strict"] === true;
       return [
         present({
           name: written["name"],
           description: written["description"],
-          input_schema: schemaOf(written["parameters"]),
-          strict: written["strict"] === true ? true : null,
+          input_schema: strict ? anthropicSchema(schema) : schema,
+          strict: strict ? true : null,
           cache_control: tool["cache_control"] ?? written["cache_control"],
         }),
       ];
