@@ -15,6 +15,7 @@ import { dialectOf, effortOfBudget } from "./dialect.ts";
 import { leadingInstructions } from "./leading-instructions.ts";
 import { chatMessages } from "./messages-content.ts";
 import { chatToolsOf } from "./messages-tools.ts";
+import { isStrictSchema } from "./strict-schema.ts";
 
 /** OpenAI rejects longer ids of end users. */
 const LONGEST_USER = 64;
@@ -105,15 +106,20 @@ function formatOf(body: CallBody): unknown {
   const format = recordOf(
     recordOf(body["output_config"])["format"] ?? body["output_format"],
   );
-  return format["type"] === "json_schema"
+  const { type, schema } = format;
+  return type === "json_schema"
     ? {
-        type: "json_schema",
-        json_schema: { name: "answer", schema: format["schema"], strict: true },
+        type,
+        json_schema: present({
+          name: "answer",
+          schema,
+          strict: isStrictSchema(schema) ? true : null,
+        }),
       }
     : null;
 }
 
-function effortOf(body: CallBody): string | null {
+function effortOf(body: CallBody, deployment: PricedDeployment): string | null {
   const effort = recordOf(body["output_config"])["effort"];
   if (typeof effort === "string") {
     return effort === "max" ? "high" : effort;

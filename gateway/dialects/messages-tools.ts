@@ -8,6 +8,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { isStrictSchema } from "./strict-schema.ts";
 
 /** A tool and where it is in the body. */
 interface Tool {
@@ -149,7 +150,7 @@ function functionOf(
         name,
         description: rest["description"],
         parameters: schema,
-        strict: rest["strict"] === true ? true : null,
+        strict: rest["strict"] === true && isStrictSchema(schema) ? true : null,
       }),
     },
   ];

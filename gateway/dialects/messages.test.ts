@@ -305,6 +305,52 @@ describe("requests", () => {
     expect(ask(fields, thinker).body["reasoning_effort"]).toBe("medium");
   });
 
+  // OpenAI: "'required' is required to be supplied and to be an array including every key in properties".
+  test.each([
+    ["all of its properties are required", ["a", "b"], true],
+    ["one is optional", ["a"], undefined],
+  ])("a schema is strict at OpenAI if %s", (_name, required, strict) => {
+    const schema = {
+      type: "object",
+      properties: {
+        in: {
+          type: ["object", "null"],
+          properties: { a: { type: "string" }, b: { type: "string" } },
+          required,
+          additionalProperties: false,
+        },
+      },
+      required: ["in"],
+      additionalProperties: false,
+    };
+    const { body } = ask({
+      output_config: { format: { type: "json_schema", schema } },
+      tools: [{ name: "f", input_schema: schema, strict: true }],
+    });
+    const { response_format: format, tools } = body as unknown as {
+      response_format: { json_schema: { schema: object; strict?: boolean } };
+      tools: [{ function: { strict?: boolean } }];
+    };
+    expect(format.json_schema.schema).toEqual(schema);
+    expect(format.json_schema.strict).toBe(strict);
+    expect(tools[0].function.strict).toBe(strict);
+  });
+
+  test("a schema that is open or nested too deep is not strict", () => {
+    let deep: object = { type: "string" };
+    for (let depth = 0; depth < 100; depth++) {
+      deep = { type: "array", items: deep };
+    }
+    const open = { type: "object", properties: {}, required: [] };
+    for (const schema of [open, { anyOf: [open] }, deep]) {
+      const { body } = ask({ output_format: { type: "json_schema", schema } });
+      expect(body["response_format"]).toEqual({
+        type: "json_schema",
+        json_schema: { name: "answer", schema },
+      });
+    }
+  });
+
   test("tools and tool choice; Anthropic's server tools are named as unsupported", () => {
     const { body, lacks } = ask({
       tools: [
