@@ -68,6 +68,22 @@ export function limitNameOf(
   return maxTokens === "max_tokens" || reasoning ? maxTokens : null;
 }
 
+/** Models that take an effort above `high`: https://developers.openai.com/api/docs/guides/reasoning */
+const ABOVE_HIGH = /^gpt-(5\.1-codex-max|5\.[2-9]|[6-9])/;
+
+/** One of Anthropic's efforts as a model takes it; OpenRouter does so for each of its models. */
+export function effortFor(
+  { baseModel, model, providerName }: PricedDeployment,
+  effort: string,
+): string {
+  if (effort !== "xhigh" && effort !== "max") {
+    return effort;
+  }
+  return providerName === "openrouter" || ABOVE_HIGH.test(baseModel ?? model)
+    ? "xhigh"
+    : "high";
+}
+
 /** OpenAI's effort for a budget of thinking, in tokens. */
 export function effortOfBudget(tokens: number): string {
   return tokens <= 2_048 ? "low" : tokens <= 8_192 ? "medium" : "high";

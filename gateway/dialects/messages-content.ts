@@ -80,7 +80,7 @@ function userMessages(
     results.push({
       role: "tool",
       tool_call_id: textOf(block["tool_use_id"]),
-      content: textIn(inner),
+      content: resultText(textIn(inner), block["is_error"] === true),
     });
     // A tool message supports text only: its images follow in the user message.
     parts.push(...inner.filter((part) => part["type"] !== "text"));
@@ -97,6 +97,11 @@ function userMessages(
           },
         ]),
   ];
+}
+
+/** A tool message has no mark for a failure: the model reads it in the text. */
+function resultText(text: string, isError: boolean): string {
+  return isError && !/^error\b/i.test(text) ? `Error: ${text}`.trimEnd() : text;
 }
 
 /** A summary that Anthropic wrote is all that is left of earlier messages: other models read it as the user's. */

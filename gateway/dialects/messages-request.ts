@@ -11,7 +11,7 @@ import {
 } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
-import { dialectOf, effortOfBudget } from "./dialect.ts";
+import { dialectOf, effortFor, effortOfBudget } from "./dialect.ts";
 import { leadingInstructions } from "./leading-instructions.ts";
 import { chatMessages } from "./messages-content.ts";
 import { chatToolsOf } from "./messages-tools.ts";
@@ -44,6 +44,11 @@ export function chatBodyOf(
       lack(name);
     }
   }
+  // Without it the operator pays, not the customer whom the call names.
+  const { bill_to: payer } = recordOf(body["billing_policy"]);
+  if (payer != null && payer !== "self") {
+    lack("billing_policy");
+  }
   if (body["top_k"] != null && !dialect.topK) {
     lack("top_k");
   }
@@ -63,7 +68,7 @@ export function chatBodyOf(
     stop: body["stop_sequences"],
     ...tools,
     response_format: formatOf(body),
-    reasoning_effort: dialect.reasoning ? effortOf(body) : null,
+    reasoning_effort: dialect.reasoning ? effortOf(body, deployment) : null,
     user: userOf(body),
     stream: body["stream"] === true ? true : null,
   });
@@ -122,7 +127,7 @@ function formatOf(body: CallBody): unknown {
 function effortOf(body: CallBody, deployment: PricedDeployment): string | null {
   const effort = recordOf(body["output_config"])["effort"];
   if (typeof effort === "string") {
-    return effort === "max" ? "high" : effort;
+    return effortFor(deployment, effort);
   }
   const thinking = recordOf(body["thinking"]);
   if (thinking["type"] !== "enabled") {

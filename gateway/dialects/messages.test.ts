@@ -351,6 +351,46 @@ describe("requests", () => {
     }
   });
 
+  // Claude Code sends `xhigh` for some names of models, whichever model has that name here.
+  test.each([
+    [{ model: "gpt-5-mini" }, "xhigh", "high"],
+    [{ model: "gpt-5.1" }, "max", "high"],
+    [{ model: "gpt-5.1-codex-max" }, "xhigh", "xhigh"],
+    [{ model: "gpt-5.5" }, "max", "xhigh"],
+    [{ model: "mine", baseModel: "gpt-5.5" }, "xhigh", "xhigh"],
+    [{ model: "openai/gpt-oss-120b", providerName: "groq" }, "xhigh", "high"],
+    [{ model: "openai/o3", providerName: "openrouter" }, "xhigh", "xhigh"],
+    [{ model: "gpt-5-mini" }, "low", "low"],
+  ])("%j gets the effort %s as %s", (deployment, effort, sent) => {
+    const { body } = ask(
+      { output_config: { effort } },
+      testDeployment(deployment),
+    );
+    expect(body["reasoning_effort"]).toBe(sent);
+  });
+
+  test.each([
+    ["", "Error:"],
+    ["Exit code 1", "Error: Exit code 1"],
+    ["Error: no such file", "Error: no such file"],
+    ["Errors were found: 0", "Error: Errors were found: 0"],
+  ])("the result %j of a failed tool reads %j", (content, read) => {
+    const result = (is_error: boolean) =>
+      ask({
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "tool_result", tool_use_id: "t", content, is_error },
+            ],
+          },
+        ],
+      }).body["messages"];
+    const message = { role: "tool", tool_call_id: "t" };
+    expect(result(true)).toEqual([{ ...message, content: read }]);
+    expect(result(false)).toEqual([{ ...message, content }]);
+  });
+
   test("tools and tool choice; Anthropic's server tools are named as unsupported", () => {
     const { body, lacks } = ask({
       tools: [
@@ -486,6 +526,7 @@ describe("requests", () => {
   });
 
   test.each([
+    ["billing_policy", { type: "billing_policy", bill_to: "user_profile" }],
     ["compaction", { type: "summarize" }],
     ["container", "container_1"],
     ["container", { skills: [{ type: "anthropic", skill_id: "pdf" }] }],
@@ -494,6 +535,20 @@ describe("requests", () => {
   ])("%s, which only Anthropic has, is named as unsupported", (name, value) => {
     expect(ask({ [name]: value }).lacks).toEqual([name]);
     expect(ask({ [name]: null }).lacks).toEqual([]);
+  });
+
+  test("what only saves tokens or time at Anthropic is left out", () => {
+    const fields = {
+      billing_policy: { type: "billing_policy", bill_to: "self" },
+      cache_control: { type: "ephemeral" },
+      context_management: { edits: [{ type: "clear_tool_uses_20250919" }] },
+      diagnostics: { previous_message_id: null },
+      fallback_credit_token: "token",
+      output_config: { task_budget: { type: "tokens", total: 20_000 } },
+      service_tier: "standard_only",
+      speed: "fast",
+    };
+    expect(ask(fields)).toEqual(ask({}));
   });
 
   test("a summary that Anthropic wrote in place of earlier messages is kept", () => {
@@ -589,7 +644,7 @@ describe("requests", () => {
         ],
       },
       { role: "tool", tool_call_id: "toolu_1", content: "one" },
-      { role: "tool", tool_call_id: "toolu_2", content: "two" },
+      { role: "tool", tool_call_id: "toolu_2", content: "Error: two" },
       { role: "user", content: [picture, { type: "text", text: "And?" }] },
     ]);
     expect(lacks).toEqual(["messages[2].content[3] (document)"]);

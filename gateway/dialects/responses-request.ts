@@ -1,6 +1,6 @@
 import type { CallBody } from "../calls/body.ts";
 import { CallError } from "../http/errors.ts";
-import { numberOf, present, recordOf } from "../../core/json.ts";
+import { listOf, numberOf, present, recordOf } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
@@ -20,6 +20,8 @@ const SAME = [
   "metadata",
 ];
 
+const LOGPROBS = "message.output_text.logprobs";
+
 /** A body of OpenAI's Responses API as one of its chat. */
 export function chatBodyOf(
   body: CallBody,
@@ -33,6 +35,13 @@ export function chatBodyOf(
   const text = recordOf(body["text"]);
   if ((numberOf(body["top_logprobs"]) ?? 0) > 0) {
     lack("top_logprobs");
+  }
+  if (listOf(body["include"]).includes(LOGPROBS)) {
+    lack(`include (${LOGPROBS})`);
+  }
+  // An answer without its results would look like one that was not flagged.
+  if (body["moderation"] != null) {
+    lack("moderation");
   }
   const messages = [
     ...(typeof body["instructions"] === "string"

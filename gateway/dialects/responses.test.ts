@@ -460,6 +460,17 @@ describe("requests", () => {
     }
   });
 
+  test.each([
+    [{ top_logprobs: 2 }, "top_logprobs"],
+    [
+      { include: ["message.output_text.logprobs"] },
+      "include (message.output_text.logprobs)",
+    ],
+    [{ moderation: { model: "omni-moderation-latest" } }, "moderation"],
+  ])("%j, which an answer of chat would lack, is named", (fields, name) => {
+    expect(ask(fields).lacks).toEqual([name]);
+  });
+
   test("an object that cannot be converted to a number is not a number", () => {
     const request = { ...BODY, top_logprobs: { toString: false } };
     expect(() => responsesShape.chatBody(request, LOCAL)).not.toThrow(
