@@ -1,6 +1,7 @@
 /**
  * What to write instead of LiteLLM's settings that have no effect here, and what is in force without them:
- * https://docs.litellm.ai/docs/proxy/config_settings. With a section before the name it is about the setting of that section only.
+ * https://docs.litellm.ai/docs/proxy/config_settings. With a section before the name it is about the setting of that section only, and
+ * with a star at its end about all that begin so.
  */
 const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
   (
@@ -18,11 +19,17 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "max_internal_user_budget",
           "max_user_budget",
           "upperbound_key_generate_params",
+          "personal_key_model_access_from_teams",
         ],
       ],
       [
         "users create keys for themselves, members of a team as its `team_member_permissions` say",
-        ["key_generation_settings"],
+        [
+          "key_generation_settings",
+          "disable_key_generate_for_org_admin",
+          "default_team_disabled",
+          "self_serve_budget_policy",
+        ],
       ],
       [
         "give end users a tier with POST /customer/new",
@@ -38,11 +45,24 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "calls are not checked for parameters that must be set",
-        ["enforce_user_param", "enforced_params", "service_account_settings"],
+        [
+          "enforce_user_param",
+          "enforced_params",
+          "service_account_settings",
+          "missing_session_id",
+          "validate_end_user_id_in_db",
+        ],
       ],
       [
         "only virtual keys and the tokens of the section `jwt` are accepted",
-        ["custom_auth", "custom_auth_settings", "allow_user_auth"],
+        [
+          "custom_auth",
+          "custom_auth_settings",
+          "allow_user_auth",
+          "enable_oauth2_auth",
+          "enable_oauth2_proxy_auth",
+          "oauth2_config_mappings",
+        ],
       ],
       [
         "people sign in to the console (docs/sign-in.md)",
@@ -55,11 +75,11 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "failed_login_block_seconds",
           "failed_login_window_seconds",
           "max_failed_login_attempts_per_source",
-          "password_policy_min_length",
-          "password_policy_require_lowercase",
-          "password_policy_require_numbers",
-          "password_policy_require_special_characters",
           "password_policy_require_uppercase",
+          "control_plane_url",
+          "custom_ui_sso_sign_in_handler",
+          "max_ui_session_budget",
+          "password_policy_*",
         ],
       ],
       [
@@ -72,6 +92,8 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "custom_team_metadata_validate",
           "post_call_rules",
           "pre_call_rules",
+          "custom_provider_map",
+          "plugins",
         ],
       ],
       [
@@ -90,6 +112,10 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "openai_moderations_model_name",
           "output_parse_pii",
           "presidio_ad_hoc_recognizers",
+          "router_settings.guardrail_list",
+          "presidio_logging_only",
+          "skip_system_message_in_guardrail",
+          "skip_tool_message_in_guardrail",
         ],
       ],
       [
@@ -107,6 +133,7 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "admin_only_routes",
           "public_routes",
           "role_permissions",
+          "enforce_rbac",
         ],
       ],
       [
@@ -149,6 +176,7 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "disable_reset_budget",
           "proxy_budget_rescheduler_max_time",
           "proxy_budget_rescheduler_min_time",
+          "budget_rollover",
         ],
       ],
       [
@@ -157,6 +185,8 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "turn_off_message_logging",
           "redact_user_api_key_info",
           "spend_logs_prompt_storage",
+          "log_raw_request_response",
+          "redact_messages_in_exceptions",
         ],
       ],
       [
@@ -167,18 +197,13 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         "expired rows are deleted regularly",
         [
           "maximum_spend_logs_retention_interval",
-          "maximum_spend_logs_cleanup_cron",
           "maximum_autorouter_session_retention_period",
           "maximum_daily_tag_spend_retention_period",
           "maximum_health_check_retention_period",
-          "maximum_spend_logs_cleanup_batch_size",
-          "maximum_spend_logs_cleanup_batch_timeout",
-          "maximum_spend_logs_cleanup_max_batches",
-          "maximum_spend_logs_cleanup_run_budget",
-          "maximum_spend_logs_cleanup_target_size",
           "maximum_spend_logs_size",
           "maximum_spend_logs_size_check_interval",
           "use_spend_logs_partitioning",
+          "maximum_spend_logs_cleanup_*",
         ],
       ],
       [
@@ -191,17 +216,20 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "alerting_config",
           "alerting_threshold",
           "spend_report_frequency",
+          "alert_type_config",
+          "default_key_max_budget_alert_emails",
+          "email",
         ],
       ],
       [
         "GET /health checks the models when it is called",
         [
           "background_health_checks",
-          "health_check_concurrency",
-          "health_check_details",
-          "health_check_interval",
           "background_health_check_model_groups",
           "health_check_skip_disabled_background_models",
+          "enable_health_check_routing",
+          "use_shared_health_check",
+          "health_check_*",
         ],
       ],
       [
@@ -218,11 +246,22 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "certificates are always checked; NODE_EXTRA_CA_CERTS names further authorities",
-        ["ssl_certificate", "ssl_verify"],
+        [
+          "ssl_certificate",
+          "ssl_verify",
+          "ssl_ecdh_curve",
+          "ssl_security_level",
+        ],
       ],
       [
         "only anthropic-version and anthropic-beta of a client are sent to providers; set `extra_headers` in models",
-        ["forward_client_headers_to_llm_api", "forward_openai_org_id"],
+        [
+          "forward_client_headers_to_llm_api",
+          "forward_openai_org_id",
+          "add_user_information_to_llm_headers",
+          "model_group_settings",
+          "proxy_settings.headers",
+        ],
       ],
       [
         "there are no pass-through routes",
@@ -230,6 +269,9 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "pass_through_endpoints",
           "use_client_credentials_pass_through_routes",
           "provider_params.use_in_pass_through",
+          "enable_openai_websocket_passthrough",
+          "pass_through_request_timeout",
+          "passthrough_managed_object_ids",
         ],
       ],
       [
@@ -238,6 +280,12 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "global_max_parallel_requests",
           "general_settings.max_parallel_requests",
           "router_settings.default_max_parallel_requests",
+          "provider_params.default_api_key_rpm_limit",
+          "provider_params.default_api_key_tpm_limit",
+          "provider_params.itpm",
+          "provider_params.otpm",
+          "provider_params.rpd",
+          "provider_params.tpd",
         ],
       ],
       [
@@ -266,7 +314,12 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "`num_retries` applies to all errors that can be retried",
-        ["model_group_retry_policy", "retry_after", "retry_policy"],
+        [
+          "model_group_retry_policy",
+          "retry_after",
+          "retry_policy",
+          "num_retries_per_request",
+        ],
       ],
       [
         "`allowed_fails` counts all failures of a deployment",
@@ -289,7 +342,11 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "each fallback is checked against the models of the key",
-        ["enforce_fallback_model_access"],
+        [
+          "enforce_fallback_model_access",
+          "fallback_access_check",
+          "fallback_budget_check",
+        ],
       ],
       [
         "callers send `return_wildcard_routes` with GET /v1/models",
@@ -313,26 +370,60 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "database_max_idle_connection_lifetime",
           "database_socket_timeout",
           "database_type",
+          "database_connection_pool_timeout",
         ],
       ],
       [
         "the answers to cache are set in `cache_params`",
-        ["router_settings.cache_responses", "router_settings.caching_groups"],
+        [
+          "router_settings.cache_responses",
+          "router_settings.caching_groups",
+          "caching",
+          "caching_with_models",
+          "cache_kwargs",
+        ],
       ],
       ["a call takes at most five fallbacks", ["max_fallbacks"]],
       ["the window of a strategy is fixed", ["routing_strategy_args"]],
       [
         "`session_affinity` keeps the calls of a session at one deployment; budgets of providers are always checked",
-        ["deployment_affinity_ttl_seconds", "optional_pre_call_checks"],
+        [
+          "deployment_affinity_ttl_seconds",
+          "optional_pre_call_checks",
+          "model_group_affinity_config",
+          "session_affinity_repin_on_failover",
+        ],
       ],
       [
         "set `stream_timeout` in each model",
-        ["router_settings.stream_timeout"],
+        [
+          "router_settings.stream_timeout",
+          "provider_params.timeout_by_service_tier",
+          "provider_params.stream_timeout_by_service_tier",
+        ],
       ],
-      ["set it in each model", ["default_litellm_params"]],
+      [
+        "set it in each model",
+        [
+          "default_litellm_params",
+          "proxy_settings.api_key",
+          "proxy_settings.organization",
+          "proxy_settings.project",
+          "proxy_settings.max_tokens",
+          "vertex_project",
+          "vertex_location",
+        ],
+      ],
       [
         "set the variable REDIS_URL, with rediss:// for TLS",
-        ["redis_url", "cache_params.ssl", "cache_params.url"],
+        [
+          "redis_url",
+          "cache_params.ssl",
+          "cache_params.url",
+          "coordination_redis",
+          "router_settings.redis_db",
+          "cache_params.redis_startup_nodes",
+        ],
       ],
       ["use `model_group_alias` of `router_settings`", ["model_alias_map"]],
       [
@@ -350,23 +441,19 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "set `api_base` and `api_version` in each model",
-        ["proxy_settings.api_base", "litellm_settings.api_version"],
+        ["proxy_settings.api_base", "proxy_settings.api_version"],
       ],
       [
         "every change of an admin is in the audit log (GET /audit)",
-        ["store_audit_logs"],
+        ["store_audit_logs", "audit_log_callbacks"],
       ],
       [
-        "there are no MCP servers, vector stores, files, batches, search tools or prompts",
+        "there are no MCP servers, agents, skills, vector stores, files, batches, search tools or prompts",
         [
           "files_settings",
           "finetune_settings",
-          "mcp_aliases",
-          "mcp_servers",
-          "mcp_tools",
           "prompts",
           "search_tools",
-          "vector_store_registry",
           "allowed_file_extensions",
           "blocked_file_extensions",
           "max_batch_file_records",
@@ -374,12 +461,154 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "max_batch_file_uploads_per_day",
           "max_file_downloads_per_minute",
           "max_file_size_mb",
-          "mcp_allowed_clients",
-          "mcp_internal_ip_ranges",
-          "mcp_required_fields",
           "search_tool_deny_by_default",
           "vector_store_deny_by_default",
+          "assistants_config",
+          "disable_batch_input_file_rate_limiting",
+          "enable_mcp_registry",
+          "public_mcp_servers",
+          "require_end_user_mcp_access_defined",
+          "require_key_mcp_access_defined",
+          "user_mcp_management_mode",
+          "mcp_*",
+          "vector_store_*",
+          "agent_access_default_deny",
+          "skill_scanner",
+          "public_agent_groups",
+          "public_skills_index",
         ],
+      ],
+      [
+        "answers are cached in memory or in Redis, for equal calls",
+        [
+          "cache_params.disk_cache_dir",
+          "cache_params.similarity_threshold",
+          "cache_params.azure_*",
+          "cache_params.gcs_*",
+          "cache_params.qdrant_*",
+          "cache_params.redis_semantic_*",
+          "cache_params.s3_*",
+          "cache_params.semantic_cache_*",
+          "cache_params.valkey_*",
+        ],
+      ],
+      [
+        "set `ttl` in `cache_params`",
+        ["default_in_memory_ttl", "default_in_redis_ttl", "default_redis_ttl"],
+      ],
+      [
+        "changes of keys are in effect within a second; `key_cache_seconds` is how long known keys are served without the database",
+        [
+          "user_api_key_cache_ttl",
+          "user_api_key_cache_max_size",
+          "enable_redis_auth_cache",
+        ],
+      ],
+      [
+        "a call over a budget is a 400",
+        ["budget_exceeded_status_code", "budget_exceeded_throttle_percentage"],
+      ],
+      [
+        "names of keys are not checked",
+        ["enable_key_alias_format_validation", "key_alias_pattern"],
+      ],
+      [
+        "metadata of teams is not checked",
+        [
+          "team_metadata_schema",
+          "team_metadata_validation_error_message",
+          "team_metadata_validation_timeout",
+        ],
+      ],
+      ["an answer of a provider may have 256 MiB", ["max_response_size_mb"]],
+      [
+        "answers are not compared with their schema",
+        ["enable_json_schema_validation"],
+      ],
+      [
+        "addresses in messages are read by the provider, not by the gateway",
+        ["user_url_allowed_hosts", "user_url_validation"],
+      ],
+      [
+        "set `configurable_clientside_auth_params` in models",
+        [
+          "allow_client_side_credentials",
+          "provider_url_destination_allowed_hosts",
+        ],
+      ],
+      [
+        "all models and credentials of the database are served",
+        ["supported_db_objects"],
+      ],
+      [
+        "callers name the model in each call",
+        [
+          "completion_model",
+          "router_settings.default_deployment",
+          "routing_groups",
+          "provider_params.adaptive_router_*",
+          "provider_params.auto_router_*",
+          "provider_params.complexity_router_*",
+          "provider_params.quality_router_*",
+        ],
+      ],
+      ["messages are translated as each provider requires", ["modify_params"]],
+      [
+        "callers send `cache_control`",
+        ["anthropic_prompt_caching_ttl", "enable_anthropic_prompt_caching"],
+      ],
+      [
+        "callers send `stream_options`",
+        ["always_include_stream_usage", "include_cost_in_streaming_usage"],
+      ],
+      [
+        "callers send `mock_response`, with a key that `metadata.allow_client_mock_response` permits it",
+        ["provider_params.mock_response"],
+      ],
+      [
+        "write it beside the parameters of the model",
+        ["provider_params.model_info"],
+      ],
+      [
+        "a response is read and continued by its owner alone",
+        ["allow_unmanaged_response_ids", "disable_responses_id_security"],
+      ],
+      [
+        "the master key is PROXY_MASTER_KEY, and required",
+        ["dangerously_permit_weak_or_unset_master_key"],
+      ],
+      [
+        "the models of a key are listed by GET /v1/models, which requires it",
+        [
+          "enable_public_model_hub",
+          "public_model_groups",
+          "public_model_groups_links",
+        ],
+      ],
+      [
+        "set `tracing` or `call_webhook` (docs/tracing.md)",
+        [
+          "aws_sqs_callback_params",
+          "callback_settings",
+          "cold_storage_custom_logger",
+          "datadog_llm_observability_params",
+          "datadog_params",
+          "generic_logger_headers",
+          "input_callback",
+          "langfuse_default_tags",
+          "newrelic_params",
+          "otel",
+          "pointfive_params",
+          "s3_audit_callback_params",
+          "s3_callback_params",
+          "service_callback",
+          "standard_logging_payload_excluded_fields",
+          "zerobus_params",
+        ],
+      ],
+      [
+        "a chosen `key` is accepted from 20 characters on",
+        ["disable_custom_api_keys"],
       ],
     ] as const
   ).flatMap(([text, names]) =>
@@ -387,12 +616,20 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
   ),
 );
 
+/** Those of a family, by what their names begin with. */
+const FAMILIES = [...ALTERNATIVES]
+  .filter(([name]) => name.endsWith("*"))
+  .map(([name, text]) => [name.slice(0, -1), text] as const);
+
 /** What to do instead of a setting of LiteLLM's that has no effect; undefined: not one of those. `path` is under Hearth's names. */
 export function alternativeOf(
   path: readonly (string | number)[],
 ): string | undefined {
   const name = String(path.at(-1));
+  const names = [`${String(path.at(-2))}.${name}`, name];
+  const [alternative] = names.flatMap((one) => ALTERNATIVES.get(one) ?? []);
   return (
-    ALTERNATIVES.get(`${String(path.at(-2))}.${name}`) ?? ALTERNATIVES.get(name)
+    alternative ??
+    FAMILIES.find(([start]) => names.some((one) => one.startsWith(start)))?.[1]
   );
 }

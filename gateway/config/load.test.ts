@@ -287,21 +287,57 @@ credential_list: []
   ]);
 });
 
+test("a setting of a family or of a section is named with what to use instead, another section's is not", () => {
+  const text = `${model("model: ollama/x, tpd: 5, auto_router_config: {}")}litellm_settings:
+  api_version: "1"
+  mcp_anything: true
+  cache_params: { type: azure-blob, s3_bucket_name: x }
+  s3_bucket_name: x
+router_settings:
+  routing_strategy: provider-budget-routing
+  tpd: 5
+`;
+  expect(loaded(text).router.strategy).toBe("simple-shuffle");
+  const hints = warnings(text).map((one) => one.replace(/^[^ ]+ /, ""));
+  expect(hints).toEqual([
+    expect.stringContaining('"tpd" has no effect: set the rate limits'),
+    expect.stringContaining(
+      '"auto_router_config" has no effect: callers name the model in each call',
+    ),
+    expect.stringContaining('unknown setting "tpd"'),
+    expect.stringContaining('"api_version" has no effect: set `api_base`'),
+    expect.stringContaining('"mcp_anything" has no effect: there are no MCP'),
+    expect.stringContaining('unknown setting "s3_bucket_name"; it has no'),
+    expect.stringContaining(
+      '"s3_bucket_name" has no effect: answers are cached in memory or in Redis, for equal calls',
+    ),
+    expect.stringContaining(
+      '"azure-blob" is not supported, the cache uses memory',
+    ),
+  ]);
+});
+
 test("a setting of LiteLLM's that restricts access or spend is never ignored without an alternative", () => {
   const text = `${model("model: ollama/x")}litellm_settings:
   max_user_budget: 5
   blocked_user_list: [anna]
   block_requests_for_models_without_pricing: true
+  key_alias_pattern: "^a"
+  max_tokens: 5
+  user_url_validation: true
   api_base: http://127.0.0.1:1
 general_settings:
   allowed_ips: [10.0.0.1]
   disable_requester_ip_address_logging: true
+  enforce_rbac: true
   fail_closed_budget_enforcement: true
+  max_response_size_mb: 1
   max_in_flight_requests_per_worker: 5
   trusted_proxy_ranges: [10.0.0.0/8]
+  user_url_allowed_hosts: [example.com]
 `;
   const found = warnings(text);
-  expect(found).toHaveLength(9);
+  expect(found).toHaveLength(15);
   for (const warning of found) {
     expect(warning).toMatch(/setting "\w+" has no effect: /);
   }

@@ -150,7 +150,11 @@ export const routerSettings = z.object({
       "latency-based-routing",
       "cost-based-routing",
     ],
-    { "usage-based-routing-v2": "usage-based-routing" },
+    {
+      "usage-based-routing-v2": "usage-based-routing",
+      // Budgets of providers are checked with every strategy.
+      "provider-budget-routing": "simple-shuffle",
+    },
   ),
   allowed_fails: whole(0),
   cooldown_failure_ratio: share(),
@@ -237,6 +241,8 @@ export const FOREIGN_CACHES = [
   "gcs",
   "redis-semantic",
   "qdrant-semantic",
+  "valkey-semantic",
+  "azure-blob",
 ];
 
 export const cacheParams = z.object({
