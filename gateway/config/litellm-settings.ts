@@ -116,6 +116,8 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "presidio_logging_only",
           "skip_system_message_in_guardrail",
           "skip_tool_message_in_guardrail",
+          "policies",
+          "policy_attachments",
         ],
       ],
       [
@@ -151,7 +153,7 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       [
         "set `api_key: os.environ/NAME` in each model, or use credentials with POST /model/new",
-        ["credential_list"],
+        ["credential_list", "litellm_credentials"],
       ],
       [
         "known keys are served without the database",
@@ -476,6 +478,10 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
           "skill_scanner",
           "public_agent_groups",
           "public_skills_index",
+          "agents",
+          "agent_list",
+          "assistant_settings",
+          "sandbox_tools",
         ],
       ],
       [

@@ -335,9 +335,11 @@ general_settings:
   max_in_flight_requests_per_worker: 5
   trusted_proxy_ranges: [10.0.0.0/8]
   user_url_allowed_hosts: [example.com]
+policies: { strict: { guardrails: { add: [secrets] } } }
+policy_attachments: [{ policy: strict, scope: "*" }]
 `;
   const found = warnings(text);
-  expect(found).toHaveLength(15);
+  expect(found).toHaveLength(17);
   for (const warning of found) {
     expect(warning).toMatch(/setting "\w+" has no effect: /);
   }
