@@ -169,6 +169,7 @@ test("other parameters: stop, user, tier, Anthropic's own", () => {
     logit_bias: {},
     store: false,
     prompt_cache_key: "k",
+    prompt_cache_options: { mode: "explicit" },
     temperature: null,
   });
   expect(sent).toMatchObject({

@@ -62,7 +62,11 @@ const NATIVE = [
   "speed",
 ];
 /** Hints for OpenAI's servers that do not affect the answer. */
-const HINTS = new Set(["prompt_cache_key", "prompt_cache_retention"]);
+const HINTS = new Set([
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+]);
 
 /** A chat body of OpenAI's shape for Anthropic's `/v1/messages`. Never throws; unsupported parameters are listed. */
 export function anthropicRequest(

@@ -20,6 +20,7 @@ const SAME = [
   "user",
   "safety_identifier",
   "prompt_cache_key",
+  "prompt_cache_options",
   "prompt_cache_retention",
   "service_tier",
   "stream",
@@ -36,6 +37,8 @@ const LACKING: ReadonlyMap<string, readonly unknown[]> = new Map([
   ["frequency_penalty", [0]],
   ["audio", []],
   ["prediction", []],
+  // The Responses API has it, but an answer of chat would lack its results.
+  ["moderation", []],
   ["web_search_options", []],
   ["functions", []],
   ["function_call", []],

@@ -120,6 +120,7 @@ test("the request, with the deployment's defaults", () => {
       json_schema: { name: "a", schema: {}, strict: true },
     },
     verbosity: "low",
+    prompt_cache_options: { mode: "explicit" },
     parallel_tool_calls: false,
     metadata: { a: "b" },
     stream: true,
@@ -130,6 +131,7 @@ test("the request, with the deployment's defaults", () => {
     max_output_tokens: 16,
     tools: [{ type: "function", strict: false, ...TOOL }],
     tool_choice: { type: "function", name: "weather" },
+    prompt_cache_options: { mode: "explicit" },
     parallel_tool_calls: false,
     reasoning: { effort: "low" },
     text: {
@@ -165,10 +167,17 @@ test("the request, with the deployment's defaults", () => {
   });
   const lacks = WIRE.unsupported(
     "chat",
-    { ...BODY, stop: ["a"], n: 1, logprobs: false, presence_penalty: 0.5 },
+    {
+      ...BODY,
+      stop: ["a"],
+      n: 1,
+      logprobs: false,
+      presence_penalty: 0.5,
+      moderation: { model: "omni-moderation-latest" },
+    },
     deployment,
   );
-  expect(lacks).toEqual(["stop", "presence_penalty"]);
+  expect(lacks).toEqual(["stop", "presence_penalty", "moderation"]);
 });
 
 /** The answer of a chat as the Responses API gives it, and back. */

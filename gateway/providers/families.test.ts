@@ -159,6 +159,9 @@ test("Gemini gets a placeholder for lost signatures, and no fields that it rejec
     logit_bias: { "1": 2 },
     logprobs: false,
     store: true,
+    prompt_cache_options: { mode: "explicit" },
+    audio: { voice: "alloy", format: "wav" },
+    moderation: { model: "omni-moderation-latest" },
     user: "u",
     seed: 3,
     parallel_tool_calls: false,
@@ -167,6 +170,8 @@ test("Gemini gets a placeholder for lost signatures, and no fields that it rejec
   const to = testDeployment({ provider: "gemini", model: "gemini-3.8-flash" });
   expect(gemini.unsupported("chat", body, to)).toEqual([
     "logit_bias",
+    "audio",
+    "moderation",
     "parallel_tool_calls",
   ]);
   const sent = gemini.request("chat", body, to, true);
