@@ -2,6 +2,10 @@ import { readVariable } from "../core/environment.ts";
 import { sizeWords } from "../core/size.ts";
 import { MINUTE_MS, inWords } from "../core/duration.ts";
 import type { VaultView } from "../supervisor/vaults/overview.ts";
+import {
+  isUnreadable,
+  unreadableWords,
+} from "../supervisor/vaults/unreadable-vault.ts";
 import type { Removed } from "../supervisor/vaults/provisioning.ts";
 import { printTable } from "./job-run.ts";
 import { askForSetup, setupArgs } from "./setup-answer.ts";
@@ -238,6 +242,11 @@ export const list = defineVerb({
           { text: each.url ?? "" },
         ]),
       );
+      for (const { vault, state } of vaults) {
+        if (isUnreadable(state)) {
+          print(unreadableWords(vault, state));
+        }
+      }
     }
     return vaults.some(({ state }) => TONES[state] === "bad") ? 1 : 0;
   },
@@ -248,6 +257,8 @@ const TONES: Readonly<Record<VaultView["state"], Tone>> = {
   foreign: "soft",
   closed: "bad",
   damaged: "bad",
+  newer: "bad",
+  unreadable: "bad",
   gone: "bad",
 };
 

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { DatabaseCalls, type DatabaseAnswer } from "./database-calls.ts";
-import { diskFailure, fullDisk, isDiskFailure, Refusal } from "./refusal.ts";
+import { isDiskFailure, Refusal, type RefusalCode } from "./refusal.ts";
 import type {
   FromWorker,
   PublicState,
@@ -206,15 +206,19 @@ class DatabaseThread implements Database {
   }
 
   #whyUnusable({
-    message,
-    isFullDisk,
+    code,
+    reason,
+    detail,
+    isDiskFailure,
   }: Extract<FromWorker, { readonly kind: "unusable" }>): Error {
-    if (isFullDisk) {
-      return fullDisk();
+    if (code !== "insufficient_storage") {
+      this.#events.failed(
+        this.name,
+        `database ${this.name} (${this.#file}) cannot be opened: ${detail}`,
+        isDiskFailure,
+      );
     }
-    const detail = `database ${this.name} (${this.#file}) cannot be opened: ${message}`;
-    this.#events.failed(this.name, detail, true);
-    return diskFailure();
+    return new Refusal(code as RefusalCode, reason);
   }
 
   #terminate(watchdogMs: number): void {

@@ -16,7 +16,7 @@ import { openDatabases, type Databases } from "./databases.ts";
 let directory: string;
 let databases: Databases;
 /** Databases that could not be read or written. */
-let failing: string[];
+let failing: [name: string, isDiskFailure: boolean][];
 
 beforeEach(async () => {
   failing = [];
@@ -34,10 +34,8 @@ function openAll(): Promise<Databases> {
     events: {
       compacted: () => undefined,
       readOnly: () => undefined,
-      failed: (name, detail, isDiskFailure) =>
-        isDiskFailure
-          ? failing.push(name)
-          : expect.unreachable(`${name}: ${detail}`),
+      failed: (name, _detail, isDiskFailure) =>
+        failing.push([name, isDiskFailure]),
       hung: (name) => expect.unreachable(`${name} hung`),
     },
   });
@@ -114,23 +112,35 @@ function toNewerSchema(file: string): void {
 }
 
 test.each([
-  ["is of a newer version", toNewerSchema],
-  ["is damaged", (file: string) => writeFileSync(file, "damaged")],
-  ["was emptied", (file: string) => writeFileSync(file, "")],
+  ["is damaged", (file: string) => writeFileSync(file, "damaged"), "damaged"],
+  ["was emptied", (file: string) => writeFileSync(file, ""), "damaged"],
   [
     "cannot be opened, as on a read-only disk,",
     (file: string) => {
       rmSync(file);
       mkdirSync(file);
     },
+    "internal_error",
   ],
-])("a database whose file %s is reported", async (_what, damage) => {
+])("a database whose file %s is reported", async (_what, damage, code) => {
   await databases.create("vault");
   await expect.poll(() => databases.opened()).toEqual([]);
   expect(failing).toEqual([]);
   damage(join(directory, "vault.sqlite"));
-  await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
-  expect(failing).toEqual(["vault"]);
+  await expect(databases.open("vault")).rejects.toMatchObject({ code });
+  expect(failing).toEqual([["vault", true]]);
+});
+
+test("a database of a newer version is no failure of the disk, and the reason says what to do", async () => {
+  await databases.create("vault");
+  await expect.poll(() => databases.opened()).toEqual([]);
+  toNewerSchema(join(directory, "vault.sqlite"));
+  await expect(databases.open("vault")).rejects.toMatchObject({
+    code: "newer_version",
+    message:
+      "The database was written by a newer version of Hearth (schema 2, supported: 1). Start that version.",
+  });
+  expect(failing).toEqual([["vault", false]]);
 });
 
 test("a database whose file was emptied while the store was stopped is reported, not forgotten", async () => {
@@ -139,20 +149,20 @@ test("a database whose file was emptied while the store was stopped is reported,
   writeFileSync(join(directory, "vault.sqlite"), "");
   databases = await openAll();
   expect(databases.names()).toEqual(["_users", "vault"]);
-  await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
-  expect(failing).toEqual(["vault"]);
+  await expect(databases.open("vault")).rejects.toThrow("damaged");
+  expect(failing).toEqual([["vault", true]]);
 });
 
 test.each([
-  ["a newer version", toNewerSchema],
-  ["an emptied file", (file: string) => writeFileSync(file, "")],
-])("opening %s does not change it", async (_what, replace) => {
+  ["a newer version", toNewerSchema, "newer_version"],
+  ["an emptied file", (file: string) => writeFileSync(file, ""), "damaged"],
+])("opening %s does not change it", async (_what, replace, code) => {
   await databases.create("vault");
   await expect.poll(() => databases.opened()).toEqual([]);
   const file = join(directory, "vault.sqlite");
   replace(file);
   const [names, bytes] = [readdirSync(directory), readFileSync(file)];
-  await expect(databases.open("vault")).rejects.toThrow("cannot be opened");
+  await expect(databases.open("vault")).rejects.toMatchObject({ code });
   expect(readFileSync(file).equals(bytes)).toBe(true);
   expect(readdirSync(directory)).toEqual(names);
 });

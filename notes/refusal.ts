@@ -1,10 +1,11 @@
 import { isFullDisk } from "../core/failure.ts";
 
-/** The `error` values of CouchDB's responses and their HTTP statuses. */
+/** The `error` values of CouchDB's responses and their HTTP statuses; `damaged` and `newer_version` are only of this store. */
 const statuses = {
   bad_content_type: 415,
   bad_request: 400,
   conflict: 409,
+  damaged: 500,
   database_name_too_long: 400,
   doc_validation: 400,
   document_too_large: 413,
@@ -24,6 +25,7 @@ const statuses = {
   method_not_allowed: 405,
   missing_required_key: 400,
   missing_stub: 412,
+  newer_version: 500,
   no_usable_index: 400,
   not_found: 404,
   not_implemented: 501,
@@ -69,8 +71,17 @@ export function refusalOf(failure: unknown): Refusal {
   if (isFullDisk(failure)) {
     return fullDisk();
   }
+  if (isDamage(failure)) {
+    return new Refusal(
+      "damaged",
+      "The stored content is damaged; see the notes store's log.",
+    );
+  }
   if (isDiskFailure(failure)) {
-    return diskFailure();
+    return new Refusal(
+      "internal_error",
+      "The file of this database cannot be opened, or its disk fails or is read-only; see the notes store's log.",
+    );
   }
   return new Refusal(
     "internal_error",
@@ -84,27 +95,30 @@ export const fullDisk = (): Refusal =>
     "The disk that holds the notes is full. Free some space there, then sync again.",
   );
 
-export const diskFailure = (): Refusal =>
-  new Refusal(
-    "internal_error",
-    "The file of this database is damaged or cannot be opened, or its disk fails or is read-only; see the notes store's log.",
-  );
+const SQLITE_CORRUPT = 11;
+/** With SQLITE_NOTADB. The codes are the lowest byte of an extended code (https://www.sqlite.org/rescode.html). */
+const DAMAGE_CODES: readonly unknown[] = [SQLITE_CORRUPT, 26];
+/** SQLITE_READONLY, SQLITE_IOERR and SQLITE_CANTOPEN. */
+const DISK_FAILURE_CODES: readonly unknown[] = [8, 10, 14];
 
-/** https://www.sqlite.org/rescode.html */
-export const SQLITE_CORRUPT = 11;
+/** Content that was read is not what was written. */
+export class Damage extends Error {
+  readonly errcode = SQLITE_CORRUPT;
+}
 
-/**
- * SQLITE_READONLY, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_CANTOPEN and SQLITE_NOTADB; the lowest byte of an extended code
- * (https://www.sqlite.org/rescode.html).
- */
-const DISK_FAILURE_CODES: readonly unknown[] = [8, 10, SQLITE_CORRUPT, 14, 26];
+function isDamage(failure: unknown): boolean {
+  return DAMAGE_CODES.includes(codeOfSqlite(failure));
+}
 
 /** Whether a database could not be read or written, other than because of a full disk. */
 export function isDiskFailure(failure: unknown): boolean {
-  const { errcode } = failure as { errcode?: unknown };
   return (
-    typeof errcode === "number" &&
-    DISK_FAILURE_CODES.includes(errcode & 0xff) &&
-    !isFullDisk(failure)
+    isDamage(failure) ||
+    (DISK_FAILURE_CODES.includes(codeOfSqlite(failure)) && !isFullDisk(failure))
   );
+}
+
+function codeOfSqlite(failure: unknown): number | undefined {
+  const { errcode } = failure as { errcode?: unknown };
+  return typeof errcode === "number" ? errcode & 0xff : undefined;
 }

@@ -1,14 +1,12 @@
 import { crc32 } from "node:zlib";
 import type { DatabaseSync } from "node:sqlite";
-import { SQLITE_CORRUPT } from "../refusal.ts";
+import { Damage } from "../refusal.ts";
 
 /** Tables with a body, whose checksum is in the column `sum`; null: written by a release without checksums. */
 const TABLES = ["revisions", "history"] as const;
 
 /** A body is not the one that was written: the disk returns other bytes. */
-export class DamagedBody extends Error {
-  readonly errcode = SQLITE_CORRUPT;
-
+export class DamagedBody extends Damage {
   constructor(id: string, rev: string) {
     super(
       `the stored content of ${JSON.stringify(id)} ${rev} is damaged: check the disk, then run \`hearth jobs run notes-drill\`, which replaces it from the newest backup`,

@@ -81,8 +81,10 @@ export type FromWorker =
     }
   | {
       readonly kind: "unusable";
-      readonly message: string;
-      readonly isFullDisk: boolean;
+      readonly code: string;
+      readonly reason: string;
+      readonly detail: string;
+      readonly isDiskFailure: boolean;
     }
   | {
       readonly kind: "head";

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { Damage, Refusal } from "../refusal.ts";
 import { prepareChecksums } from "./checksum.ts";
 import { prepareCollection, standInCollection } from "./collect-schema.ts";
 import { prepareHistory, standInHistory } from "./history-schema.ts";
@@ -91,12 +92,13 @@ function checkVersion(database: DatabaseSync): DatabaseSync {
     }
     if (version === 0) {
       // SQLite itself takes an emptied file for a new one.
-      throw new Error(
+      throw new Damage(
         "it contains no notes: the file was emptied, or its creation was interrupted",
       );
     }
-    throw new Error(
-      `it was written by a newer version of Hearth (schema ${String(version)}, supported: ${SCHEMA_VERSION}); start that version`,
+    throw new Refusal(
+      "newer_version",
+      `The database was written by a newer version of Hearth (schema ${String(version)}, supported: ${SCHEMA_VERSION}). Start that version.`,
     );
   } catch (failure) {
     database.close();

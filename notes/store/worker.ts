@@ -1,6 +1,5 @@
 // The thread of one database: only it opens the file. Large writes and long reads yield to other requests every few milliseconds.
 import { parentPort, workerData } from "node:worker_threads";
-import { isFullDisk } from "../../core/failure.ts";
 import { isDiskFailure, Refusal, refusalOf } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { maintainRegularly } from "./maintenance.ts";
@@ -47,10 +46,13 @@ function start(): void {
   try {
     store = openStore(workerData as WorkerData, post);
   } catch (failure) {
+    const { code, message: reason } = refusalOf(failure);
     post({
       kind: "unusable",
-      message: (failure as Error).message,
-      isFullDisk: isFullDisk(failure),
+      code,
+      reason,
+      detail: (failure as Error).message,
+      isDiskFailure: isDiskFailure(failure),
     });
     return;
   }

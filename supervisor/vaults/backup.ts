@@ -20,12 +20,8 @@ import { versionWords } from "../release/version.ts";
 import { backUpVault } from "./backup-vault.ts";
 import type { Couch } from "./couch.ts";
 import type { DatabaseInfo } from "./couch-answers.ts";
-import {
-  asDamaged,
-  openDatabase,
-  vaultNames,
-  type Database,
-} from "./database.ts";
+import { openDatabase, vaultNames, type Database } from "./database.ts";
+import { asUnreadable, unreadableWords } from "./unreadable-vault.ts";
 import { openUsers } from "./users.ts";
 import { counted } from "../../core/words.ts";
 
@@ -164,11 +160,12 @@ async function readVaults(couch: Couch): Promise<readonly OpenVault[]> {
   const found = [];
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);
-    const info = await database.info().catch(asDamaged);
-    if (info === "damaged") {
-      throw new Failure(
-        `vault "${name}" is damaged, and a backup without it would in time replace those with it: run \`hearth notes remove ${name}\`, then \`hearth notes restore --vault ${name}\`.`,
-      );
+    const info = await database.info().catch(asUnreadable);
+    if (typeof info === "string") {
+      throw new Failure([
+        "no backup was created, as one without an unreadable vault would in time replace those with it.",
+        unreadableWords(name, info),
+      ]);
     }
     if (info !== undefined) {
       found.push({ database, info });

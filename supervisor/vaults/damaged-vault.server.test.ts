@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   admin,
@@ -56,14 +57,14 @@ test("a damaged vault is listed beside the healthy ones, and can be removed and 
     );
   expect(await states()).toEqual({ [DAMAGED]: "damaged", [HEALTHY]: "open" });
   await expect(backUp()).rejects.toThrow(
-    `vault "${DAMAGED}" is damaged, and a backup without it would`,
+    `vault "${DAMAGED}" is damaged: check the disk`,
   );
   expect(await dropUnfinished(testbed.couch, testbed.busy)).toEqual([]);
 
   const restore = () =>
     restoreNotes({ ...testbed, ...quiet, backup, vault: DAMAGED });
   await expect(restore()).rejects.toThrow(
-    `vault "${DAMAGED}" is damaged: remove it first with \`hearth notes remove ${DAMAGED}\``,
+    `vault "${DAMAGED}" is damaged: check the disk (\`dmesg\`), run \`hearth notes remove ${DAMAGED}\``,
   );
   await testbed.provisioning.remove(DAMAGED);
   await restore();
@@ -71,6 +72,25 @@ test("a damaged vault is listed beside the healthy ones, and can be removed and 
   const restored = await openDatabase(testbed.couch, DAMAGED).info();
   expect(restored?.doc_count).toBe(6);
   await backUp();
+});
+
+test("a vault of a newer version is not called damaged, and the version is named as what to install", async () => {
+  const { couch } = testbed;
+  await couch.ask("PUT", "/vault-newer");
+  await notes.kill("SIGTERM");
+  const file = join(notes.directory, "data", "databases", "vault-newer.sqlite");
+  const newer = new DatabaseSync(file);
+  newer.exec("PRAGMA user_version = 2");
+  newer.close();
+  notes = await notes.restart();
+  const view = (await listVaults(testbed)).find(
+    ({ vault }) => vault === "vault-newer",
+  );
+  expect(view?.state).toBe("newer");
+  await expect(backUp()).rejects.toThrow(
+    'vault "vault-newer" was written by a newer version of Hearth: run `hearth upgrade` from a checkout of that version.',
+  );
+  await couch.ask("DELETE", "/vault-newer");
 });
 
 /** Changes bytes of notes in the file, as a disk does; the file stays a valid database. */

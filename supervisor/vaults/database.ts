@@ -14,6 +14,7 @@ import {
   type LocalDocument,
 } from "./couch-answers.ts";
 import { CouchRefusal, type Couch, type CouchAsk } from "./couch.ts";
+import { asUnreadable } from "./unreadable-vault.ts";
 
 /** A document as returned by the store, with its revision members. */
 export interface CouchDocument {
@@ -113,7 +114,7 @@ export class Database {
   async isRestoring(): Promise<boolean> {
     const rules = await this.#couch
       .find(`${this.#base}/_security`)
-      .catch(asDamaged);
+      .catch(asUnreadable);
     return (
       (rules as { [RESTORING]?: unknown } | undefined)?.[RESTORING] === true
     );
@@ -292,14 +293,6 @@ export class Database {
 
 export function openDatabase(couch: Couch, name: string): Database {
   return new Database(couch, name);
-}
-
-/** For the error of a database that exists and cannot be read, as after a disk error; throws any other. */
-export function asDamaged(error: unknown): "damaged" {
-  if (error instanceof CouchRefusal && error.status === 500) {
-    return "damaged";
-  }
-  throw error;
 }
 
 /** The vendor name that the embedded store reports. */

@@ -1,21 +1,17 @@
 import { mapLimited } from "../../core/map-limited.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { countConflicts } from "./conflicts.ts";
-import {
-  asDamaged,
-  openDatabase,
-  vaultNames,
-  type Database,
-} from "./database.ts";
+import { openDatabase, vaultNames, type Database } from "./database.ts";
 import type { NotesState, VaultState } from "./notes-state.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
+import { asUnreadable, type Unreadable } from "./unreadable-vault.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
 /** One vault as `hearth notes list` shows it; sizes in bytes, times in milliseconds since 1970. */
 export interface VaultView {
   readonly vault: string;
-  /** gone: its database is missing; damaged: it cannot be read; closed: access is blocked, see the seed; foreign: not created by `hearth notes add`. */
-  readonly state: "open" | "closed" | "gone" | "damaged" | "foreign";
+  /** gone: its database is missing; closed: access is blocked, see the seed; foreign: not created by `hearth notes add`. */
+  readonly state: "open" | "closed" | "gone" | "foreign" | Unreadable;
   /** Where devices reach it; null if its credentials are not stored here. */
   readonly url: string | null;
   readonly user: string | null;
@@ -61,8 +57,8 @@ export async function viewVault(
   vault: string,
 ): Promise<VaultView | undefined> {
   const database = openDatabase(couch, vault);
-  const found = await database.info().catch(asDamaged);
-  const info = found === "damaged" ? undefined : found;
+  const found = await database.info().catch(asUnreadable);
+  const info = typeof found === "string" ? undefined : found;
   const { member, compactedAt } = state.vault(vault);
   if (found === undefined && member === null) {
     return undefined;
@@ -73,7 +69,7 @@ export async function viewVault(
   return {
     vault,
     state:
-      found === "damaged"
+      typeof found === "string"
         ? found
         : stateOf(info !== undefined, kept.closed !== null, member),
     url: file?.url ?? null,

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { Failure } from "../../core/failure.ts";
 import { memberRules } from "./access-rules.ts";
 import type { Couch } from "./couch.ts";
-import { asDamaged, openDatabase } from "./database.ts";
+import { openDatabase } from "./database.ts";
+import { asUnreadable } from "./unreadable-vault.ts";
 import { ENCRYPTED_CHUNKS } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { makePassphrase, makePassword } from "./passwords.ts";
@@ -209,7 +210,7 @@ export class Provisioning {
   async remove(vault: string): Promise<Removed> {
     const { couch, files, state, escrow, backups } = this.#parts;
     const database = openDatabase(couch, checkVaultName(vault));
-    const info = await database.info().catch(asDamaged);
+    const info = await database.info().catch(asUnreadable);
     const file = files.read(vault);
     const { member } = state.vault(vault);
     if (info === undefined && file === undefined && member === null) {
@@ -224,7 +225,7 @@ export class Provisioning {
     state.forget(vault);
     return {
       vault,
-      documents: info === "damaged" ? 0 : (info?.doc_count ?? 0),
+      documents: typeof info === "object" ? info.doc_count : 0,
       stays: [
         `The notes remain on the devices, and in the backups in ${backups}. Run \`hearth notes restore\` to restore them.`,
         ...(escrow.read(vault).versions.length === 0

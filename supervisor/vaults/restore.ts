@@ -17,7 +17,6 @@ import {
 import type { Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
 import {
-  asDamaged,
   isEmbedded,
   isScratch,
   openDatabase,
@@ -29,6 +28,7 @@ import {
 import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { accepting, type EscrowFiles } from "./seed-escrow.ts";
+import { asUnreadable, unreadableWords } from "./unreadable-vault.ts";
 import { hasPassword, openUsers } from "./users.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName } from "./vault-names.ts";
@@ -127,8 +127,8 @@ async function isComplete(
   if (restoredFrom !== basename(backup)) {
     return false;
   }
-  const info = await openDatabase(couch, target).info().catch(asDamaged);
-  return info !== "damaged" && info?.instance_start_time === instance;
+  const info = await openDatabase(couch, target).info().catch(asUnreadable);
+  return typeof info === "object" && info.instance_start_time === instance;
 }
 
 function planOf(
@@ -155,11 +155,9 @@ function planOf(
 }
 
 async function requireEmpty(couch: Couch, target: string): Promise<void> {
-  const info = await openDatabase(couch, target).info().catch(asDamaged);
-  if (info === "damaged") {
-    throw new Failure(
-      `vault "${target}" is damaged: remove it first with \`hearth notes remove ${target}\`.`,
-    );
+  const info = await openDatabase(couch, target).info().catch(asUnreadable);
+  if (typeof info === "string") {
+    throw new Failure(unreadableWords(target, info));
   }
   if (info === undefined || info.doc_count + info.doc_del_count === 0) {
     return;

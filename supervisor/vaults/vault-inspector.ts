@@ -11,6 +11,7 @@ import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
 import type { Mutex } from "../../core/mutex.ts";
+import { unreadableWords, whyUnreadable } from "./unreadable-vault.ts";
 import { NoSuchVault } from "./vault-names.ts";
 import {
   allFingerprints,
@@ -177,11 +178,15 @@ export class VaultInspector {
       if (error instanceof NoAnswer) {
         throw error;
       }
+      const why = whyUnreadable(error);
       alarms.raise({
         fingerprint: trouble,
-        level: "warning",
+        level: why === undefined ? "warning" : "down",
         subject: `vault ${vault}`,
-        text: sentencesOf(error).join(" "),
+        text:
+          why === undefined
+            ? sentencesOf(error).join(" ")
+            : unreadableWords(vault, why),
         command: "hearth notes list",
       });
     }

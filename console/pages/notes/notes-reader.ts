@@ -14,6 +14,7 @@ import {
   type VaultView,
 } from "../../../supervisor/vaults/overview.ts";
 import type { EscrowFiles } from "../../../supervisor/vaults/seed-escrow.ts";
+import { isUnreadable } from "../../../supervisor/vaults/unreadable-vault.ts";
 import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
 import type {
   VaultFile,
@@ -71,7 +72,7 @@ export class NotesReader {
     const view = await acts.view(vault);
     return {
       ...(await this.#factsOf(view)),
-      ...(isUnreadable(view)
+      ...(hasNoContent(view)
         ? { conflicts: [], open: 0, growth: null }
         : {
             ...(await readConflicts(acts, vault, from)),
@@ -111,7 +112,7 @@ export class NotesReader {
     const { vault } = view;
     return {
       view,
-      roster: isUnreadable(view) ? null : await acts.devices(vault),
+      roster: hasNoContent(view) ? null : await acts.devices(vault),
       closedSince: escrow.read(vault).closed?.since ?? null,
       encrypted: this.#fileOf(vault)?.choices.e2ee ?? null,
     };
@@ -166,6 +167,6 @@ async function readConflicts(
   return { conflicts, open: report.conflicts.length };
 }
 
-function isUnreadable({ state }: VaultView): boolean {
-  return state === "gone" || state === "damaged";
+function hasNoContent({ state }: VaultView): boolean {
+  return state === "gone" || isUnreadable(state);
 }

@@ -138,6 +138,16 @@ describe("the heading above all vaults", () => {
       { vaults: [vault({ state: "damaged" }, { roster: null })] },
     ],
     [
+      "Vault work was written by a newer version of Hearth.",
+      "bad",
+      { vaults: [vault({ state: "newer" }, { roster: null })] },
+    ],
+    [
+      "The database of vault work cannot be read.",
+      "bad",
+      { vaults: [vault({ state: "unreadable" }, { roster: null })] },
+    ],
+    [
       "notes-backup failed: no room is left.",
       "warn",
       { backupJob: job("notes-backup", "failed") },

@@ -109,6 +109,20 @@ function troubleOf({
           command: `hearth notes remove ${vault}`,
         },
       ];
+    case "newer":
+      return [
+        {
+          text: `Vault ${vault} was written by a newer version of Hearth.`,
+          command: "hearth upgrade",
+        },
+      ];
+    case "unreadable":
+      return [
+        {
+          text: `The database of vault ${vault} cannot be read.`,
+          command: "hearth logs notes",
+        },
+      ];
     case "closed":
       return [
         {
@@ -298,6 +312,10 @@ export function stateWords({ state, conflicts }: VaultView): {
       return { look: "bad", state: "missing" };
     case "damaged":
       return { look: "bad", state: "damaged" };
+    case "newer":
+      return { look: "bad", state: "of a newer version" };
+    case "unreadable":
+      return { look: "bad", state: "unreadable" };
     case "foreign":
       return { look: "none", state: "not managed by Hearth" };
   }
