@@ -201,7 +201,10 @@ export async function restoreFromHistory(options: HistoryOptions): Promise<0> {
     );
     for (const id of restored.unreadable) {
       print(
-        paint("warn", `Not restored: note ${id} (it cannot be decrypted).`),
+        paint(
+          "warn",
+          `Not restored: note ${id} (it is damaged or cannot be decrypted).`,
+        ),
       );
     }
   }

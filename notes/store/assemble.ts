@@ -27,14 +27,23 @@ export function documentPieces(
   rev: string,
   extras: Extras = {},
 ): Piece[] | undefined {
+  return orReport(
+    store,
+    () => storedPieces(store, row, rev, extras),
+    undefined,
+  );
+}
+
+/** What is read; `otherwise` for a damaged body, which is reported. */
+export function orReport<T>(store: Store, read: () => T, otherwise: T): T {
   try {
-    return storedPieces(store, row, rev, extras);
+    return read();
   } catch (failure) {
     if (!(failure instanceof DamagedBody)) {
       throw failure;
     }
     reportFailure(store, failure.message, failure);
-    return undefined;
+    return otherwise;
   }
 }
 
@@ -47,12 +56,13 @@ export function storedPieces(
 ): Piece[] | undefined {
   const about = store.read.revision.get(row.number, rev);
   const found = store.read.body.get(row.number, rev) as SummedBody | undefined;
-  if (about === undefined || found === undefined) {
-    return undefined;
-  }
-  if (isDamaged(found)) {
+  const isLost = found === undefined && isCurrentLeaf(store, row, rev);
+  if (isLost || (found !== undefined && isDamaged(found))) {
     store.damaged.add(`${row.number} ${rev}`);
     throw new DamagedBody(row.id, rev);
+  }
+  if (about === undefined || found === undefined) {
+    return undefined;
   }
   return wrap(
     row.id,
@@ -60,6 +70,15 @@ export function storedPieces(
     found.body,
     (about.deleted === 1 ? ',"_deleted":true' : "") +
       extraMembers(store, row, rev, extras),
+  );
+}
+
+/** The body of a leaf is never removed alone. The row may be older than a removal of the whole document. */
+function isCurrentLeaf(store: Store, { id, number }: DocumentRow, rev: string) {
+  const now = store.read.document.get(id) as unknown as DocumentRow | undefined;
+  return (
+    now?.number === number &&
+    stateOf(treeOf(now)).leaves.some((leaf) => leaf.rev === rev)
   );
 }
 

@@ -167,9 +167,13 @@ export class DocumentChange {
   #add(path: RevisionPath, document: IncomingDocument): boolean {
     const rev = `${path.start}-${path.ids[0]!}`;
     const known = this.#tree.has(rev);
-    const replaced =
-      known && replaceDamaged(this.#store, this.#number, rev, document);
-    if (!this.#tree.add(path, document.deleted) && !replaced) {
+    const isReplaced =
+      known &&
+      replaceDamaged(this.#store, this.#number, rev, {
+        document,
+        isLeaf: this.#tree.isLeaf(rev),
+      });
+    if (!this.#tree.add(path, document.deleted) && !isReplaced) {
       return false;
     }
     this.#changed = true;
@@ -210,21 +214,30 @@ function writeRevision(
   recordStart(store, number, rev, { deleted, type, size });
 }
 
-/** Replaces a body that is damaged by the one that a device sent again. False: it is not damaged. */
+/** Replaces a body that is damaged, or that a leaf has lost, by the one that a device sent again. False: it is undamaged. */
 function replaceDamaged(
   store: Store,
   number: number,
   rev: string,
-  { type, body }: IncomingDocument,
+  {
+    document,
+    isLeaf,
+  }: { readonly document: IncomingDocument; readonly isLeaf: boolean },
 ): boolean {
+  const { type, body } = document;
   const row = store.write
     .other(
       "SELECT leaf, size, body, sum FROM revisions WHERE document = ? AND rev = ?",
     )
     .get(number, rev) as
     (SummedBody & { readonly leaf: number; readonly size: number }) | undefined;
-  if (row === undefined || !isDamaged(row)) {
+  if (row === undefined ? !isLeaf : !isDamaged(row)) {
     return false;
+  }
+  store.damaged.delete(`${number} ${rev}`);
+  if (row === undefined) {
+    writeRevision(store, number, rev, document);
+    return true;
   }
   store.write
     .other(
@@ -233,7 +246,6 @@ function replaceDamaged(
     .run(number, rev, type ?? null, body.length, body, sumOf(body));
   store.totals[row.leaf === 1 ? "liveBytes" : "staleBytes"] +=
     body.length - row.size;
-  store.damaged.delete(`${number} ${rev}`);
   return true;
 }
 

@@ -68,7 +68,7 @@ const reported = () =>
 
 const REPORT = [
   true,
-  'Error: the stored content of "note" 1-b is damaged: check the disk, then run `hearth jobs run notes-drill`, which replaces it from the newest backup',
+  'Error: the stored content of "note" 1-b is damaged: check the disk, then run `hearth jobs run notes-drill`, which replaces current content from the newest backup',
 ];
 
 test("a damaged document is rejected as a failure of the disk, others are read", () => {
@@ -130,7 +130,7 @@ test("a device that sends a damaged revision again replaces it, and other device
   expect(store.totals.updateSeq).toBe(before.updateSeq + 1);
 });
 
-test("past versions keep their checksum: a damaged one fails, as does the list by which unused chunks are found", async () => {
+test("a damaged past version is marked in the history, and left out of the list by which unused chunks are found", async () => {
   const { store } = temporary;
   await temporary.write({
     ...NOTE,
@@ -145,8 +145,35 @@ test("past versions keep their checksum: a damaged one fails, as does the list b
   expect(asked({ id: "note" })()).toContain('"written"');
   expect(asked({ held: "history-0" })()).toContain('"written"');
   damage("history");
-  expect(asked({ id: "note" })).toThrow("is damaged");
-  expect(asked({ held: "history-0" })).toThrow("is damaged");
+  const rows = (query: StoreRequest["query"]) =>
+    (JSON.parse(asked(query)()!) as { readonly rows: readonly unknown[] }).rows;
+  const lost = { damaged: true, doc: { _id: "note", _rev: "1-b" } };
+  expect(rows({ id: "note" })).toMatchObject([{ doc: { _rev: "2-c" } }, lost]);
+  expect(rows({ held: "history-0" })).toEqual([]);
+  expect(reported()).toEqual([REPORT, REPORT]);
+});
+
+test("a damaged current version keeps chunks from being counted as unused", () => {
+  damage();
+  expect(() => textOf(history(temporary.store, request({ held: "" })))).toThrow(
+    "is damaged",
+  );
+});
+
+test("a leaf whose body the file has lost counts as damaged, and is replaced by a device that sends it again", async () => {
+  const { store } = temporary;
+  store.writer.exec("DELETE FROM revisions WHERE rev = '1-b'");
+  expect(() => read("note")).toThrow("is damaged");
+  textOf(allDocs(store, request({ include_docs: "true" })));
+  expect(reported()).toEqual([REPORT]);
+  await temporary.write(NOTE);
+  expect(JSON.parse(read("note")!)).toEqual(NOTE);
+  const superseding = { start: 2, ids: ["c", "b"] };
+  await temporary.write({ ...NOTE, _rev: "2-c", _revisions: superseding });
+  store.writer.exec("DELETE FROM revisions WHERE rev = '1-b'");
+  await temporary.write(NOTE);
+  const old = request({ rev: "1-b" }, { id: "note" });
+  expect(() => getDocument(store, old)).toThrow("missing");
 });
 
 test("a file of an earlier release gets checksums, and such a release writes to a file with them", async () => {

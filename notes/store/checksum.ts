@@ -9,7 +9,7 @@ const TABLES = ["revisions", "history"] as const;
 export class DamagedBody extends Damage {
   constructor(id: string, rev: string) {
     super(
-      `the stored content of ${JSON.stringify(id)} ${rev} is damaged: check the disk, then run \`hearth jobs run notes-drill\`, which replaces it from the newest backup`,
+      `the stored content of ${JSON.stringify(id)} ${rev} is damaged: check the disk, then run \`hearth jobs run notes-drill\`, which replaces current content from the newest backup`,
     );
   }
 }

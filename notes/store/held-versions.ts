@@ -1,6 +1,6 @@
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
-import { rowList, wrap } from "./assemble.ts";
+import { orReport, rowList, wrap } from "./assemble.ts";
 import { checkedBody, type SummedBody } from "./checksum.ts";
 import type { Statements, Store } from "./store.ts";
 
@@ -13,9 +13,9 @@ const isNoChunk = `(d.id < '${FIRST_CHUNK}' OR d.id >= '${AFTER_CHUNKS}')`;
 
 /** Bodies that compaction moves to the history while pages are read are found there. */
 const sources = {
-  revisions: `FROM revisions v JOIN documents d ON d.number = v.document
+  revisions: `v.leaf FROM revisions v JOIN documents d ON d.number = v.document
     WHERE v.rowid > ? AND ${isNoChunk} AND LENGTH(v.body) > 0 ORDER BY v.rowid LIMIT ${PAGE_ROWS}`,
-  history: `FROM history v JOIN documents d ON d.number = v.document
+  history: `0 AS leaf FROM history v JOIN documents d ON d.number = v.document
     WHERE v.rowid > ? AND ${isNoChunk} AND v.body IS NOT NULL ORDER BY v.rowid LIMIT ${PAGE_ROWS}`,
 } as const;
 
@@ -23,6 +23,7 @@ interface Held extends SummedBody {
   readonly row: number;
   readonly id: string;
   readonly rev: string;
+  readonly leaf: number;
 }
 
 /** The newest change of any document but chunks. */
@@ -36,8 +37,8 @@ export function notesSequence(statements: Statements): number {
 }
 
 /**
- * A page of all stored versions of all documents but chunks: current, conflicted, superseded and past ones. Fails for a damaged one, whose
- * chunks would otherwise count as unused.
+ * A page of all stored versions of all documents but chunks: current, conflicted, superseded and past ones. Fails for a damaged current one,
+ * whose chunks would otherwise count as unused until it is repaired. A damaged past one is lost: no backup has it, and its chunks are of no use.
  */
 export function heldVersions(store: Store, start: string): Answer {
   const match = /^(?:(revisions|history)-(\d{1,15}))?$/.exec(start);
@@ -62,12 +63,14 @@ function* heldPage(
   yield `{"notesSeq":${notesSequence(store.read)},"rows":[`;
   const page = store.read
     .other(
-      `SELECT v.rowid AS row, d.id, v.rev, v.body, ${store.read.sum} ${sources[source]}`,
+      `SELECT v.rowid AS row, d.id, v.rev, v.body, ${store.read.sum}, ${sources[source]}`,
     )
     .all(after) as unknown as Held[];
-  yield* rowList(page, (held) =>
-    wrap(held.id, held.rev, checkedBody(held, held.id, held.rev), ""),
-  );
+  yield* rowList(page, (held) => {
+    const read = () =>
+      wrap(held.id, held.rev, checkedBody(held, held.id, held.rev), "");
+    return held.leaf === 1 ? read() : orReport(store, read, undefined);
+  });
   const next =
     page.length === PAGE_ROWS
       ? `${source}-${page.at(-1)!.row}`

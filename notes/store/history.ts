@@ -1,6 +1,6 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer, type Piece } from "./answer.ts";
-import { rowList, storedPieces, wrap } from "./assemble.ts";
+import { orReport, rowList, storedPieces, wrap } from "./assemble.ts";
 import { checkedBody, type SummedBody } from "./checksum.ts";
 import { onMissingChunk } from "./collect.ts";
 import { AFTER_CHUNKS, FIRST_CHUNK, heldVersions } from "./held-versions.ts";
@@ -159,16 +159,21 @@ function versionPieces(
   row: DocumentRow,
   version: Version,
 ): Piece[] | undefined {
-  const body =
-    storedPieces(store, row, version.rev) ?? keptBody(store, row, version.rev);
-  if (body === undefined) {
-    return undefined;
-  }
-  return [
-    `{"since":${version.since},"until":${version.until},"doc":`,
-    ...body,
-    "}",
-  ];
+  const { rev, since, until } = version;
+  const head = `{"since":${since},"until":${until},`;
+  return orReport(
+    store,
+    () => {
+      const body = storedPieces(store, row, rev) ?? keptBody(store, row, rev);
+      return body === undefined ? undefined : [`${head}"doc":`, ...body, "}"];
+    },
+    // Left out, it would count as a note that did not exist, which a restore deletes.
+    [
+      `${head}"damaged":true,"doc":`,
+      ...wrap(row.id, rev, Buffer.alloc(0), ""),
+      "}",
+    ],
+  );
 }
 
 function keptBody(
@@ -229,7 +234,7 @@ function* chunkList(
       onMissingChunk(store, id);
       return undefined;
     }
-    return anyBody(store, row);
+    return orReport(store, () => anyBody(store, row), undefined);
   });
   yield "]}\n";
 }

@@ -125,6 +125,11 @@ export class GrowingTree {
     return this.#nodes.has(rev);
   }
 
+  isLeaf(rev: string): boolean {
+    const node = this.#nodes.get(rev);
+    return node !== undefined && isLeaf(node);
+  }
+
   /** Whether an edit may name this revision as its parent. */
   isLiveLeaf(rev: string): boolean {
     const node = this.#nodes.get(rev);

@@ -16,6 +16,8 @@ const rows = z.array(
   z.looseObject({
     since: z.number(),
     until: z.number().nullable(),
+    /** The store cannot read this version: `doc` has its id and revision only. */
+    damaged: z.boolean().optional(),
     doc: z.looseObject({ _id: z.string(), _rev: z.string() }),
   }),
 );

@@ -128,8 +128,8 @@ test("a note that cannot be decrypted is reported, and all others are written", 
     at: 7,
     files: 1,
     left: [
-      { path: "f:1", why: "it cannot be decrypted" },
-      { path: "f:2", why: "it cannot be decrypted" },
+      { path: "f:1", why: "it is damaged or cannot be decrypted" },
+      { path: "f:2", why: "it is damaged or cannot be decrypted" },
       { path: "half.md", why: "part of it cannot be decrypted" },
     ],
   });

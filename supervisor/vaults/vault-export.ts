@@ -47,7 +47,7 @@ export async function exportVault(
   const making = claim(directory);
   const left: LeftOut[] = [...past.unreadable.keys()].map((path) => ({
     path,
-    why: "it cannot be decrypted",
+    why: "it is damaged or cannot be decrypted",
   }));
   let files = 0;
   const write = async (

@@ -103,7 +103,7 @@ async function enlist(
     // A file of an earlier version stays.
     live.add(id);
     pending.delete(id);
-    report(`Not written: note ${id} (it cannot be decrypted).`);
+    report(`Not written: note ${id} (it is damaged or cannot be decrypted).`);
   }
 }
 

@@ -91,6 +91,33 @@ test("notes that a member made unreadable are restored, and others that are unre
   ]);
 });
 
+test("a note whose past version is damaged stays as it is", async () => {
+  const written: unknown[] = [];
+  const now = [await note("damaged", "2-a", "two")];
+  const source: HistorySource = {
+    ...sourceOf([], now, written),
+    notesAt: async (at) => ({
+      at,
+      rows:
+        at === THEN
+          ? [
+              {
+                since: 0,
+                until: 1,
+                damaged: true,
+                doc: { _id: "damaged", _rev: "1-a" },
+              },
+            ]
+          : now.map((doc) => ({ doc, since: 1, until: null })),
+      next: null,
+    }),
+  };
+  expect(
+    await restoreVault(source, openWith(PASSPHRASE), options),
+  ).toMatchObject({ deleted: [], unreadable: ["damaged"] });
+  expect(written).toEqual([]);
+});
+
 test("with a wrong passphrase nothing is restored", async () => {
   const written: unknown[] = [];
   const source = sourceOf(

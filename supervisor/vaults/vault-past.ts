@@ -23,7 +23,7 @@ export interface PastVault {
   readonly at: number;
   /** By document id; deleted notes are left out unless the document still says so. */
   readonly notes: ReadonlyMap<string, PastNote>;
-  /** Revisions of notes that cannot be decrypted, by document id. */
+  /** Revisions of notes that are damaged or cannot be decrypted, by document id. */
   readonly unreadable: ReadonlyMap<string, string>;
 }
 
@@ -43,7 +43,7 @@ export interface Restored {
   readonly deleted: readonly string[];
   /** Notes that needed no change. */
   readonly unchanged: number;
-  /** Documents that cannot be decrypted; they stay as they are. */
+  /** Documents that are damaged or cannot be decrypted; they stay as they are. */
   readonly unreadable: readonly string[];
 }
 
@@ -64,7 +64,11 @@ export async function readVaultAt(
     const page = await source.notesAt(at, start);
     shown = page.at;
     start = page.next;
-    for (const { doc, since, until } of page.rows) {
+    for (const { doc, since, until, damaged } of page.rows) {
+      if (damaged === true) {
+        unreadable.set(doc._id, doc._rev);
+        continue;
+      }
       const note = await readNote(cipher, doc);
       if (note instanceof UnreadableNote) {
         why ??= note;
@@ -80,7 +84,7 @@ export async function readVaultAt(
   return { at: shown, notes, unreadable };
 }
 
-/** The versions of a note without those that cannot be decrypted. */
+/** The versions of a note without those that are damaged or cannot be decrypted. */
 export async function readVersions(
   source: HistorySource,
   cipher: NoteCipher,
@@ -232,7 +236,7 @@ export async function restoreVault(
   };
 }
 
-/** Notes that cannot be decrypted now or as they were then, without those that are written again. */
+/** Notes that are damaged or cannot be decrypted, now or as they were then, without those that are written again. */
 function unreadableBeside({
   past,
   present,

@@ -357,7 +357,7 @@ test("a note that cannot be decrypted is reported, its file stays, and all other
   await running.end();
   expect(reports).toEqual(
     ["first", note?.id].map(
-      (id) => `Not written: note ${id} (it cannot be decrypted).`,
+      (id) => `Not written: note ${id} (it is damaged or cannot be decrypted).`,
     ),
   );
 });

@@ -136,7 +136,9 @@ async function versionsOf(
   cipher: NoteCipher,
   document: string,
 ): Promise<readonly NoteVersion[]> {
-  const versions = await source.versions(document);
+  const versions = (await source.versions(document)).filter(
+    ({ damaged }) => damaged !== true,
+  );
   return Promise.all(
     versions.map(async ({ doc, since, until }) => {
       const note = await cipher.read(doc);
