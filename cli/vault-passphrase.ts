@@ -1,9 +1,11 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { locateHome } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import { Failure, sentencesOf } from "../core/failure.ts";
 import { askForSecret } from "./ask-for-secret.ts";
+import { readNotesState } from "../supervisor/vaults/notes-state.ts";
+import { credentialsOfUser } from "../supervisor/vaults/vault-credentials.ts";
 import { openVaultFiles } from "../supervisor/vaults/vault-file.ts";
 
 export const passphraseArg = {
@@ -15,7 +17,7 @@ export const passphraseArg = {
   },
 } as const;
 
-/** The passphrase of an encrypted vault: from the named file, the environment, the credentials file of this host, or a prompt. It does not leave this process. */
+/** The passphrase of an encrypted vault: from the named file, the environment, the credentials files of this host, or a prompt. It does not leave this process. */
 export async function vaultPassphrase(
   vault: string,
   file: string | undefined,
@@ -29,9 +31,8 @@ export async function vaultPassphrase(
   }
   const given =
     readVariable("HEARTH_VAULT_PASSPHRASE") ??
-    openVaultFiles(join(locateHome().root, "vaults")).read(vault)
-      ?.vaultPassphrase;
-  if (given !== undefined && given !== null) {
+    storedPassphrase(locateHome().root, vault);
+  if (given !== undefined) {
     return given;
   }
   if (!process.stdin.isTTY) {
@@ -40,4 +41,31 @@ export async function vaultPassphrase(
     );
   }
   return askForSecret(`Passphrase of vault ${vault}`);
+}
+
+/**
+ * The passphrase in the vault's credentials file, in that of the vault which it is a restored copy of, or in the latest file of a
+ * removed vault of its name.
+ */
+export function storedPassphrase(
+  root: string,
+  vault: string,
+): string | undefined {
+  const files = openVaultFiles(join(root, "vaults"));
+  const own = files.read(vault);
+  const [file] =
+    own === undefined
+      ? [
+          ...credentialsOfUser(files, memberOf(root, vault)),
+          ...files.removed(vault),
+        ]
+      : [own];
+  return file?.vaultPassphrase ?? undefined;
+}
+
+function memberOf(root: string, vault: string): string | null {
+  const path = join(root, "notes-state.json");
+  return existsSync(path)
+    ? (readNotesState(path).vaults[vault]?.member ?? null)
+    : null;
 }

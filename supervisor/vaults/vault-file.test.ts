@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -20,6 +20,16 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "hearth-vault-file-"));
 });
 afterEach(() => rmSync(directory, { recursive: true }));
+
+test("an unreadable file among those of removed vaults hides no other one", async () => {
+  const files = openVaultFiles(directory);
+  files.write(FAMILY);
+  files.remove("family", Date.parse("2026-11-01T00:00:00Z"));
+  mkdirSync(join(directory, "removed", "family.2026-11-02T000000Z.json"));
+  expect(files.removed("family")).toEqual([FAMILY]);
+  await files.putBack("family", async () => true);
+  expect(files.read("family")).toEqual(FAMILY);
+});
 
 test.each([
   ["its password", FAMILY, "before"],

@@ -10,7 +10,6 @@ import { z } from "zod";
 import { listDirectory } from "../../core/list-directory.ts";
 import { syncDirectory, writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf, sentencesOf } from "../../core/failure.ts";
-import { parseJson } from "../../core/json.ts";
 import { backupName } from "../backup/manifest.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
@@ -46,6 +45,8 @@ export interface VaultFiles {
     vault: string,
     isValid: (password: string) => Promise<boolean>,
   ) => Promise<void>;
+  /** The readable files of removed vaults of this name, the latest first. */
+  readonly removed: (vault: string) => readonly VaultFile[];
 }
 
 /** Directory of the files of removed vaults. */
@@ -99,26 +100,40 @@ export function openVaultFiles(directory: string): VaultFiles {
     putBack: async (vault, isValid) => {
       const kept = existsSync(pathOf(vault))
         ? undefined
-        : await findKept(removed, vault, isValid);
+        : await findValid(keptFiles(removed, vault), isValid);
       if (kept !== undefined) {
         renameSync(kept, pathOf(vault));
         syncDirectory(directory);
       }
     },
+    removed: (vault) => keptFiles(removed, vault).map(({ file }) => file),
   };
 }
 
-async function findKept(
-  removed: string,
-  vault: string,
+interface KeptFile {
+  readonly path: string;
+  readonly file: VaultFile;
+}
+
+/** The latest first; a damaged or unreadable file hides no other one. */
+function keptFiles(removed: string, vault: string): readonly KeptFile[] {
+  return listDirectory(removed)
+    .filter((name) => name.startsWith(`${vault}.`))
+    .toSorted()
+    .toReversed()
+    .flatMap((name) => {
+      const path = join(removed, name);
+      const file = parseFile(path);
+      return file === undefined ? [] : [{ path, file }];
+    });
+}
+
+async function findValid(
+  kept: readonly KeptFile[],
   isValid: (password: string) => Promise<boolean>,
 ): Promise<string | undefined> {
-  const names = listDirectory(removed).filter((name) =>
-    name.startsWith(`${vault}.`),
-  );
-  for (const path of names.map((name) => join(removed, name))) {
-    const { data } = parseFile(path);
-    for (const password of [data?.password, data?.nextPassword]) {
+  for (const { path, file } of kept) {
+    for (const password of [file.password, file.nextPassword]) {
       if (password !== undefined && (await isValid(password))) {
         return path;
       }
@@ -127,11 +142,16 @@ async function findKept(
   return undefined;
 }
 
-/** False for a damaged file, too. */
+/** False for a damaged or unreadable file, too. */
 function hasNoPassphrase(path: string): boolean {
-  return parseFile(path).data?.vaultPassphrase === null;
+  return parseFile(path)?.vaultPassphrase === null;
 }
 
-function parseFile(path: string) {
-  return vaultFile.safeParse(parseJson(readFileSync(path, "utf8")));
+/** Undefined for a damaged or unreadable file. */
+function parseFile(path: string): VaultFile | undefined {
+  try {
+    return vaultFile.parse(JSON.parse(readFileSync(path, "utf8")));
+  } catch {
+    return undefined;
+  }
 }

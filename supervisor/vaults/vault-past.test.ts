@@ -108,7 +108,7 @@ test("a note whose past version is damaged stays as it is", async () => {
                 doc: { _id: "damaged", _rev: "1-a" },
               },
             ]
-          : now.map((doc) => ({ doc, since: 1, until: null })),
+          : now.map((doc) => ({ doc: { ...doc }, since: 1, until: null })),
       next: null,
     }),
   };
