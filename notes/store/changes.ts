@@ -1,14 +1,14 @@
 import { isRecord } from "../../core/json.ts";
-import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { documentPieces, documentValue } from "./assemble.ts";
 import { currentRows } from "./current-rows.ts";
 import { bodyJson, bodyObject, flag, jsonParameter } from "./query.ts";
 import { openPrecheck } from "./precheck.ts";
+import { readFields, type Projection } from "./projection.ts";
 import type { ChangesEnd, StoreRequest } from "./protocol.ts";
 import { stateOf } from "./revisions.ts";
-import { compileSelector, memberAt, memberPath } from "./selector.ts";
+import { compileSelector } from "./selector.ts";
 import { committedSequence, readSince, sequenceToken } from "./sequence.ts";
 import { treeOf, type DocumentRow, type Store } from "./store.ts";
 
@@ -18,8 +18,8 @@ const PAGE_ROWS = 200;
 interface Filter {
   /** Which of the listed revisions of a document pass; `listed` is called only if some may. */
   readonly passing: (row: DocumentRow, listed: () => string[]) => string[];
-  /** Members to include of a document; all when undefined. */
-  readonly fields: readonly string[] | undefined;
+  /** The members to include of a document; all when undefined. */
+  readonly projection: Projection | undefined;
   /** CouchDB counts pending changes differently for filters that it does not run over the whole feed. */
   readonly pendingCountsAll: boolean;
 }
@@ -170,9 +170,9 @@ function includedDocument(
   if (pieces === undefined) {
     return ["null"];
   }
-  return filter?.fields === undefined
+  return filter?.projection === undefined
     ? pieces
-    : [JSON.stringify(project(documentValue(pieces), filter.fields))];
+    : [JSON.stringify(filter.projection(documentValue(pieces)))];
 }
 
 function pendingAfter(
@@ -234,7 +234,7 @@ function readFilter(store: Store, request: StoreRequest): Filter | undefined {
       const ids = new Set(given);
       return {
         passing: (row, listed) => (ids.has(row.id) ? listed() : []),
-        fields: undefined,
+        projection: undefined,
         pendingCountsAll: true,
       };
     }
@@ -242,7 +242,7 @@ function readFilter(store: Store, request: StoreRequest): Filter | undefined {
       return {
         passing: (row, listed) =>
           row.id.startsWith("_design/") ? listed() : [],
-        fields: undefined,
+        projection: undefined,
         pendingCountsAll: true,
       };
     default:
@@ -280,32 +280,7 @@ function selectorFilter(store: Store, request: StoreRequest): Filter {
   return {
     passing: (row, listed) =>
       listed().filter((rev) => precheck(row, rev) ?? bodyMatches(row, rev)),
-    fields:
-      Array.isArray(fields) && fields.length > 0
-        ? fields.filter((field) => typeof field === "string")
-        : undefined,
+    projection: readFields(fields),
     pendingCountsAll: false,
   };
-}
-
-/** Only the given members (paths) of a document. */
-export function project(
-  document: Record<string, unknown>,
-  fields: readonly string[],
-): Record<string, unknown> {
-  // A document may have a member `__proto__`.
-  const shown = dictionary<unknown>();
-  for (const field of fields) {
-    const names = memberPath(field);
-    const value = memberAt(document, names);
-    if (value === undefined) {
-      continue;
-    }
-    let place = shown;
-    for (const name of names.slice(0, -1)) {
-      place = (place[name] ??= dictionary()) as Record<string, unknown>;
-    }
-    place[names.at(-1)!] = value;
-  }
-  return shown;
 }

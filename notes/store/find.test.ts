@@ -64,6 +64,28 @@ test("a bookmark continues a search in its direction", () => {
   }
 });
 
+test("the paths of `fields` select members, and their number is limited", () => {
+  const selector = { _id: "002" };
+  const found = (fields: readonly unknown[]) =>
+    JSON.parse(
+      textOf(
+        find(vault.store, {
+          operation: "find",
+          query: {},
+          body: bodyOf({ selector, fields }),
+          maxDocumentSize: 1000,
+        }),
+      ),
+    ) as { readonly docs: readonly unknown[] };
+  expect(found(["even", "missing", "even.deeper"]).docs).toEqual([
+    { even: true },
+  ]);
+  expect(found(Array(10_000).fill("even")).docs).toEqual([{ even: true }]);
+  expect(() => found(Array(5001).fill("even.deeper"))).toThrow(
+    "`fields` may contain at most 10000 names of members.",
+  );
+});
+
 test("any other order needs an index", () => {
   const limited = { _id: { $gt: "100" } };
   for (const query of [

@@ -2,9 +2,9 @@ import { isRecord } from "../../core/json.ts";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { documentPieces, documentValue } from "./assemble.ts";
-import { project } from "./changes.ts";
 import { liveRows } from "./current-rows.ts";
 import { openPrecheck } from "./precheck.ts";
+import { readFields, type Projection } from "./projection.ts";
 import { bodyObject } from "./query.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { collate, compileSelector, type Selector } from "./selector.ts";
@@ -40,7 +40,8 @@ interface Search {
   readonly precheck: ReturnType<typeof openPrecheck>;
   readonly conflicts: boolean;
   readonly onlyConflicted: boolean;
-  readonly fields: readonly string[];
+  /** All members when undefined. */
+  readonly projection: Projection | undefined;
   readonly limit: number;
   readonly skip: number;
   /** The bookmark's id; undefined for the first page. */
@@ -95,10 +96,10 @@ function* searchRows(store: Store, search: Search): Generator<Piece, void> {
     if (found > 0) {
       yield ",\r\n";
     }
-    if (search.fields.length === 0) {
+    if (search.projection === undefined) {
       yield* match.pieces;
     } else {
-      yield JSON.stringify(project(match.value, search.fields));
+      yield JSON.stringify(search.projection(match.value));
     }
     found += 1;
     last = row.id;
@@ -182,9 +183,7 @@ function readSearch(store: Store, body: Record<string, unknown>): Search {
     precheck: openPrecheck(store, compiled),
     conflicts: conflicts === true,
     onlyConflicted: conflicts === true && wanted?.$exists === true,
-    fields: Array.isArray(fields)
-      ? fields.filter((field) => typeof field === "string")
-      : [],
+    projection: readFields(fields),
     limit: countOption(body, "limit", 25),
     skip: countOption(body, "skip", 0),
     after: readBookmark(body.bookmark),
