@@ -138,3 +138,20 @@ test("a damaged note that is not in the backup is named, with what to do", async
     `the content of 1 document of vault ${HEALTHY} is damaged, and the backup does not have it: new. Check the disk`,
   );
 });
+
+test("an unreadable vault does not keep the others from their repair", async () => {
+  const database = openDatabase(testbed.couch, HEALTHY);
+  await database.put("last", { type: "plain", data: "before the damage" });
+  const options = { ...testbed, ...quiet, backup: (await backUp()).path };
+  const databases = join(notes.directory, "data", "databases");
+  await notes.kill("SIGTERM");
+  writeFileSync(join(databases, `${DAMAGED}.sqlite`), "damaged");
+  notes = await notes.restart();
+  await damageNotes(HEALTHY, "before the damage", "before the dagame");
+  await expect(repairVaults(options)).rejects.toThrow(
+    `vault "${DAMAGED}" is damaged: check the disk`,
+  );
+  expect(await database.document("last")).toMatchObject({
+    data: "before the damage",
+  });
+});

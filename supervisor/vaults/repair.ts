@@ -1,14 +1,16 @@
-import { Failure } from "../../core/failure.ts";
+import { Failure, textOf } from "../../core/failure.ts";
 import { counted } from "../../core/words.ts";
 import {
   leafOf,
   parseDocument,
   readLeaves,
   readNotesManifest,
+  type VaultEntry,
 } from "./backup-format.ts";
 import { unreadableDocuments } from "./backup-vault.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase } from "./database.ts";
+import { unreadableWords, whyUnreadable } from "./unreadable-vault.ts";
 
 export interface RepairOptions {
   readonly couch: Couch;
@@ -26,49 +28,69 @@ export interface RepairedVault {
 
 /**
  * Reads every document of the vaults of a backup, and sends those again that the store cannot return, as when the disk damaged
- * them: the store replaces damaged content only. Throws a Failure when some are not in the backup.
+ * them: the store replaces damaged content only. Throws a Failure, after all vaults, for each with damage that the backup cannot repair.
  */
-export async function repairVaults({
-  couch,
-  backup,
-  signal,
-  progress,
-}: RepairOptions): Promise<readonly RepairedVault[]> {
-  const { vaults } = readNotesManifest(backup);
+export async function repairVaults(
+  options: RepairOptions,
+): Promise<readonly RepairedVault[]> {
+  const { vaults } = readNotesManifest(options.backup);
   const all: RepairedVault[] = [];
+  const failures: string[] = [];
   for (const [index, entry] of vaults.entries()) {
-    const database = openDatabase(couch, entry.name);
-    const info = await database.info({ signal });
-    if (info === undefined || info.instance_start_time !== entry.instance) {
-      continue;
-    }
-    const read = () =>
-      unreadableDocuments({
-        database,
-        info,
-        signal,
-        progress: (done) =>
-          progress(`vault ${entry.name}`, (index + done) / vaults.length),
-      });
-    const damaged = new Set(await read());
-    if (damaged.size === 0) {
-      continue;
-    }
-    for await (const line of readLeaves(backup, entry)) {
-      if (damaged.has(leafOf(line).id)) {
-        await database.write([parseDocument(line)], {
-          keepRevisions: true,
-          signal,
-        });
+    try {
+      const repaired = await repairVault(options, entry, (done) =>
+        options.progress(`vault ${entry.name}`, (index + done) / vaults.length),
+      );
+      if (repaired.length > 0) {
+        all.push({ vault: entry.name, repaired });
       }
-    }
-    const left = await read();
-    if (left.length > 0) {
-      throw new Failure(
-        `the content of ${counted(left.length, "document")} of vault ${entry.name} is damaged, and the backup does not have it: ${left.slice(0, 10).join(", ")}. Check the disk (\`dmesg\`), then edit these notes on a device that has them; for chunks (h:…), run “Overwrite server data” on the device with the newest notes.`,
+    } catch (error) {
+      const why = whyUnreadable(error);
+      if (why === undefined && !(error instanceof Unrepaired)) {
+        throw error;
+      }
+      failures.push(
+        why === undefined ? textOf(error) : unreadableWords(entry.name, why),
       );
     }
-    all.push({ vault: entry.name, repaired: [...damaged] });
+  }
+  if (failures.length > 0) {
+    throw new Failure(failures);
   }
   return all;
+}
+
+class Unrepaired extends Failure {}
+
+/** Returns the ids of documents whose damaged content was replaced. */
+async function repairVault(
+  { couch, backup, signal }: RepairOptions,
+  entry: VaultEntry,
+  progress: (done: number) => void,
+): Promise<readonly string[]> {
+  const database = openDatabase(couch, entry.name);
+  const info = await database.info({ signal });
+  if (info === undefined || info.instance_start_time !== entry.instance) {
+    return [];
+  }
+  const read = () => unreadableDocuments({ database, info, signal, progress });
+  const damaged = new Set(await read());
+  if (damaged.size === 0) {
+    return [];
+  }
+  for await (const line of readLeaves(backup, entry)) {
+    if (damaged.has(leafOf(line).id)) {
+      await database.write([parseDocument(line)], {
+        keepRevisions: true,
+        signal,
+      });
+    }
+  }
+  const left = await read();
+  if (left.length > 0) {
+    throw new Unrepaired(
+      `the content of ${counted(left.length, "document")} of vault ${entry.name} is damaged, and the backup does not have it: ${left.slice(0, 10).join(", ")}. Check the disk (\`dmesg\`), then edit these notes on a device that has them; for chunks (h:…), run “Overwrite server data” on the device with the newest notes.`,
+    );
+  }
+  return [...damaged];
 }
