@@ -81,9 +81,23 @@ function rejectUnusable(param: string, value: unknown): void {
   if (value === MASK) {
     reject("is masked: send the value itself.");
   }
+  if (param === "api_key") {
+    requireSendable(value, at);
+  }
   if (refersToVariable(value)) {
     reject(
       "must not refer to a variable, which only the configuration file may: send the value itself.",
+    );
+  }
+}
+
+/** Throws 400 for a key that cannot be the value of a header: https://httpwg.org/specs/rfc9110.html#fields.values */
+export function requireSendable(key: unknown, param: string): void {
+  if (typeof key === "string" && !/^[\t\x20-\x7e\x80-\xff]*$/.test(key)) {
+    throw new CallError(
+      "invalid_request",
+      `\`${param}\` has a character that no key has, such as "…" or the end of a line: copy the whole key again.`,
+      { param },
     );
   }
 }

@@ -218,6 +218,12 @@ test.each([
     "must not refer to a variable",
   ],
   ["no address", { api_base: "nowhere" }, "api_base"],
+  [
+    "a shortened key",
+    { api_key: "sk-…" },
+    "credential_values.api_key",
+    "copy the whole key again",
+  ],
 ])("values that are %s are rejected", async (_, values, param, text = "") => {
   expect(
     await rejected("POST", "/credentials", {

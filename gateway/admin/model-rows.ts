@@ -15,6 +15,7 @@ import {
 } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";
 import { audit, type AuditAction } from "./audit.ts";
+import { requireSendable } from "./credential-values.ts";
 import { name, object, reference } from "./kinds/values.ts";
 import {
   requireModelReach,
@@ -62,6 +63,7 @@ export async function validRow(
   requested: RequestedModel,
 ): Promise<ModelRow> {
   const { gateway } = admin;
+  requireSendable(requested.params["api_key"], `${requested.spelling}.api_key`);
   const credential = await credentialFor(admin, client, requested);
   const read = rowOfModel(
     requested,

@@ -153,6 +153,11 @@ test.each([
     "must not refer to a variable",
   ],
   [
+    "a key over two lines",
+    { litellm_params: { model: "openai/m", api_key: "sk-1\nsk-2" } },
+    "`litellm_params.api_key` has a character that no key has",
+  ],
+  [
     "a wrong limit",
     { litellm_params: { model: "openai/m", api_key: "x", rpm: "many" } },
     "`litellm_params.rpm` must be a whole number",

@@ -69,6 +69,24 @@ function send(
 }
 
 test.each(KINDS)(
+  "a key that cannot be sent is named as the cause, not the address: %s",
+  async (kind) => {
+    const call = {
+      ...callTo(new AbortController().signal),
+      headers: { authorization: "Bearer sk-…" },
+    };
+    const client = clientOf(300);
+    await expect(
+      kind === "stream" ? client.stream(call, null) : client[kind](call),
+    ).rejects.toMatchObject({
+      status: 502,
+      message: expect.stringContaining("its API key or one of"),
+    });
+    await client.close();
+  },
+);
+
+test.each(KINDS)(
   "calls to a provider that does not finish its handshakes do not wait for each other: %s",
   async (kind) => {
     const client = clientOf(300);

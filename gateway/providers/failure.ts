@@ -34,12 +34,23 @@ const TIMEOUTS = new Set([
 /** A connection error as a failure that names the address. */
 export function unreachable(error: unknown, address: string): UpstreamFailure {
   return (
+    unsendable(error, address) ??
     lateAnswer(error, address) ??
     new UpstreamFailure(
       502,
       `${address} cannot be reached (${causeOf(error)}): check that it is running and that its address is correct`,
     )
   );
+}
+
+/** null: the call could be written. */
+function unsendable(error: unknown, address: string): UpstreamFailure | null {
+  return (error as { code?: string }).code === "UND_ERR_INVALID_ARG"
+    ? new UpstreamFailure(
+        502,
+        `the call to ${address} cannot be sent: its API key or one of its extra_headers has a character that HTTP does not allow, such as "…"; set it again`,
+      )
+    : null;
 }
 
 const TOO_LONG = "UND_ERR_RES_EXCEEDED_MAX_SIZE";
