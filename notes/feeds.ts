@@ -43,7 +43,7 @@ export async function answerChanges(
     maxDocumentSize,
   };
   // Invalid parameters are rejected before the response starts.
-  const first = await pass(feed, query.since, undefined, true);
+  const first = await pass(feed, query.since, undefined);
   const { response } = exchange;
   if (first.chunks === undefined) {
     await sendAnswer(exchange, first);
@@ -122,7 +122,7 @@ async function nextPass(
   end: ChangesEnd,
   limit: number | undefined,
 ): Promise<ChangesEnd> {
-  const { chunks } = await pass(feed, end.token, limit, true);
+  const { chunks } = await pass(feed, end.token, limit);
   if (chunks === undefined) {
     return end;
   }
@@ -150,7 +150,6 @@ async function pass(
   feed: Feed,
   since: string | undefined,
   limit: number | undefined,
-  first: boolean,
 ): ReturnType<Database["call"]> {
   const { database, target, gone } = feed.exchange;
   return await database.call(
@@ -164,7 +163,7 @@ async function pass(
           : { limit: String(limit) }),
       },
       ...(feed.body === undefined ? {} : { body: feed.body }),
-      feed: { lines: feed.kind === "continuous", first },
+      feed: { lines: feed.kind === "continuous" },
       maxDocumentSize: feed.maxDocumentSize,
     },
     gone,

@@ -46,19 +46,18 @@ export async function audit(
   });
 }
 
-/** Adds entries about objects that were shown, in one statement. */
-export async function auditViews(
+/** Adds entries about prompts that were shown, in one statement. */
+export async function auditPromptViews(
   client: Client | Pool,
   actor: string,
-  objectType: string,
-  objectIds: readonly string[],
+  requestIds: readonly string[],
 ): Promise<void> {
-  if (objectIds.length > 0) {
+  if (requestIds.length > 0) {
     await query(
       client,
       `INSERT INTO audit_log (actor, action, object_type, object_id)
-         SELECT $1, 'viewed', $2, id FROM unnest($3::text[]) AS id`,
-      [actor, objectType, objectIds],
+         SELECT $1, 'viewed', 'prompt', id FROM unnest($2::text[]) AS id`,
+      [actor, requestIds],
     );
   }
 }

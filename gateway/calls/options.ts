@@ -75,7 +75,6 @@ export function readCallOptions(
       body["request_timeout"] ??
       headers["x-hearth-timeout"] ??
       headers["x-litellm-timeout"],
-    0,
     86_400,
   );
   return {
@@ -86,7 +85,6 @@ export function readCallOptions(
         body["max_retries"] ??
         headers["x-hearth-num-retries"] ??
         headers["x-litellm-num-retries"],
-      0,
       MAX_RETRIES,
     ),
     fallbacks:
@@ -117,12 +115,7 @@ function mayMock(caller: Caller): boolean {
   );
 }
 
-function numberOf(
-  field: string,
-  value: unknown,
-  least: number,
-  most: number,
-): number | null {
+function numberOf(field: string, value: unknown, most: number): number | null {
   if (value === undefined || value === null) {
     return null;
   }
@@ -131,12 +124,12 @@ function numberOf(
     typeof value === "number" || (typeof value === "string" && value !== "")
       ? Number(value)
       : NaN;
-  if (Number.isFinite(number) && number >= least && number <= most) {
+  if (Number.isFinite(number) && number >= 0 && number <= most) {
     return number;
   }
   throw new CallError(
     "invalid_request",
-    `\`${field}\` must be a number from ${least} to ${most}.`,
+    `\`${field}\` must be a number from 0 to ${most}.`,
     { param: field },
   );
 }

@@ -42,8 +42,8 @@ export const whole = (min: number, max?: number) =>
     },
   ).optional();
 
-export const amount = (what: string) =>
-  field(`${what}, a number from 0`, (raw) => {
+export const dollars = () =>
+  field("dollars, a number from 0", (raw) => {
     const value = numeric(raw);
     return Number.isFinite(value) && value >= 0 ? value : undefined;
   }).optional();

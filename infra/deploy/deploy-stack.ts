@@ -83,10 +83,9 @@ export function failedResource(event: EngineEvent): FailedResource | null {
 export async function lastLines(
   engine: EngineAddress,
   container: string,
-  lines = 20,
 ): Promise<string> {
   try {
-    return await containerLog(engine, container, lines);
+    return await containerLog(engine, container, 20);
   } catch {
     return "";
   }

@@ -98,7 +98,7 @@ function* changesRows(
     const document = flag(query, "include_docs")
       ? [',"doc":', ...includedDocument(store, row, request, pass.filter)]
       : [];
-    if (!lines && (rows > 0 || feed?.first === false)) {
+    if (!lines && rows > 0) {
       yield ",\r\n";
     }
     yield `{"seq":${withSequence ? `"${sequenceToken(store, row.seq)}"` : "null"},"id":${JSON.stringify(row.id)},"changes":[${revs.map((rev) => `{"rev":"${rev}"}`).join(",")}]`;

@@ -23,7 +23,7 @@ export interface StoreRequest {
   /** Whether the caller may write design documents: a server or database admin. */
   readonly admin?: boolean;
   /** How the rows of a changes answer are written, and whether rows came before. */
-  readonly feed?: { readonly lines: boolean; readonly first: boolean };
+  readonly feed?: { readonly lines: boolean };
   readonly maxDocumentSize: number;
 }
 

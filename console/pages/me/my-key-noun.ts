@@ -35,7 +35,7 @@ export function myKeyNoun(
     };
   return {
     ...noun,
-    address: addressInPath(OWN_PAGE_PATH, "token"),
+    address: addressInPath(OWN_PAGE_PATH),
     form: {
       ...noun.form,
       fields: KEY_FIELDS.filter(({ name }) => !ADMIN_FIELDS.includes(name)),

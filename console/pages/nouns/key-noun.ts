@@ -133,7 +133,7 @@ export const KEY_ACTIONS: readonly NounAction<Key>[] = [
 export function keyNoun(context: NounContext): Noun<UsedKeyRow, Key> {
   return {
     name: "Key",
-    address: addressInPath(KEYS_PATH, "token"),
+    address: addressInPath(KEYS_PATH),
     list: keyList(new KeyCounter(context)),
     form: {
       fields: KEY_FIELDS,

@@ -11,14 +11,14 @@ export interface NounAddress {
 }
 
 /** `/keys/:token` and `/keys/:token/edit`: for ids without characters that have a meaning in addresses. */
-export function addressInPath(list: string, param: string): NounAddress {
+export function addressInPath(list: string): NounAddress {
   const below = (id: string, verb?: string) =>
     verb === undefined ? `${list}/${id}` : `${list}/${id}/${verb}`;
   return {
     list,
-    route: (verb) => below(`:${param}`, verb),
+    route: (verb) => below(":token", verb),
     href: below,
-    idIn: ({ params }) => textIn(params, param),
+    idIn: ({ params }) => textIn(params, "token"),
   };
 }
 

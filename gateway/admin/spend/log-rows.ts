@@ -3,7 +3,7 @@ import type { Attempt } from "../../calls/attempt.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Admin } from "../admin-route.ts";
-import { auditViews } from "../audit.ts";
+import { auditPromptViews } from "../audit.ts";
 import type { Conditions } from "../paging.ts";
 import { KEY_NOW, RENAMED } from "./former-keys.ts";
 import { withTexts } from "./prompt-views.ts";
@@ -37,10 +37,9 @@ export async function readLogWithPrompts(
     ", p.request AS messages, p.response",
     "LEFT JOIN prompts p ON p.request_id = l.request_id",
   );
-  await auditViews(
+  await auditPromptViews(
     admin.pool,
     admin.actor.name,
-    "prompt",
     rows.flatMap(({ messages, request_id: id }) =>
       messages === null ? [] : [String(id)],
     ),

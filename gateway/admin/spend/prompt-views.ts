@@ -2,7 +2,7 @@ import { parseJson } from "../../../core/json.ts";
 import { query, transaction } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import type { Admin } from "../admin-route.ts";
-import { auditViews } from "../audit.ts";
+import { auditPromptViews } from "../audit.ts";
 
 /** What is stored of a call; the view is in the audit log before it is answered. null: nothing is stored. */
 export async function readPrompt(
@@ -18,7 +18,7 @@ export async function readPrompt(
     if (row === undefined) {
       return null;
     }
-    await auditViews(client, admin.actor.name, "prompt", [requestId]);
+    await auditPromptViews(client, admin.actor.name, [requestId]);
     const { headers, ...stored } = withTexts(row);
     return { ...stored, headers: headers ?? {} };
   });
