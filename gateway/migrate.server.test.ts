@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { execute } from "../core/execute.ts";
 import {
@@ -8,6 +7,7 @@ import {
 } from "../test/servers/database.ts";
 import { freePort } from "../test/servers/ports.ts";
 import { programEnv } from "../test/servers/program-env.ts";
+import { withClient } from "../test/servers/with-client.ts";
 
 const PROGRAM = join(import.meta.dirname, "migrate.ts");
 
@@ -21,16 +21,12 @@ const run = (env: Readonly<Record<string, string>>) =>
   execute(process.execPath, [PROGRAM], { env: { ...programEnv(), ...env } });
 
 async function namesOfMigrations(): Promise<readonly string[]> {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  try {
+  return withClient(database.url, async (client) => {
     const { rows } = await client.query<{ name: string }>(
       "SELECT name FROM migrations ORDER BY name",
     );
     return rows.map(({ name }) => name);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 test("an empty database gets the whole schema, and a second run changes nothing", async () => {

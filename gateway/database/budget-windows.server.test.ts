@@ -11,6 +11,7 @@ import { windowAt } from "../ledger/budget-windows.ts";
 import { recordRows } from "./ledger.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { createPool, query, type Pool } from "./pool.ts";
+import { withClient } from "../../test/servers/with-client.ts";
 
 // A ledger of three years, so that a window's sum shows which partitions it is read from.
 const MONTHS = 36;
@@ -96,19 +97,15 @@ test("three windows of 1,000 keys that start together are summed in one statemen
 
 test("the sum of a window waits for no partition outside it", async () => {
   const later = Date.parse("2026-11-24T00:00:05.000Z");
-  const holder = new pg.Client({
-    connectionString: superuserUrl(database.url),
-  });
-  await holder.connect();
-  await holder.query("BEGIN; LOCK TABLE spend_log_2024_02, spend_log_2026_09");
-  const { inserted } = await recordRows(
-    pool,
-    callsOfAll(later),
-    [],
-    null,
-    "UTC",
+  const { inserted } = await withClient(
+    superuserUrl(database.url),
+    async (holder) => {
+      await holder.query(
+        "BEGIN; LOCK TABLE spend_log_2024_02, spend_log_2026_09",
+      );
+      return recordRows(pool, callsOfAll(later), [], null, "UTC");
+    },
   );
-  await holder.end();
   expect(inserted.size).toBe(KEYS);
   expect(await totalOf("key:k9", "1d", later)).toBe(0.5);
 });

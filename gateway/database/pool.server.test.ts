@@ -1,4 +1,3 @@
-import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
@@ -11,6 +10,7 @@ import {
   transaction,
   type Pool,
 } from "./pool.ts";
+import { withClient } from "../../test/servers/with-client.ts";
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let pool: Pool;
@@ -33,10 +33,9 @@ test("a connection lost between two statements fails the transaction, not the pr
     );
     // No statement runs on the connection while it ends.
     const ended = new Promise<void>((resolve) => client.once("end", resolve));
-    const superuser = new pg.Client(inject("postgresUrl"));
-    await superuser.connect();
-    await superuser.query("SELECT pg_terminate_backend($1)", [backend?.pid]);
-    await superuser.end();
+    await withClient(inject("postgresUrl"), (superuser) =>
+      superuser.query("SELECT pg_terminate_backend($1)", [backend?.pid]),
+    );
     await ended;
     return query(client, "SELECT 1");
   });

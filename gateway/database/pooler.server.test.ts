@@ -1,4 +1,3 @@
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   emptyDatabase,
@@ -33,6 +32,7 @@ import {
 } from "../../test/servers/redis.ts";
 import { hashKey } from "../access/keys.ts";
 import { query, transaction } from "./pool.ts";
+import { withClient } from "../../test/servers/with-client.ts";
 
 const CALL_COST = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 /** Far below the time after which a gateway reads again what it knows. */
@@ -167,10 +167,9 @@ describe.runIf(hasPgbouncer() && hasRedisServer())(
         query(client, "SHOW idle_in_transaction_session_timeout"),
       );
       expect(idle).toEqual([{ idle_in_transaction_session_timeout: "15s" }]);
-      const client = new pg.Client(pgbouncer.through(direct));
-      await client.connect();
-      const { rows } = await client.query(limit);
-      await client.end();
+      const { rows } = await withClient(pgbouncer.through(direct), (client) =>
+        client.query(limit),
+      );
       expect(rows).toEqual([{ statement_timeout: "0" }]);
     });
 

@@ -1,4 +1,3 @@
-import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   superuserUrl,
@@ -13,6 +12,7 @@ import {
   startMockProvider,
   type MockProvider,
 } from "../../test/servers/provider.ts";
+import { withClient } from "../../test/servers/with-client.ts";
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let provider: MockProvider;
@@ -45,11 +45,7 @@ async function readiness(): Promise<{
 
 /** As a managed Postgres does when its disk is full; open connections are ended, so that new ones get the setting. */
 async function setReadOnly(value: "on" | "off"): Promise<void> {
-  const client = new pg.Client({
-    connectionString: superuserUrl(database.url),
-  });
-  await client.connect();
-  try {
+  await withClient(superuserUrl(database.url), async (client) => {
     await client.query("SET default_transaction_read_only = off");
     await client.query(
       `ALTER DATABASE ${client.escapeIdentifier(client.database ?? "")} SET default_transaction_read_only = ${value}`,
@@ -57,9 +53,7 @@ async function setReadOnly(value: "on" | "off"): Promise<void> {
     await client.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
     );
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 test("while Postgres is read-only calls are served, readiness shows it, and their spend is recorded afterwards", async () => {

@@ -9,7 +9,6 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import pg from "pg";
 import {
   afterAll,
   afterEach,
@@ -33,6 +32,7 @@ import { inProject } from "../project-files.ts";
 import type { Flags } from "./flags.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
+import { withClient } from "../../test/servers/with-client.ts";
 
 /** A kubectl of a cluster whose objects are a file; what it executes in the supervisor's pod runs here, in the checkout. */
 const KUBECTL = `#!/bin/sh
@@ -60,14 +60,11 @@ let last: string;
 
 beforeAll(async () => {
   database = await throwAwayDatabase();
-  const client = new pg.Client({
-    connectionString: superuserUrl(database.url),
-  });
-  await client.connect();
-  const { rows } = await client.query<{ name: string }>(
-    "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name",
+  const { rows } = await withClient(superuserUrl(database.url), (client) =>
+    client.query<{ name: string }>(
+      "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name",
+    ),
   );
-  await client.end();
   last = rows[0]?.name ?? "";
 });
 afterAll(() => database.drop());

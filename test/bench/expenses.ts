@@ -1,6 +1,7 @@
 import pg from "pg";
 import { rounded } from "./measure.ts";
 import type { Testbed } from "./testbed.ts";
+import { withClient } from "../servers/with-client.ts";
 
 /** The cost of calls in Postgres and Redis. */
 export interface Expenses {
@@ -82,16 +83,12 @@ async function ask<Row extends pg.QueryResultRow>(
   url: string,
   statement: string,
 ): Promise<Row> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
+  return withClient(url, async (client) => {
     const { rows } = await client.query<Row>(statement);
     const [row] = rows;
     if (row === undefined) {
       throw new Error("the query returned no row");
     }
     return row;
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -7,6 +7,7 @@ import { addTo, type Tally } from "./measure.ts";
 import { CHAT_USAGE } from "./mock-answers.ts";
 import type { Testbed } from "./testbed.ts";
 import { limitedEntitiesOf, payersOf } from "./tenants.ts";
+import { withClient } from "../servers/with-client.ts";
 
 /** A proof that no work was skipped. */
 export interface Proof {
@@ -24,9 +25,7 @@ export async function proveAll(
   testbed: Testbed,
   tally: Tally,
 ): Promise<readonly Proof[]> {
-  const client = new pg.Client({ connectionString: testbed.databaseUrl });
-  await client.connect();
-  try {
+  return withClient(testbed.databaseUrl, async (client) => {
     return [
       await everyEntityChecked(testbed, client, tally),
       await everyCallInTheLedger(testbed, client, tally),
@@ -35,9 +34,7 @@ export async function proveAll(
       await moneyIsRight(client),
       await limitsAgree(testbed, client),
     ];
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** Each limit's counter in Redis and each payer's total in Postgres changes by exactly the calls made. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import pg from "pg";
 import type { BenchGateway } from "./gateway.ts";
 import { CHAT_ALIAS, EMBEDDING_ALIAS } from "./load-requests.ts";
+import { withClient } from "../servers/with-client.ts";
 
 /** A virtual key whose calls count for a key, a key × model, a team, a team member, an organization, a user and the proxy. */
 export interface Tenant {
@@ -29,9 +30,7 @@ export async function createTenants(
   gateway: BenchGateway,
   databaseUrl: string,
 ): Promise<readonly Tenant[]> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
+  return withClient(databaseUrl, async (client) => {
     await client.query(
       `INSERT INTO organizations (organization_id, ${LIMIT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)`,
       [ORGANIZATION, ...LIMIT_VALUES],
@@ -48,9 +47,7 @@ export async function createTenants(
       );
     }
     return tenants;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function createTenant(

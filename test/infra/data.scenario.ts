@@ -1,6 +1,5 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { askPostgres } from "../../infra/postgres-socket.ts";
 import { inProject } from "../../infra/project-files.ts";
@@ -25,6 +24,7 @@ import {
 import { chat, deployedStack, EDGES, type Running } from "./running.ts";
 import type { Testbed } from "./testbed.ts";
 import { addresses } from "./two-engines.ts";
+import { withClient } from "../servers/with-client.ts";
 
 const running = deployedStack();
 const [, edge] = EDGES;
@@ -258,25 +258,24 @@ async function dataIsThere(
 
 /** Alters every table as the gateways' login role, and rolls back. */
 async function mayMigrate(testbed: Testbed): Promise<void> {
-  const client = new pg.Client({
-    host: addresses.a,
-    user: `gateway_${await gatewayRoleOf(testbed)}`,
-    password: await settingOf(testbed, "gatewayPassword"),
-    database: "hearth",
-    ssl: { rejectUnauthorized: false },
-  });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ name: string }>(
-      "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'public'",
-    );
-    expect(rows.length).toBeGreaterThan(5);
-    await client.query("BEGIN");
-    for (const { name } of rows) {
-      await client.query(`COMMENT ON TABLE ${name} IS 'changed'`);
-    }
-    await client.query("ROLLBACK");
-  } finally {
-    await client.end();
-  }
+  await withClient(
+    {
+      host: addresses.a,
+      user: `gateway_${await gatewayRoleOf(testbed)}`,
+      password: await settingOf(testbed, "gatewayPassword"),
+      database: "hearth",
+      ssl: { rejectUnauthorized: false },
+    },
+    async (client) => {
+      const { rows } = await client.query<{ name: string }>(
+        "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'public'",
+      );
+      expect(rows.length).toBeGreaterThan(5);
+      await client.query("BEGIN");
+      for (const { name } of rows) {
+        await client.query(`COMMENT ON TABLE ${name} IS 'changed'`);
+      }
+      await client.query("ROLLBACK");
+    },
+  );
 }

@@ -6,7 +6,6 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
 import { expect } from "vitest";
 import { codeOf } from "../../core/failure.ts";
 import { RELEASE_NAME } from "../../infra/kubernetes/release-name.ts";
@@ -19,6 +18,7 @@ import {
   type Pod,
   type Release,
 } from "./release.ts";
+import { withClient } from "../servers/with-client.ts";
 
 const NAME = "standby";
 const ROLE = { "hearth-test": NAME };
@@ -130,17 +130,13 @@ export async function startStandby(release: Release): Promise<Standby> {
 
 /** The first column of the first row; null for a statement without rows. */
 async function valueOf(url: string, statement: string): Promise<unknown> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
+  return withClient(url, async (client) => {
     const { rows } = await client.query<unknown[]>({
       text: statement,
       rowMode: "array",
     });
     return rows[0]?.[0] ?? null;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 interface Volume {

@@ -9,6 +9,7 @@ import {
 import { CONTROL_PLANE, createNamespace, get, kubectl } from "./cluster.ts";
 import { helm } from "./helm.ts";
 import { initStack, type ReleaseStack } from "./release-stack.ts";
+import { withClient } from "../servers/with-client.ts";
 
 /** A release of the chart in a namespace of its own, the stack that it belongs to, and a provider for its gateways. */
 export interface Release {
@@ -166,17 +167,16 @@ export async function sql<T extends pg.QueryResultRow>(
   const { DATABASE_URL = "" } = await secretOf(release, "-database");
   const url = new URL(DATABASE_URL);
   url.hostname = new URL(await urlOf(release, "postgres")).hostname;
-  const client = new pg.Client({
-    connectionString: url.href,
-    // A first packet that the Service sends to a pod that is gone is repeated to the same address for two minutes.
-    connectionTimeoutMillis: 2_000,
-  });
-  await client.connect();
-  try {
-    return (await client.query<T>(statement, parameters)).rows;
-  } finally {
-    await client.end();
-  }
+  return withClient(
+    {
+      connectionString: url.href,
+      // A first packet that the Service sends to a pod that is gone is repeated to the same address for two minutes.
+      connectionTimeoutMillis: 2_000,
+    },
+    async (client) => {
+      return (await client.query<T>(statement, parameters)).rows;
+    },
+  );
 }
 
 export interface Caller {

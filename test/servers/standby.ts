@@ -9,7 +9,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import pg from "pg";
 import { waitFor } from "../wait-for.ts";
 import {
   startPostgres,
@@ -18,6 +17,7 @@ import {
 } from "./postgres.ts";
 import { startRelay, type Relay } from "./relay.ts";
 import { postgresWire } from "./wire-postgres.ts";
+import { withClient } from "./with-client.ts";
 
 /** Two servers behind one address: a primary, and a standby that follows it without being waited for. */
 export interface TestReplication {
@@ -134,9 +134,7 @@ export async function copyCluster(
   to: string,
   conninfo: string,
 ): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
+  await withClient(url, async (client) => {
     await client.query("SELECT pg_backup_start('standby', true)");
     mkdirSync(dirname(to), { recursive: true, mode: 0o711 });
     copyWhileWritten(from, to);
@@ -144,9 +142,7 @@ export async function copyCluster(
       "SELECT labelfile FROM pg_backup_stop(false)",
     );
     writeFileSync(join(to, "backup_label"), rows[0]?.labelfile ?? "");
-  } finally {
-    await client.end();
-  }
+  });
   for (const file of ["postmaster.pid", "postmaster.opts"]) {
     rmSync(join(to, file), { force: true });
   }
@@ -188,14 +184,10 @@ async function valueOf(
   server: TestPostgres,
   expression: string,
 ): Promise<unknown> {
-  const client = new pg.Client({ connectionString: server.url("postgres") });
-  await client.connect();
-  try {
+  return withClient(server.url("postgres"), async (client) => {
     const { rows } = await client.query<{ value: unknown }>(
       `SELECT ${expression} AS value`,
     );
     return rows[0]?.value;
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -12,6 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { freePort } from "../servers/ports.ts";
+import { withClient } from "../servers/with-client.ts";
 
 export const projectRoot = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -98,19 +99,18 @@ export async function prepareStack(): Promise<Stack> {
       return stack;
     },
     async ledger(text) {
-      const client = new pg.Client({
-        host: "127.0.0.1",
-        port: run().services["postgres"]?.port ?? 0,
-        user: "postgres",
-        password: secrets()["postgresPassword"] ?? "",
-        database: "hearth",
-      });
-      await client.connect();
-      try {
-        return (await client.query(text)).rows;
-      } finally {
-        await client.end();
-      }
+      return withClient(
+        {
+          host: "127.0.0.1",
+          port: run().services["postgres"]?.port ?? 0,
+          user: "postgres",
+          password: secrets()["postgresPassword"] ?? "",
+          database: "hearth",
+        },
+        async (client) => {
+          return (await client.query(text)).rows;
+        },
+      );
     },
     async remove() {
       for (const stack of started) {

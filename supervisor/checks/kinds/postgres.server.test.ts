@@ -6,6 +6,7 @@ import {
 } from "../../../test/servers/database.ts";
 import { freePort } from "../../../test/servers/ports.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
+import { withClient } from "../../../test/servers/with-client.ts";
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let url: string;
@@ -26,9 +27,7 @@ test("a database that answers is up, with measurements", async () => {
 });
 
 test("a long open transaction is a warning, even of another role", async () => {
-  const client = new pg.Client(database.url);
-  await client.connect();
-  try {
+  await withClient(database.url, async (client) => {
     await client.query("BEGIN");
     await client.query("SELECT pg_sleep(0.2)");
     const expectation = { transactions_younger_than: "100ms" };
@@ -41,9 +40,7 @@ test("a long open transaction is a warning, even of another role", async () => {
         /^a transaction has been open for more than 0.1 s; /,
       ),
     });
-  } finally {
-    await client.end();
-  }
+  });
 });
 
 test("too many connections are a warning, which does not excuse dependents", async () => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
+import { withClient } from "../../../servers/with-client.ts";
 
 /**
  * Applies the migrations that LiteLLM publishes as `litellm-proxy-extras`, verbatim and in their order, as `prisma migrate deploy` does.
@@ -22,16 +22,12 @@ export async function migrateAsLitellm(
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
     .sort();
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
+  await withClient(databaseUrl, async (client) => {
     for (const name of names) {
       // Each file is one script: those that build indexes concurrently hold one statement each.
       await client.query(
         readFileSync(join(folder, name, "migration.sql"), "utf8"),
       );
     }
-  } finally {
-    await client.end();
-  }
+  });
 }
