@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { readable } from "../core/words.ts";
+import { sum } from "../core/sum.ts";
 
 export type Stream = NodeJS.WriteStream;
 export type Tone =
@@ -97,14 +98,10 @@ function fitting(
       hasNumbers(column) ? wide : Math.min(wide, most),
     );
   let most = Math.max(MIN_WIDTH, ...widths);
-  while (most > MIN_WIDTH && sumOf(within(most)) > room) {
+  while (most > MIN_WIDTH && sum(within(most)) > room) {
     most -= 1;
   }
   return within(most);
-}
-
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
 }
 
 function cut(text: string, room: number): string {

@@ -40,6 +40,7 @@ import { ensureRoles } from "./postgres-roles.ts";
 import { postgresService } from "./postgres.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
 import { sizeWords } from "../core/size.ts";
+import { sum } from "../core/sum.ts";
 
 export interface Migration {
   readonly home: Home;
@@ -123,10 +124,11 @@ function needRoom(data: string): void {
 }
 
 function sizeOf(directory: string): number {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => statSync(join(entry.parentPath, entry.name)).size)
-    .reduce((sum, size) => sum + size, 0);
+  return sum(
+    readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => statSync(join(entry.parentPath, entry.name)).size),
+  );
 }
 
 /** Runs a cluster on a private port during `work`, then shuts it down cleanly. */

@@ -4,6 +4,7 @@ import ts from "typescript";
 import { $ } from "zx";
 import { inProject } from "../infra/project-files.ts";
 import { FOLDERS } from "./folders.ts";
+import { sum } from "../core/sum.ts";
 
 const TEST =
   /\.(test|scenario|browser|agent)\.ts$|-(fixture|child)\.ts$|\/testing\//;
@@ -43,10 +44,6 @@ async function measureFolder(folder: string) {
     [`> ${TOO_LONG}`]: functions.filter((each) => each.lines > TOO_LONG).length,
     packages: dependenciesOf(folder),
   };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
 
 function isTest(path: string): boolean {

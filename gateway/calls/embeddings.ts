@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { Outcome } from "../ledger/records.ts";
-import { inputOnly, type Usage } from "../pricing/prices.ts";
+import { inputOnly, type Usage } from "../tokens/reported-usage.ts";
 import {
   decodeAnswer,
   encodeAnswer,
@@ -20,6 +20,7 @@ import { guardAnswer } from "./guard-answer.ts";
 import type { Upstream } from "./provider.ts";
 import { recordAnswer } from "./record-answer.ts";
 import type { RecordPorts } from "./record.ts";
+import { sum } from "../../core/sum.ts";
 
 /** One cached item of an embeddings call. */
 interface CachedVector {
@@ -225,7 +226,7 @@ function cacheVectors(
   const lengths = itemsOf(reduced.body["input"]).map((item) =>
     Math.max(1, (item as string | readonly number[]).length),
   );
-  const all = lengths.reduce((sum, length) => sum + length, 0);
+  const all = sum(lengths);
   for (const [at, key] of places.entries()) {
     const share = (lengths[at] ?? 0) / all;
     gateway.cache.store(

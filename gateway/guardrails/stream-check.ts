@@ -4,6 +4,7 @@ import { checkRemotely, checkTexts, findIn } from "./check-texts.ts";
 import { mask } from "./mask.ts";
 import { readEvent, type ReadEvent } from "./deltas.ts";
 import type { Finding, Guard, Subject } from "./guard.ts";
+import { sum } from "../../core/sum.ts";
 
 /** Characters before a window that expressions see: `\b` at its start is decided by what was sent. */
 const CONTEXT = 64;
@@ -214,10 +215,6 @@ export class StreamCheck {
     }
     return texts.map((text) => this.#wholes.get(text) ?? text);
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }
 
 function shifted(found: readonly Finding[], by: number): readonly Finding[] {

@@ -12,7 +12,8 @@ import {
   segmentFiles,
   type TestJournal,
 } from "./journal-fixture.ts";
-import { JournalFull } from "./journal.ts";
+import { JournalFull } from "./journal-writer.ts";
+import { sum } from "../../core/sum.ts";
 
 let directory: string;
 let journal: TestJournal | undefined;
@@ -157,9 +158,7 @@ test("in any order and length, the outcome of an accepted intent fits", async ()
           const sizes = (await segmentFiles(dir)).map(
             (name) => fs.statSync(`${dir}/${name}`).size,
           );
-          expect(
-            sizes.reduce((sum, size) => sum + size, 0),
-          ).toBeLessThanOrEqual(20 * 1024);
+          expect(sum(sizes)).toBeLessThanOrEqual(20 * 1024);
         } finally {
           await tight.close();
           await fs.promises.rm(dir, { recursive: true, force: true });

@@ -10,6 +10,7 @@ import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
 import { newestBackup, readManifest, type BackupFile } from "./manifest.ts";
 import { sizeWords } from "../../core/size.ts";
+import { sum } from "../../core/sum.ts";
 
 const MAKING = ".making-";
 const MIN_FREE_BYTES = 64 * 1024 * 1024;
@@ -98,9 +99,9 @@ export function needFree(
 
 /** Bytes of all its files. */
 export function sizeOf(backup: string): number {
-  return readdirSync(backup)
-    .map((name) => statSync(join(backup, name)).size)
-    .reduce((sum, size) => sum + size, 0);
+  return sum(
+    readdirSync(backup).map((name) => statSync(join(backup, name)).size),
+  );
 }
 
 /** Compresses a stream into a file that is on the disk when this resolves. `onBytes` gets the number of uncompressed bytes. */

@@ -23,6 +23,7 @@ import type { KeepRule } from "../jobs/config.ts";
 import { removeBackup, sizeOf } from "./backup-files.ts";
 import { copiesToKeep } from "./backup-retention.ts";
 import { isAhead, listBackups, momentOf } from "./manifest.ts";
+import { sum } from "../../core/sum.ts";
 
 const COPY_NAME = "copy.json";
 
@@ -301,13 +302,13 @@ function removeOtherArrivals(directory: string, target: string): void {
 }
 
 function roomIn(directory: string, most: number): number {
-  const used = directoriesIn(directory)
-    .flatMap((kind) =>
+  const used = sum(
+    directoriesIn(directory).flatMap((kind) =>
       readdirSync(join(directory, kind)).map((name) =>
         sizeOf(join(directory, kind, name)),
       ),
-    )
-    .reduce((sum, size) => sum + size, 0);
+    ),
+  );
   const { bavail, bsize } = statfsSync(directory);
   return Math.min(most - used, bavail * bsize - MIN_FREE_BYTES);
 }

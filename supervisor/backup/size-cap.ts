@@ -6,6 +6,7 @@ import { removeBackup } from "./backup-files.ts";
 import { backupsToKeep } from "./backup-retention.ts";
 import { listBackups, newestBackup } from "./manifest.ts";
 import { sizeWords } from "../../core/size.ts";
+import { sum } from "../../core/sum.ts";
 
 /** A backup and its parts. Backups may share parts, which are stored once. */
 export interface MeasuredBackup {
@@ -22,7 +23,7 @@ export function bytesOf(backups: readonly MeasuredBackup[]): number {
   const parts = new Map(
     backups.flatMap(({ parts }) => parts.map(({ key, bytes }) => [key, bytes])),
   );
-  return [...parts.values()].reduce((sum, bytes) => sum + bytes, 0);
+  return sum(parts.values());
 }
 
 /**

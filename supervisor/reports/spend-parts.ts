@@ -11,6 +11,7 @@ import {
 } from "./period.ts";
 import type { SpendReport } from "./spend-report.ts";
 import type { Sums } from "./sums.ts";
+import { sum } from "../../core/sum.ts";
 
 // Shared by the page of a report and the console's spend page.
 
@@ -106,9 +107,7 @@ export function columnsOf(
   draw: Draw,
 ): ChartView {
   const { unit, aliases, steps } = series;
-  const others = steps.map(
-    ({ spend, byAlias }) => spend - byAlias.reduce((sum, own) => sum + own, 0),
-  );
+  const others = steps.map(({ spend, byAlias }) => spend - sum(byAlias));
   // Rounding errors are not spend.
   const hasOthers = others.some((spend) => spend > 1e-9);
   return chartOf(

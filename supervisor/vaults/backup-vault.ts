@@ -20,6 +20,7 @@ import {
   type EarlierVault,
 } from "./earlier-backup.ts";
 import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
+import { sum } from "../../core/sum.ts";
 
 const PAGE_ROWS = 500;
 /** The number of documents per request is adjusted to responses of about this size. */
@@ -284,7 +285,7 @@ function countLeaves() {
     },
     result: () => ({
       documents: leaves.size,
-      leaves: [...leaves.values()].reduce((sum, count) => sum + count, 0),
+      leaves: sum(leaves.values()),
       missing: [...missing],
     }),
   };

@@ -6,6 +6,7 @@ import { openCipher } from "./note-cipher.ts";
 import { isBelow, readVaultAt, type PastVault } from "./vault-past.ts";
 import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 import { counted } from "../../core/words.ts";
+import { sum } from "../../core/sum.ts";
 
 const part = z.looseObject({ count: z.number(), bytes: z.number() });
 const folder = z.looseObject({
@@ -121,7 +122,7 @@ function byFolder(
 function sumOf(bytes: readonly number[]): z.output<typeof part> {
   return {
     count: bytes.length,
-    bytes: bytes.reduce((sum, each) => sum + each, 0),
+    bytes: sum(bytes),
   };
 }
 

@@ -23,6 +23,7 @@ import {
 } from "./scale-forecast.ts";
 import type { Testbed } from "./testbed.ts";
 import { measureWorkers, type WorkerRun } from "./worker-runs.ts";
+import { sum } from "../../core/sum.ts";
 
 export interface ScaleOptions {
   readonly instances: readonly number[];
@@ -286,10 +287,6 @@ function costsOf(runs: readonly ScaleRun[]): CallCosts {
 
 function busyness({ calls_per_second: calls, instances }: ScaleRun): number {
   return calls / instances;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((all, value) => all + value, 0);
 }
 
 function medianKnown(values: readonly (number | null)[]): number | null {

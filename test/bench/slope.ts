@@ -1,9 +1,10 @@
+import { sum } from "../../core/sum.ts";
+
 /** Slope of the least-squares line through the points (x, y); 0 for fewer than two points. */
 export function slopeOf(
   points: readonly (readonly [x: number, y: number])[],
 ): number {
-  const mean = (values: readonly number[]) =>
-    values.reduce((sum, value) => sum + value, 0) / values.length;
+  const mean = (values: readonly number[]) => sum(values) / values.length;
   const [middleX, middleY] = [
     mean(points.map(([x]) => x)),
     mean(points.map(([, y]) => y)),

@@ -4,6 +4,7 @@ import { addDays, choosePeriod } from "../../supervisor/reports/period.ts";
 import type { Payer } from "../../supervisor/reports/payers.ts";
 import type { SpendReport } from "../../supervisor/reports/spend-report.ts";
 import type { Sums } from "../../supervisor/reports/sums.ts";
+import { sum } from "../../core/sum.ts";
 
 const TODAY = "2026-11-21";
 const MADE_AT = "2026-11-21T09:02:00.000Z";
@@ -62,7 +63,7 @@ export function usualSpend(
     const byAlias = aliases.map(
       (_, which) => (2 + Math.sin(at * 1.7 + which)) / (which * 1.6 + 1.4),
     );
-    const spend = byAlias.reduce((sum, own) => sum + own, 0) + 0.11;
+    const spend = sum(byAlias) + 0.11;
     return {
       from: addDays(period.from, at),
       spend,

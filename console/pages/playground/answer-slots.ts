@@ -1,4 +1,5 @@
 import { Failure } from "../../../core/failure.ts";
+import { sum } from "../../../core/sum.ts";
 
 /** As many as the connections and the memory of a small supervisor allow. */
 const MAX_ANSWERS = 16;
@@ -21,7 +22,7 @@ export class AnswerSlots {
         `${MAX_OF_CALLER} of your answers at once is the maximum of the playground: wait until one ends, or stop one.`,
       );
     }
-    const all = [...this.#taken.values()].reduce((sum, each) => sum + each, 0);
+    const all = sum(this.#taken.values());
     if (all + count > MAX_ANSWERS) {
       throw new TooManyAnswers(
         `${MAX_ANSWERS} answers at once is the maximum of the playground: wait until one of another user ends.`,

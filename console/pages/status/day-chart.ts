@@ -2,6 +2,7 @@ import type { Colour } from "../../../core/charts.ts";
 import { drawColumns } from "../../../core/charts.ts";
 import { axisMoney, money } from "../../../core/words.ts";
 import type { MonthSpend } from "./month-spend.ts";
+import { sum } from "../../../core/sum.ts";
 
 export interface DayChart {
   /** Markup of numbers and fixed words only. */
@@ -59,8 +60,4 @@ function mostExpensiveFirst(days: MonthSpend["days"]): readonly string[] {
     sums.set(model, (sums.get(model) ?? 0) + spend);
   }
   return [...sums].toSorted((a, b) => b[1] - a[1]).map(([name]) => name);
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
