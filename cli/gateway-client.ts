@@ -95,7 +95,7 @@ function throughConsole(first: Login, logins: UserLogins): AdminApi {
  */
 function locateGateway(
   url: string | undefined,
-  env: Environment = process.env,
+  env: Environment,
 ): { readonly address: string; readonly masterKey: string } {
   const home = locateHome(env);
   const given = url ?? readVariable("GATEWAY_URL", env);

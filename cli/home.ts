@@ -71,7 +71,7 @@ export const home: Verb = {
 export function sentencesAfterMove(
   from: Pick<Home, "root" | "checkout">,
   to: Pick<Home, "root">,
-  env: Readonly<Record<string, string | undefined>> = process.env,
+  env: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
   const isDefault = to.root === resolve(defaultHomeRoot(env));
   const named = env["HEARTH_HOME"] ?? "";

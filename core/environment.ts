@@ -45,7 +45,7 @@ export function readVariable(
 export function readPort(
   name: string,
   otherwise: number,
-  env: Environment = process.env,
+  env: Environment,
 ): number {
   const text = env[name];
   if (text === undefined || text === "") {

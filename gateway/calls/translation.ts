@@ -1,5 +1,5 @@
 import type { FormData } from "undici";
-import type { GatewayConfig } from "../config/load.ts";
+import type { GatewayConfig } from "../config/types.ts";
 import { CallError } from "../http/errors.ts";
 import {
   chatByResponses,
@@ -50,7 +50,7 @@ export function translationFor(
   config: GatewayConfig,
   call: Call,
   deployment: PricedDeployment,
-  { asChat = false }: { readonly asChat?: boolean } = {},
+  { asChat }: { readonly asChat: boolean },
 ): Translation {
   const wire = wireOf(deployment.provider);
   const { endpoint, shape } = call.kind;

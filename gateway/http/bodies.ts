@@ -201,7 +201,7 @@ export class Bodies {
 }
 
 /** The smallest of V8's limit for the heap and the share of one of `workers` in those of the container and the machine, in bytes. */
-export function memoryLimit(workers = 1): number {
+export function memoryLimit(workers: number): number {
   const constrained = process.constrainedMemory();
   return Math.min(
     getHeapStatistics().heap_size_limit,

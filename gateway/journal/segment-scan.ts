@@ -20,7 +20,7 @@ export interface SegmentScan {
 const NEWLINE = 0x0a;
 
 /** Checks every line of a segment, without parsing it; counts intents from an offset on. */
-export function scanSegment(bytes: Buffer, countFrom = 0): SegmentScan {
+export function scanSegment(bytes: Buffer, countFrom: number): SegmentScan {
   let end = 0;
   let intents = 0;
   const damaged: ByteRange[] = [];

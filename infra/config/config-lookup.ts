@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { configSchema } from "./config-schema.ts";
 
 /** The schema of a setting, or of a group of settings. */
 export type Setting = z.core.$ZodType;
@@ -7,7 +6,7 @@ export type Setting = z.core.$ZodType;
 /** The setting at a path; undefined where there is none. */
 export function settingAt(
   path: readonly string[],
-  schema: Setting = configSchema,
+  schema: Setting,
 ): Setting | undefined {
   return path.reduce<Setting | undefined>(
     (group, step) => group && partOf(group, step),
@@ -79,7 +78,7 @@ export function exampleOf(setting: Setting): string | undefined {
 /** The paths of the required settings of a group, or of the setting itself. */
 export function requiredWithin(
   path: readonly string[],
-  schema: Setting = configSchema,
+  schema: Setting,
 ): readonly (readonly string[])[] {
   const setting = settingAt(path, schema);
   const parts = Object.entries(setting === undefined ? {} : partsOf(setting));

@@ -250,7 +250,7 @@ export function required<Config extends object>(
   config: Config,
   keys: readonly (keyof Config & string)[],
   cause: string,
-  settings: StackSettings = twoHosts,
+  settings: StackSettings,
 ): readonly string[] {
   return keys
     .filter((key) => config[key] === undefined)
