@@ -20,7 +20,7 @@ function selected(
     operation: "changes",
     query: { ...query, filter: "_selector" },
     body: bodyOf({ selector }),
-    feed: { lines: true, first: true },
+    feed: { lines: true },
     maxDocumentSize: 1000,
   });
   const rows = textOf(answer)

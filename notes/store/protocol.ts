@@ -22,7 +22,7 @@ export interface StoreRequest {
   readonly accept?: readonly string[];
   /** Whether the caller may write design documents: a server or database admin. */
   readonly admin?: boolean;
-  /** How the rows of a changes answer are written, and whether rows came before. */
+  /** How the rows of a changes answer are written. */
   readonly feed?: { readonly lines: boolean };
   readonly maxDocumentSize: number;
 }
