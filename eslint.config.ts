@@ -23,6 +23,10 @@ const RESTRICTED_SYNTAX = [
     selector: "SpreadElement > ArrayExpression",
     message: "Write the elements in place of a spread of them.",
   },
+  {
+    selector: ":matches(ExportNamedDeclaration, ExportAllDeclaration)[source]",
+    message: "Import a name from the file that declares it.",
+  },
   ...CONSTANT_VALUES.flatMap((value) => [
     `${OTHERWISE_NAMED} > ${value}.init`,
     `${OTHERWISE_NAMED} > TSAsExpression > ${value}.expression`,

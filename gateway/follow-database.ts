@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { DAY_MS } from "../core/duration.ts";
 import type { Callers } from "./access/caller-lookups.ts";
-import type { GatewayConfig } from "./config/load.ts";
+import type { GatewayConfig } from "./config/types.ts";
 import { adjustedSince } from "./database/adjustments.ts";
 import {
   watchDatabase,

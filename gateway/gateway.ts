@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Callers } from "./access/caller-lookups.ts";
 import type { TokenCallers } from "./access/token-callers.ts";
-import type { Journal } from "./journal/journal.ts";
+import type { Journal } from "./journal/journal-types.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { Limits } from "./limits/limits.ts";
 import type { PendingSums } from "./ledger/pending.ts";
@@ -13,11 +13,9 @@ import type { PromptLog } from "./calls/prompt-log.ts";
 import type { ActiveCalls } from "./calls/active-calls.ts";
 import type { Flights } from "./cache/flights.ts";
 import type { ConfigDiff } from "./config/diff.ts";
-import type {
-  ConfigProblem,
-  GatewayConfig,
-  LoadResult,
-} from "./config/load.ts";
+import type { ConfigProblem } from "../core/config/problem.ts";
+import type { GatewayConfig } from "./config/types.ts";
+import type { LoadResult } from "./config/load.ts";
 import type { DatabaseState } from "./database/connection.ts";
 import type { SocketAcceptor } from "./http/upgrade.ts";
 import type { CallMetrics } from "./metrics/call-metrics.ts";

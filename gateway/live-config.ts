@@ -2,11 +2,9 @@ import type { Logger } from "pino";
 import { sameDatabase } from "./config/database-url.ts";
 import { sessionUrlOf } from "./config/database.ts";
 import { diffConfig } from "./config/diff.ts";
-import {
-  formatProblem,
-  type GatewayConfig,
-  type LoadResult,
-} from "./config/load.ts";
+import { formatProblem } from "../core/config/problem.ts";
+import type { GatewayConfig } from "./config/types.ts";
+import type { LoadResult } from "./config/load.ts";
 import type { Connections } from "./connections.ts";
 import { recordDeployments } from "./database/deployments.ts";
 import { followLogin } from "./database/pool.ts";

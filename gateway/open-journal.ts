@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { JournalConfig } from "./config/types.ts";
-import { openJournal, type Journal } from "./journal/journal.ts";
+import { openJournal } from "./journal/journal.ts";
+import type { Journal } from "./journal/journal-types.ts";
 import type { Intent, Outcome } from "./ledger/records.ts";
 import { StartError } from "./start-error.ts";
 

@@ -12,7 +12,8 @@ import { tryDeployment } from "./calls/health-check.ts";
 import { PromptLog } from "./calls/prompt-log.ts";
 import { RejectionLog } from "./calls/refusal-log.ts";
 import { ActiveCalls } from "./calls/active-calls.ts";
-import type { GatewayConfig, LoadResult } from "./config/load.ts";
+import type { GatewayConfig } from "./config/types.ts";
+import type { LoadResult } from "./config/load.ts";
 import type { Connections } from "./connections.ts";
 import type { DatabaseState } from "./database/connection.ts";
 import {
@@ -25,7 +26,7 @@ import type { Gateway, Reloaded } from "./gateway.ts";
 import { Bodies } from "./http/bodies.ts";
 import { SocketAcceptor } from "./http/upgrade.ts";
 import { JwtCallers } from "./jwt/jwt-callers.ts";
-import type { Journal } from "./journal/journal.ts";
+import type { Journal } from "./journal/journal-types.ts";
 import { createLedger, type Ledger } from "./ledger/ledger.ts";
 import { countersOfKey, proxyLimitsOf } from "./ledger/payers.ts";
 import { createPendingSums } from "./ledger/pending.ts";

@@ -5,12 +5,9 @@ import { parseArgs } from "node:util";
 import { pino, stdSerializers, type Logger } from "pino";
 import { openLogOutput } from "../core/log-output.ts";
 import { onStopSignals } from "../core/signals.ts";
-import {
-  formatProblem,
-  loadConfig,
-  type GatewayConfig,
-  type LoadResult,
-} from "./config/load.ts";
+import { formatProblem } from "../core/config/problem.ts";
+import { loadConfig, type LoadResult } from "./config/load.ts";
+import type { GatewayConfig } from "./config/types.ts";
 import { findPredecessor, startSuccessor } from "./handover.ts";
 import type { Reloaded } from "./gateway.ts";
 import { StartError } from "./start-error.ts";

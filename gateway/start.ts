@@ -1,11 +1,9 @@
 import type { Server } from "node:http";
 import type { Logger } from "pino";
 import { maxClientConnections } from "../core/open-files.ts";
-import {
-  formatProblem,
-  type GatewayConfig,
-  type LoadResult,
-} from "./config/load.ts";
+import { formatProblem } from "../core/config/problem.ts";
+import type { GatewayConfig } from "./config/types.ts";
+import type { LoadResult } from "./config/load.ts";
 import { openConnections } from "./connections.ts";
 import type { Gateway } from "./gateway.ts";
 import { watchConnections } from "./http/connections.ts";
@@ -15,11 +13,8 @@ import { routeUpgrades } from "./http/upgrade.ts";
 import { listen, takeConnections } from "./listen.ts";
 import { openGatewayJournal } from "./open-journal.ts";
 import { GatewayParts } from "./parts.ts";
-import {
-  createPriceBook,
-  readPricesFile,
-  type PriceBook,
-} from "./pricing/prices.ts";
+import { createPriceBook, type PriceBook } from "./pricing/prices.ts";
+import { readPricesFile } from "./pricing/price-file.ts";
 import { StartError } from "./start-error.ts";
 import { drain, giveNotice, stopParts } from "./stop.ts";
 import { openTraces } from "./tracing/open.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { InstanceRunning, InstanceUnknown } from "../limits/instances.ts";
-import { RedisAway } from "../limits/redis-link.ts";
+import { RedisAway } from "../limits/redis-session.ts";
 import { dollarsFromNanos } from "../pricing/money.ts";
 import { adminRoute } from "./admin-route.ts";
 import { auditDone } from "./audit.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 
 /** An answer in the cache: as it went over the wire, and what it cost the first time. */
 export interface CachedAnswer {

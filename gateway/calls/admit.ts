@@ -2,7 +2,7 @@ import { admitWaiting } from "../limits/waiting.ts";
 import type { Admission, AdmitCall } from "../limits/limits.ts";
 import { nanosFromEstimate, type Nanos } from "../pricing/money.ts";
 import { limitedEntities } from "../ledger/payers.ts";
-import { mostExpensive } from "../pricing/prices.ts";
+import { mostExpensive } from "../pricing/cost.ts";
 import { LIFETIME, windowEnd } from "../ledger/budget-windows.ts";
 import { askedSearches, askedTiers, countedAudio } from "../tokens/usage.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../test/servers/gateway.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
 import { query } from "../database/pool.ts";
-import { JournalFull } from "../journal/journal.ts";
+import { JournalFull } from "../journal/journal-writer.ts";
 
 let testbed: Testbed;
 let gateway: TestGateway;

@@ -10,7 +10,7 @@ import type { LimitSources, Payers } from "../ledger/payers.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallGuards } from "../guardrails/call-guards.ts";
 import { guardsOf } from "../guardrails/select.ts";
-import type { Measure } from "../pricing/prices.ts";
+import type { Measure } from "../pricing/measure.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";

@@ -1,11 +1,7 @@
 import { cacheSavings } from "../pricing/cache-savings.ts";
-import {
-  billAt,
-  inDecimal,
-  type Bill,
-  type CostLine,
-  type Usage,
-} from "../pricing/prices.ts";
+import { billAt } from "../pricing/bill.ts";
+import { inDecimal, type Bill, type CostLine } from "../pricing/cost.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import type { Outcome } from "../ledger/records.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 

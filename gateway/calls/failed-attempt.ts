@@ -1,8 +1,8 @@
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallError } from "../http/errors.ts";
-import { JournalFull } from "../journal/journal.ts";
+import { JournalFull } from "../journal/journal-writer.ts";
 import type { UpstreamFailure } from "../providers/failure.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";

@@ -4,7 +4,7 @@ import type { Caller } from "../access/callers.ts";
 import { authorizeModel, isLimitedAs } from "../access/models.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
-import type { Measure } from "../pricing/prices.ts";
+import type { Measure } from "../pricing/measure.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { CallBody } from "./body.ts";
 import { providerBody, rejectUnsupportedFields } from "./gateway-fields.ts";

@@ -1,4 +1,4 @@
-import type { Measure } from "../pricing/prices.ts";
+import type { Measure } from "../pricing/measure.ts";
 import type { CallKind } from "./call.ts";
 import { UploadedFile } from "./uploaded-file.ts";
 

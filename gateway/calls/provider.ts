@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { UpstreamFailure } from "../providers/failure.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";

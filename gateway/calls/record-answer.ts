@@ -1,6 +1,6 @@
 import type { Gateway } from "../gateway.ts";
 import type { Outcome } from "../ledger/records.ts";
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import { usageOf } from "../tokens/usage.ts";
 import type { Call } from "./call.ts";

@@ -1,7 +1,8 @@
 import type { LimitedEntity } from "../limits/limits.ts";
 import { limitedEntities } from "../ledger/payers.ts";
 import { nanosFromCost } from "../pricing/money.ts";
-import { billAt, type Usage } from "../pricing/prices.ts";
+import { billAt } from "../pricing/bill.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import type { Intent, Outcome } from "../ledger/records.ts";
 import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";

@@ -1,4 +1,4 @@
-import { pricesOutput } from "../pricing/prices.ts";
+import { pricesOutput } from "../pricing/cost.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { loadText } from "../../test/servers/gateway-config.ts";
 import { hasCallback } from "./callbacks.ts";
-import { formatProblem } from "./load.ts";
+import { formatProblem } from "../../core/config/problem.ts";
 
 function load(text: string) {
   const result = loadText(text);

@@ -2,7 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { formatProblem, loadConfig, type ConfigProblem } from "./load.ts";
+import {
+  formatProblem,
+  type ConfigProblem,
+} from "../../core/config/problem.ts";
+import { loadConfig } from "./load.ts";
 import { deploymentFromRow } from "./stored.ts";
 import type { Deployment } from "./types.ts";
 

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { diffConfig } from "./diff.ts";
-import { formatProblem, loadConfig } from "./load.ts";
+import { formatProblem } from "../../core/config/problem.ts";
+import { loadConfig } from "./load.ts";
 import type { GatewayConfig } from "./types.ts";
 
 let root: string;

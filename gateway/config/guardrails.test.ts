@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { formatProblem, loadConfig } from "./load.ts";
+import { formatProblem } from "../../core/config/problem.ts";
+import { loadConfig } from "./load.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "hearth-guardrails-"));
 afterAll(() => rmSync(directory, { recursive: true }));

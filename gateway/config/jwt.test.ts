@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { loadText } from "../../test/servers/gateway-config.ts";
 import { UNSUPPORTED } from "./jwt-schema.ts";
-import { formatProblem } from "./load.ts";
+import { formatProblem } from "../../core/config/problem.ts";
 
 function issuers(...args: Parameters<typeof loadText>) {
   const result = loadText(...args);

@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { REQUIRED_VARIABLES } from "../../test/servers/gateway-config.ts";
-import { formatProblem, loadConfig, type LoadOptions } from "./load.ts";
+import { formatProblem } from "../../core/config/problem.ts";
+import { loadConfig, type LoadOptions } from "./load.ts";
 import type { GatewayConfig } from "./types.ts";
 
 let root: string;

@@ -27,12 +27,6 @@ import { contradictsVariable, readSection, unusedSetting } from "./sections.ts";
 import { child, locate, plain, type Mapping } from "../../core/config/tree.ts";
 import type { GatewayConfig } from "./types.ts";
 
-export {
-  formatProblem,
-  type ConfigProblem,
-} from "../../core/config/problem.ts";
-export type { GatewayConfig, Deployment } from "./types.ts";
-
 export interface LoadOptions {
   /** `--config`: this file alone; else `HEARTH_GATEWAY_CONFIG`; else the shipped file with the operator's over it. */
   readonly file?: string;

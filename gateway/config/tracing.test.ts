@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { loadText } from "../../test/servers/gateway-config.ts";
-import { formatProblem } from "./load.ts";
+import { formatProblem } from "../../core/config/problem.ts";
 
 type Variables = Readonly<Record<string, string>>;
 

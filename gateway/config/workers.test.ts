@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { loadText } from "../../test/servers/gateway-config.ts";
-import { formatProblem } from "./load.ts";
+import { formatProblem } from "../../core/config/problem.ts";
 
 /** How many workers there are, or the mistakes. */
 function read(

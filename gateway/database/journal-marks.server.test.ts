@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
-import type { JournalMark } from "../journal/journal.ts";
+import type { JournalMark } from "../journal/journal-types.ts";
 import type { Intent } from "../ledger/records.ts";
 import { spendRow } from "../ledger/rows.ts";
 import {

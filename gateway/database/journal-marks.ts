@@ -1,6 +1,6 @@
 import { DAY_MS } from "../../core/duration.ts";
 import { compareMarks } from "../journal/journal-mark.ts";
-import type { JournalMark } from "../journal/journal.ts";
+import type { JournalMark } from "../journal/journal-types.ts";
 import { query, repeatedQuery, type Client, type Pool } from "./pool.ts";
 
 /** How far the journal of an instance is in the ledger. */

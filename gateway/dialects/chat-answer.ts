@@ -7,7 +7,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
-import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import { usageFromOpenAI, type Usage } from "../tokens/reported-usage.ts";
 import { signatureBlocks } from "../providers/gemini-signature.ts";
 import { detailBlocks } from "../providers/reasoning-details.ts";
 

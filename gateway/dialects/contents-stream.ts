@@ -1,5 +1,5 @@
 import { parseRecord, type JsonRecord } from "../../core/json.ts";
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import {
   errorMessageIn,
   errorStatusIn,

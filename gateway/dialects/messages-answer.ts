@@ -1,6 +1,6 @@
 import { toolInput, toolUseId } from "../providers/anthropic-content.ts";
 import type { JsonRecord } from "../../core/json.ts";
-import { inputOnly, type Usage } from "../pricing/prices.ts";
+import { inputOnly, type Usage } from "../tokens/reported-usage.ts";
 import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
 
 /** A chat answer as Anthropic's message; other bytes pass. */

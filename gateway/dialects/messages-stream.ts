@@ -1,6 +1,6 @@
 import type { CallError } from "../http/errors.ts";
 import { textOf, type JsonRecord } from "../../core/json.ts";
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
   errorMessageIn,

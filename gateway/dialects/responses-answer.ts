@@ -1,6 +1,6 @@
 import type { CallBody } from "../calls/body.ts";
 import type { JsonRecord } from "../../core/json.ts";
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
 import { callItem } from "./responses-calls.ts";
 import { encryptedContent } from "./responses-input.ts";

@@ -5,7 +5,7 @@ import {
   isContextWindow,
 } from "../providers/failure.ts";
 import { textOf, type JsonRecord } from "../../core/json.ts";
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
   errorMessageIn,

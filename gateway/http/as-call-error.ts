@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { DatabaseUnavailable } from "../database/pool.ts";
-import { JournalFull } from "../journal/journal.ts";
+import { JournalFull } from "../journal/journal-writer.ts";
 import { conflictOf } from "./conflicts.ts";
 import { CallError, databaseUnavailable } from "./errors.ts";
 

@@ -10,7 +10,7 @@ import {
   type TestJournal,
   type TestRow,
 } from "./journal-fixture.ts";
-import { JournalFull } from "./journal.ts";
+import { JournalFull } from "./journal-writer.ts";
 
 type Step =
   | { readonly kind: "intent"; readonly length: number }

@@ -16,9 +16,6 @@ import type {
 import { SegmentedJournal } from "./segmented-journal.ts";
 import { openSegments, type SegmentsOptions } from "./segments.ts";
 
-export { JournalFull } from "./journal-writer.ts";
-export type * from "./journal-types.ts";
-
 const MEBIBYTE = 1024 * 1024;
 const DEFAULT_SEGMENT_BYTES = 8 * MEBIBYTE;
 const DEFAULT_LIMIT_BYTES = 1024 * MEBIBYTE;

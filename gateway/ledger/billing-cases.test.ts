@@ -4,7 +4,8 @@ import { wireOf } from "../providers/families.ts";
 import type { AnswerFacts, Endpoint } from "../providers/wire.ts";
 import type { Call } from "../calls/call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { billAt, createPriceBook } from "../pricing/prices.ts";
+import { billAt } from "../pricing/bill.ts";
+import { createPriceBook } from "../pricing/prices.ts";
 import { createTokenCounter } from "../tokens/tokens.ts";
 import { usageOf } from "../tokens/usage.ts";
 

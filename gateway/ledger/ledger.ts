@@ -14,7 +14,7 @@ import type {
   JournalBatch,
   JournalMark,
   JournalRow,
-} from "../journal/journal.ts";
+} from "../journal/journal-types.ts";
 import { LedgerTotals } from "./ledger-totals.ts";
 import type { LimitStore } from "../limits/limits.ts";
 import { nanosFromCost } from "../pricing/money.ts";

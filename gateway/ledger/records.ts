@@ -1,4 +1,4 @@
-import type { CostLine } from "../pricing/prices.ts";
+import type { CostLine } from "../pricing/cost.ts";
 import type { Payers } from "./payers.ts";
 
 /** A call before it is sent: its first line in the journal. Times in ms since 1970, money in dollars. */

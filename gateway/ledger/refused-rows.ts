@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Recorded } from "../database/ledger.ts";
 import { isContentRejected, isValueRejected } from "../database/pool.ts";
 import { storableName } from "./names.ts";
-import { MAX_TOKENS } from "../pricing/prices.ts";
+import { MAX_TOKENS } from "../tokens/reported-usage.ts";
 import type { SpendRow } from "./rows.ts";
 
 /** `ends`: the rows complete their batch, and the journal's mark moves with them. */

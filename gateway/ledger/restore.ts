@@ -7,7 +7,11 @@ import {
 import type { Recorded } from "../database/ledger.ts";
 import { archivedMonths } from "../database/retention.ts";
 import type { Pool } from "../database/pool.ts";
-import type { Journal, JournalMark, JournalRow } from "../journal/journal.ts";
+import type {
+  Journal,
+  JournalMark,
+  JournalRow,
+} from "../journal/journal-types.ts";
 import type { Intent, Outcome } from "./records.ts";
 
 type Entries = readonly JournalRow<Intent, Outcome>[];

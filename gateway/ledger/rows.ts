@@ -1,6 +1,6 @@
 import { dayOf, LIFETIME, windowAt, type Window } from "./budget-windows.ts";
 import { entitiesOf } from "./payers.ts";
-import type { CostLine } from "../pricing/prices.ts";
+import type { CostLine } from "../pricing/cost.ts";
 import type { Intent, Outcome } from "./records.ts";
 
 /** One row of `spend_log`, with its columns' names; times as ISO text. */

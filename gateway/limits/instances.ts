@@ -1,7 +1,8 @@
 import type { Redis } from "ioredis";
 import type { Nanos } from "../pricing/money.ts";
 import { entityKeys } from "./entity-keys.ts";
-import { RedisAway, type Link } from "./redis-link.ts";
+import { RedisAway } from "./redis-session.ts";
+import type { Link } from "./redis-link.ts";
 import { listAt, numberAt, STALE, type Reply } from "./scripts.ts";
 
 /** A gateway that has registered in Redis. */

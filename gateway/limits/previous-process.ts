@@ -1,7 +1,8 @@
 import type { Redis } from "ioredis";
 import type { Counters } from "./counters.ts";
 import { entityKeys } from "./entity-keys.ts";
-import { RedisAway, type Link } from "./redis-link.ts";
+import { RedisAway } from "./redis-session.ts";
+import type { Link } from "./redis-link.ts";
 import { STALE } from "./scripts.ts";
 import { partsArguments } from "./script-arguments.ts";
 

@@ -9,8 +9,6 @@ import {
   type ScriptName,
 } from "./scripts.ts";
 
-export { RedisAway } from "./redis-session.ts";
-
 export type LinkState = "connecting" | "joining" | "ready" | "away" | "closed";
 
 /** The state that an instance restores when it joins: calls of the scripts `parts` and `assign`, in this order. */

@@ -1,12 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { cardOf, usage } from "./prices-fixture.ts";
-import {
-  billOf,
-  costOf,
-  measuredUsage,
-  mostExpensive,
-  type PriceCard,
-} from "./prices.ts";
+import { billOf, costOf, mostExpensive } from "./cost.ts";
+import { measuredUsage } from "./measure.ts";
+import type { PriceCard } from "./price-card.ts";
 
 describe("calls that are priced by tokens or by piece", () => {
   const seconds = {

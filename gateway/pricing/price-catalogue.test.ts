@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { CATALOGUE_FIELDS, catalogueRates } from "./price-catalogue.ts";
 import { flatCard, pricesCalls } from "./price-card.ts";
 import { card, cardOf, cost, usage } from "./prices-fixture.ts";
-import { billOf, costOf, type Usage } from "./prices.ts";
+import { billOf, costOf } from "./cost.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 
 // Dollars per million tokens, from the pinned catalogue: gpt-5-mini 0.25 in, 0.025 cached, 2 out.
 test.each<[object, Partial<Usage>, number]>([

@@ -3,15 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deploymentFromRow } from "../config/stored.ts";
 import type { Deployment } from "../config/types.ts";
-import { inputOnly } from "../tokens/reported-usage.ts";
-import {
-  costOf,
-  createPriceBook,
-  readPricesFile,
-  type FilePrices,
-  type PriceCard,
-  type Usage,
-} from "./prices.ts";
+import { inputOnly, type Usage } from "../tokens/reported-usage.ts";
+import { costOf } from "./cost.ts";
+import { createPriceBook } from "./prices.ts";
+import { readPricesFile, type FilePrices } from "./price-file.ts";
+import type { PriceCard } from "./price-card.ts";
 
 // Deployments, prices files and usages for the tests of prices.
 

@@ -11,32 +11,6 @@ import {
 import type { FilePrices } from "./price-file.ts";
 import { isKnownRunner, isLocalRunner } from "./local-runner.ts";
 
-export {
-  publishedModels,
-  publishedPrices,
-  publisherOf,
-} from "./price-catalogue.ts";
-export type { PriceCard } from "./price-card.ts";
-export { readPricesFile, type FilePrices } from "./price-file.ts";
-
-export { billAt } from "./bill.ts";
-export { measuredUsage, type Measure } from "./measure.ts";
-export {
-  billOf,
-  costOf,
-  inDecimal,
-  mostExpensive,
-  pricesOutput,
-  type Bill,
-  type CostLine,
-} from "./cost.ts";
-export {
-  inputOnly,
-  MAX_TOKENS,
-  usageFromOpenAI,
-  type Usage,
-} from "../tokens/reported-usage.ts";
-
 export interface PriceBook {
   /**
    * The prices of a deployment, looked up once each; null: unknown, its calls cost 0 and are shown as

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { cardOf, cost, usage } from "./prices-fixture.ts";
-import { billOf, mostExpensive } from "./prices.ts";
+import { billOf, mostExpensive } from "./cost.ts";
 
 test("service tiers have prices of the deployment or the file, or are marked", () => {
   const model = "openai/gpt-5-mini";

@@ -1,12 +1,12 @@
-import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import { usageFromOpenAI, type Usage } from "../tokens/reported-usage.ts";
 import {
   isRecord,
   parseJson,
   recordOf,
   recordsOf,
   textOf,
+  type JsonRecord,
 } from "../../core/json.ts";
-import type { JsonRecord } from "../../core/json.ts";
 
 /** An error that a provider sent with status 200. */
 export interface AnsweredError {

@@ -1,5 +1,8 @@
-import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
-import type { OtherUsage } from "../tokens/reported-usage.ts";
+import {
+  usageFromOpenAI,
+  type Usage,
+  type OtherUsage,
+} from "../tokens/reported-usage.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import {
   numberOf,

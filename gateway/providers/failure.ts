@@ -1,4 +1,4 @@
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 
 /** A provider rejected a call, failed or was not reached. The message contains no secrets. */
 export class UpstreamFailure extends Error {

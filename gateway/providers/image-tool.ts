@@ -5,7 +5,8 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
-import { mostExpensive, publishedPrices } from "../pricing/prices.ts";
+import { mostExpensive } from "../pricing/cost.ts";
+import { publishedPrices } from "../pricing/price-catalogue.ts";
 import { imageTokensOf } from "../tokens/image-tokens.ts";
 import { inputOnly, type OtherUsage } from "../tokens/reported-usage.ts";
 import { imageUsage } from "./media-answer.ts";

@@ -3,7 +3,7 @@ import {
   MAX_TOKENS,
   usageFromOpenAI,
   type Usage,
-} from "../pricing/prices.ts";
+} from "../tokens/reported-usage.ts";
 import { isRecord, parseRecord, recordOf, textOf } from "../../core/json.ts";
 import { imageTokensOf } from "../tokens/image-tokens.ts";
 import { AudioCollector } from "../tokens/spoken-audio.ts";

@@ -1,6 +1,9 @@
-import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import {
+  usageFromOpenAI,
+  type Usage,
+  type OtherUsage,
+} from "../tokens/reported-usage.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
-import type { OtherUsage } from "../tokens/reported-usage.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { readEmbeddings } from "./embedding-vectors.ts";
 import { endOfChat, failedPieces } from "./chat-stream-end.ts";

@@ -1,4 +1,4 @@
-import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import { usageFromOpenAI, type Usage } from "../tokens/reported-usage.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { CallBody } from "../calls/body.ts";
 import { limitNameOf } from "../dialects/dialect.ts";
@@ -17,8 +17,6 @@ import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
 import { refusedSampling } from "./openai-sampling.ts";
 import { withDetails } from "./reasoning-details.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
-
-export type { AnswerFacts } from "./wire.ts";
 
 /** Keys of `metadata` for the gateway, Hearth's own and LiteLLM's. */
 const OUR_METADATA =

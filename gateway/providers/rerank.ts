@@ -1,4 +1,8 @@
-import { inputOnly, usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import {
+  inputOnly,
+  usageFromOpenAI,
+  type Usage,
+} from "../tokens/reported-usage.ts";
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import {

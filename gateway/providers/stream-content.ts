@@ -1,5 +1,4 @@
-import type { Usage } from "../pricing/prices.ts";
-import { usageFromOpenAI } from "../pricing/prices.ts";
+import { type Usage, usageFromOpenAI } from "../tokens/reported-usage.ts";
 import { createFactReader } from "./anthropic-facts.ts";
 import {
   isRecord,

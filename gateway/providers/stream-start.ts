@@ -1,6 +1,6 @@
 import type { EventEmitter } from "node:events";
 import type { Readable } from "node:stream";
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import type { SseEvent, SseParser } from "../../core/sse.ts";
 import { errorInEvent, type AnsweredError } from "./answered-error.ts";
 import { parseJson } from "../../core/json.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "../pricing/prices.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { StreamedAudio } from "../tokens/spoken-audio.ts";

@@ -1,9 +1,6 @@
-import {
-  publishedModels,
-  publisherOf,
-  type PriceBook,
-  type PriceCard,
-} from "../pricing/prices.ts";
+import { publishedModels, publisherOf } from "../pricing/price-catalogue.ts";
+import type { PriceBook } from "../pricing/prices.ts";
+import type { PriceCard } from "../pricing/price-card.ts";
 import { faultOfName } from "../ledger/names.ts";
 import type { Deployment } from "../config/types.ts";
 

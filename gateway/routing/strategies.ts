@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
-import { mostExpensive, type Measure } from "../pricing/prices.ts";
+import { mostExpensive } from "../pricing/cost.ts";
+import type { Measure } from "../pricing/measure.ts";
 import type { RoutingStrategy } from "../config/types.ts";
 import type { PricedDeployment } from "./catalog.ts";
 

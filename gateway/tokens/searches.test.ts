@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { cardOf } from "../pricing/prices-fixture.ts";
-import { mostExpensive } from "../pricing/prices.ts";
+import { mostExpensive } from "../pricing/cost.ts";
 import { askedSearches } from "./usage.ts";
 
 const web = { type: "web_search_preview" };

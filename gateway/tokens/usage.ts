@@ -3,7 +3,8 @@ import { audioContent } from "../ledger/prompt-content.ts";
 import { numberOf, recordsOf, textOf } from "../../core/json.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { inputOnly, measuredUsage, type Usage } from "../pricing/prices.ts";
+import { inputOnly, type Usage } from "./reported-usage.ts";
+import { measuredUsage } from "../pricing/measure.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { TokenCounter } from "./tokens.ts";
 

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { GatewayConfig, LoadResult } from "../config/load.ts";
+import type { GatewayConfig } from "../config/types.ts";
+import type { LoadResult } from "../config/load.ts";
 
 const NAME = /^worker-([1-9]\d*)$/;
 

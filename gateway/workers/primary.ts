@@ -2,7 +2,7 @@ import cluster from "node:cluster";
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { GatewayConfig } from "../config/load.ts";
+import type { GatewayConfig } from "../config/types.ts";
 import type { Reloaded } from "../gateway.ts";
 import { listenPlain } from "../listen.ts";
 import type { CollectedMetric } from "../metrics/exposition.ts";

@@ -1,14 +1,14 @@
 import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { GatewayConfig } from "../config/load.ts";
+import type { GatewayConfig } from "../config/types.ts";
 import { sessionUrlOf } from "../config/database.ts";
 import { openConnections, type Connections } from "../connections.ts";
 import { watchDatabase } from "../database/connection.ts";
 import { createLedger } from "../ledger/ledger.ts";
 import { createPendingSums } from "../ledger/pending.ts";
 import type { Intent, Outcome } from "../ledger/records.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { Journal } from "../journal/journal-types.ts";
 import { lastConfirmedAt } from "../journal/journal-mark.ts";
 import { createLimits } from "../limits/create.ts";
 import type { Limits } from "../limits/limits.ts";

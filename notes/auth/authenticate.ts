@@ -16,8 +16,6 @@ import { openPasswordCheck } from "./passwords.ts";
 import { openSessionCookies } from "./session-cookie.ts";
 import { openTurns } from "./turns.ts";
 
-export type { User } from "./accounts.ts";
-
 /** An authenticated user. */
 export interface Login {
   readonly user: User;

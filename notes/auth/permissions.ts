@@ -2,7 +2,8 @@ import { listOf } from "../../core/json.ts";
 import { USERS } from "../databases.ts";
 import { Refusal } from "../refusal.ts";
 import type { SecurityObject } from "../store/protocol.ts";
-import { challenge, type User } from "./authenticate.ts";
+import { challenge } from "./authenticate.ts";
+import type { User } from "./accounts.ts";
 
 /** Rights that a route can require, in ascending order. */
 export type Right = "member" | "databaseAdmin" | "serverAdmin";

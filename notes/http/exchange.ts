@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Login, User } from "../auth/authenticate.ts";
+import type { Login } from "../auth/authenticate.ts";
+import type { User } from "../auth/accounts.ts";
 import type { Database } from "../database.ts";
 import type { DatabaseAnswer } from "../database-calls.ts";
 import type { ChangesEnd } from "../store/protocol.ts";

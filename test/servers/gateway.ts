@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino, stdSerializers } from "pino";
-import { formatProblem, loadConfig } from "../../gateway/config/load.ts";
+import { formatProblem } from "../../core/config/problem.ts";
+import { loadConfig } from "../../gateway/config/load.ts";
 import { startGateway, type RunningGateway } from "../../gateway/start.ts";
 import { throwAwayDatabase } from "./database.ts";
 import {

@@ -10,8 +10,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { mediaAnswer, readForm, sendMedia } from "./media.ts";
 import type { MockInstructions } from "./mock-instructions.ts";
 
-export type { MockInstructions } from "./mock-instructions.ts";
-
 export type MockMoment = "request" | "first_chunk" | "finished";
 
 export interface MockProvider {

@@ -4,12 +4,9 @@ import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
 import { CallError } from "../../http/errors.ts";
 import type { Route } from "../../http/route.ts";
-import {
-  billOf,
-  inputOnly,
-  publishedPrices,
-  usageFromOpenAI,
-} from "../../pricing/prices.ts";
+import { billOf } from "../../pricing/cost.ts";
+import { inputOnly, usageFromOpenAI } from "../../tokens/reported-usage.ts";
+import { publishedPrices } from "../../pricing/price-catalogue.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
 import { KEY, keyRow } from "../kinds/key.ts";
 import type { Kind } from "../kinds/kind.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { adminFor } from "../../admin/admin-route.ts";
 import { auditDone } from "../../admin/audit.ts";
 import { out } from "../../admin/kinds/out.ts";
-import { formatProblem } from "../../config/load.ts";
+import { formatProblem } from "../../../core/config/problem.ts";
 import { CallError } from "../errors.ts";
 import { NO_INPUT, route } from "../route.ts";
 

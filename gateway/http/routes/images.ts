@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { CallBody } from "../../calls/body.ts";
 import type { CallKind } from "../../calls/call.ts";
 import { METADATA_FIELDS } from "../../calls/metadata.ts";
-import { pricesOutput } from "../../pricing/prices.ts";
+import { pricesOutput } from "../../pricing/cost.ts";
 import { MAX_TOKENS_PER_IMAGE } from "../../tokens/image-tokens.ts";
 import { callRoute, numberOf } from "./chat.ts";
 

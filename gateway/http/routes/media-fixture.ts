@@ -6,10 +6,8 @@ import {
   type TestGateway,
 } from "../../../test/servers/gateway.ts";
 import { silence } from "../../../test/servers/media.ts";
-import type {
-  MockInstructions,
-  MockProvider,
-} from "../../../test/servers/provider.ts";
+import type { MockInstructions } from "../../../test/servers/mock-instructions.ts";
+import type { MockProvider } from "../../../test/servers/provider.ts";
 import { query } from "../../database/pool.ts";
 
 /** Dollars. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { silence } from "../../../test/servers/media.ts";
-import type { MockInstructions } from "../../../test/servers/provider.ts";
+import type { MockInstructions } from "../../../test/servers/mock-instructions.ts";
 import {
   instruct,
   PER_SECOND,

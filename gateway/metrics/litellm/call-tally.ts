@@ -1,5 +1,5 @@
 import type { Outcome } from "../../ledger/records.ts";
-import type { Usage } from "../../pricing/prices.ts";
+import type { Usage } from "../../tokens/reported-usage.ts";
 import { createHistogram, type Histogram } from "../histogram.ts";
 
 /** LiteLLM's bounds of latencies, in seconds. */
