@@ -9,6 +9,9 @@ import type { Body } from "../store/protocol.ts";
 
 /** Bodies up to this size stay in memory; longer ones are spooled to a file, so that large uploads do not take up memory. */
 const MEMORY_BYTES = 1_048_576;
+/** A long body is written to its file in parts of this size. */
+const PART_BYTES = 65_536;
+const NOTHING = Buffer.alloc(0);
 /** Zeros compress a thousand to one: a small request must not fill the memory or the disk. */
 const MAX_UNPACKED_BYTES = 100_000_000;
 /** A client that sends nothing for this long is disconnected. */
@@ -53,6 +56,11 @@ export async function receiveBody(
       }
       await spool.add(piece);
     }
+    return {
+      body: await spool.body(),
+      milliseconds: Math.round(performance.now() - started),
+      discard: () => spool.discard(),
+    };
   } catch (failure) {
     await spool.discard();
     throw isUnpackFailure(failure)
@@ -61,54 +69,75 @@ export async function receiveBody(
   } finally {
     clearTimeout(idle);
   }
-  return {
-    body: spool.body(),
-    milliseconds: Math.round(performance.now() - started),
-    discard: () => spool.discard(),
-  };
 }
 
-/** Buffers a body in memory, or in a file once it is long. */
+/** Collects a body in memory, and in a file once it is long. Pieces are copied together: a client may send one byte at a time. */
 class Spool {
   readonly #path: string;
-  readonly #pieces: Buffer[] = [];
+  #bytes: Buffer = NOTHING;
+  /** Bytes in memory. */
+  #held = 0;
+  #written = 0;
   #file: FileHandle | undefined;
-  #length = 0;
 
   constructor(path: string) {
     this.#path = path;
   }
 
   get length(): number {
-    return this.#length;
+    return this.#written + this.#held;
   }
 
   async add(piece: Buffer): Promise<void> {
-    this.#length += piece.length;
-    if (this.#file !== undefined) {
-      await writeAll(this.#file, piece);
+    const most = this.#file === undefined ? MEMORY_BYTES : PART_BYTES;
+    if (this.#held + piece.length > most) {
+      await this.#flush();
+    }
+    if (piece.length > PART_BYTES && this.#file !== undefined) {
+      await this.#write(piece);
       return;
     }
-    this.#pieces.push(piece);
-    if (this.#length <= MEMORY_BYTES) {
-      return;
-    }
-    this.#file = await open(this.#path, "wx", 0o600);
-    for (const earlier of this.#pieces.splice(0)) {
-      await writeAll(this.#file, earlier);
-    }
+    this.#reserve(this.#held + piece.length);
+    piece.copy(this.#bytes, this.#held);
+    this.#held += piece.length;
   }
 
-  body(): Body {
-    return this.#file === undefined
-      ? { kind: "memory", bytes: Uint8Array.from(Buffer.concat(this.#pieces)) }
-      : { kind: "file", path: this.#path, length: this.#length };
+  /** The complete body. */
+  async body(): Promise<Body> {
+    if (this.#file === undefined) {
+      const bytes = Uint8Array.from(this.#bytes.subarray(0, this.#held));
+      return { kind: "memory", bytes };
+    }
+    await this.#flush();
+    return { kind: "file", path: this.#path, length: this.#written };
   }
 
   async discard(): Promise<void> {
     await this.#file?.close().catch(() => undefined);
     if (this.#file !== undefined) {
       await rm(this.#path, { force: true });
+    }
+  }
+
+  async #flush(): Promise<void> {
+    await this.#write(this.#bytes.subarray(0, this.#held));
+    this.#held = 0;
+    if (this.#bytes.length > PART_BYTES) {
+      this.#bytes = NOTHING;
+    }
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    this.#file ??= await open(this.#path, "wx", 0o600);
+    await writeAll(this.#file, bytes);
+    this.#written += bytes.length;
+  }
+
+  #reserve(size: number): void {
+    if (size > this.#bytes.length) {
+      const longer = Buffer.allocUnsafe(Math.max(size, 2 * this.#bytes.length));
+      this.#bytes.copy(longer, 0, 0, this.#held);
+      this.#bytes = longer;
     }
   }
 }
