@@ -4,7 +4,7 @@ import { HOUR_MS } from "../../core/duration.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import type { Alarm } from "../alerts/alarm.ts";
-import type { Couch } from "./couch.ts";
+import { CouchRefusal, type Couch } from "./couch.ts";
 import { VaultInspector } from "./vault-inspector.ts";
 import { openNotesState } from "./notes-state.ts";
 import { openEscrow } from "./seed-escrow.ts";
@@ -16,12 +16,15 @@ let place: ReturnType<typeof temporaryHome>;
 let raised: Map<string, Alarm>;
 let hung: readonly string[];
 let failing: readonly string[];
+/** The `error` of answers about databases. */
+let unreadable: string | undefined;
 
 beforeEach(() => {
   place = temporaryHome();
   raised = new Map();
   hung = [];
   failing = [];
+  unreadable = undefined;
 });
 afterEach(() => place.remove());
 
@@ -30,22 +33,27 @@ const couch: Couch = {
   url: "http://127.0.0.1:5984",
   admin: "admin",
   ask: async () => [],
-  find: async (path) =>
-    path === "/_node/_local/_system"
-      ? {
-          hung_databases: hung,
-          failing_databases: failing.map((database) => ({
-            database,
-            at: new Date().toISOString(),
-          })),
-        }
-      : undefined,
+  find: async (path) => {
+    if (path === "/_node/_local/_system") {
+      return {
+        hung_databases: hung,
+        failing_databases: failing.map((database) => ({
+          database,
+          at: new Date().toISOString(),
+        })),
+      };
+    }
+    if (unreadable !== undefined) {
+      throw new CouchRefusal(500, unreadable, "the disk fails", path);
+    }
+    return undefined;
+  },
 };
 
 /** An inspector as after a restart of the supervisor. */
-function newInspector(): VaultInspector {
+function newInspector(store = couch): VaultInspector {
   return new VaultInspector({
-    couch,
+    couch: store,
     state: openNotesState(join(place.directory, "state.json"), () => {}),
     escrow: openEscrow(join(place.directory, "escrow")),
     alarms: alarmsIn(raised),
@@ -85,3 +93,26 @@ test("the alarm of a missing database lasts across a restart", async () => {
   await newInspector().inspectAll();
   expect([...raised.keys()]).toEqual(["notes-gone:family"]);
 });
+
+test.each([
+  [
+    "newer_version",
+    "down",
+    "was written by a newer version of Hearth: run `hearth upgrade`",
+  ],
+  ["damaged", "down", "is damaged: check the disk"],
+  ["internal_error", "warning", "the disk fails"],
+] as const)(
+  "the alarm of a vault that answers 500 %s says what to do",
+  async (error, level, words) => {
+    const state = openNotesState(join(place.directory, "state.json"), () => {});
+    state.change("family", { member: "family" });
+    const exists = { ...couch, ask: async () => ["family"] };
+    unreadable = error;
+    await newInspector(exists).inspectAll();
+    expect(raised.get("notes-look:family")).toMatchObject({
+      level,
+      text: expect.stringContaining(words),
+    });
+  },
+);

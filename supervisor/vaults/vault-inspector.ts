@@ -179,14 +179,15 @@ export class VaultInspector {
         throw error;
       }
       const why = whyUnreadable(error);
+      // Any other answer 500 may concern one request only, and names its cause.
+      const isUnusable = why === "damaged" || why === "newer";
       alarms.raise({
         fingerprint: trouble,
-        level: why === undefined ? "warning" : "down",
+        level: isUnusable ? "down" : "warning",
         subject: `vault ${vault}`,
-        text:
-          why === undefined
-            ? sentencesOf(error).join(" ")
-            : unreadableWords(vault, why),
+        text: isUnusable
+          ? unreadableWords(vault, why)
+          : sentencesOf(error).join(" "),
         command: "hearth notes list",
       });
     }
