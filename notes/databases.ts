@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { syncDirectory } from "../core/durable-file.ts";
@@ -168,6 +169,12 @@ class DataDirectory implements Databases {
       this.#running.delete(name);
       await removeFiles(this.#options.directory, fileOfName(name));
       this.updates.add(name, "deleted");
+    } catch (failure) {
+      // As on a read-only disk: a later creation of that name must not find the old content.
+      if (existsSync(join(this.#options.directory, fileOfName(name)))) {
+        this.#names.add(name);
+      }
+      throw failure;
     } finally {
       this.#busy.delete(name);
     }

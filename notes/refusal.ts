@@ -1,4 +1,4 @@
-import { isFullDisk } from "../core/failure.ts";
+import { codeOf, isFullDisk } from "../core/failure.ts";
 
 /** The `error` values of CouchDB's responses and their HTTP statuses; `damaged` and `newer_version` are only of this store. */
 const statuses = {
@@ -114,6 +114,7 @@ function isDamage(failure: unknown): boolean {
 export function isDiskFailure(failure: unknown): boolean {
   return (
     isDamage(failure) ||
+    ["EROFS", "EIO"].includes(codeOf(failure) ?? "") ||
     (DISK_FAILURE_CODES.includes(codeOfSqlite(failure)) && !isFullDisk(failure))
   );
 }
