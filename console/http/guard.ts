@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { inWords } from "../../core/duration.ts";
+import { inWords, MINUTE_MS } from "../../core/duration.ts";
 import { actAs, OPERATOR } from "../../supervisor/history/author.ts";
 import type { Role } from "../../supervisor/sign-in/roles.ts";
 import { OWN_PAGE_PATH, type Notice } from "../pages/frame.ts";
@@ -32,6 +32,9 @@ const FOREIGN_HOST =
 /** In bytes: a form, or a provider's tokens. Anybody can send many at once, which are in memory until they are complete. */
 const MAX_OPEN_BODY = 65_536;
 
+/** In which a request without credentials must arrive. The copy of a backup, with credentials, may take hours. */
+const ARRIVAL_MS = MINUTE_MS;
+
 const SESSION_ENDED = "Your session has ended; nothing was changed.";
 
 /**
@@ -41,6 +44,7 @@ const SESSION_ENDED = "Your session has ended; nothing was changed.";
 export function guardRoutes(
   server: FastifyInstance,
   authenticator: Authenticator,
+  arrivalMs = ARRIVAL_MS,
 ): void {
   server.decorateRequest("signedIn", false);
   server.decorateRequest("sentTooLate", false);
@@ -56,6 +60,9 @@ export function guardRoutes(
     const { method, routeOptions } = request;
     const requirement = requirementOf(method, routeOptions.url);
     const access = await authenticator.judge(request, requirement);
+    if (access.kind !== "allowed" || access.caller === null) {
+      endUnlessComplete(request, arrivalMs);
+    }
     if (access.kind === "unauthenticated" && isForm(request)) {
       request.sentTooLate = true;
       return;
@@ -82,6 +89,16 @@ export function guardRoutes(
       "cache-control": "no-store",
     });
   });
+}
+
+/** Incomplete requests would occupy the connections of everybody else. */
+function endUnlessComplete({ raw }: FastifyRequest, ms: number): void {
+  const overdue = setTimeout(() => {
+    if (!raw.complete) {
+      raw.destroy();
+    }
+  }, ms).unref();
+  raw.once("close", () => clearTimeout(overdue));
 }
 
 function isOpen(requirement: Requirement): boolean {

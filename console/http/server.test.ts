@@ -99,6 +99,7 @@ beforeEach(() => {
     stop: (reason) => stopped.push(reason),
     credentials: () => testCredentials,
     publicUrl: undefined,
+    arrivalMs: 100,
   });
 });
 afterEach(async () => {
@@ -178,6 +179,44 @@ test("connections above the limit of open files are closed, and the operator rea
   expect(notices).toHaveLength(1);
   expect(notices[0]).toContain("ulimit -n");
   first.destroy();
+});
+
+test("a request without credentials that stays incomplete is ended, another one may take its time", async () => {
+  await api.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = api.server.address() as AddressInfo;
+  const send = (path: string, headers: string) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/html\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 3\r\n${headers}\r\na=`,
+    );
+    return socket;
+  };
+  const operator = send(
+    "/api/sign-out-all",
+    `authorization: ${asOperator.authorization}\r\n`,
+  );
+  for (const path of ["/sign-in", "/keys/new", "/no-such-page"]) {
+    const stranger = send(path, "");
+    stranger.resume();
+    await once(stranger, "close");
+  }
+  operator.write("1");
+  const [answer] = (await once(operator, "data")) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1.1 200 /);
+  operator.destroy();
+});
+
+test.each([
+  ["/%ff", 400, "the address is not percent-encoded UTF-8; check the link."],
+  [
+    `/sign-in/${"a".repeat(1_001)}`,
+    414,
+    "the address contains too long a name; check the link.",
+  ],
+])("an invalid address is named: %.10s", async (url, status, message) => {
+  const answer = await askAs({}, { url });
+  expect(answer.statusCode).toBe(status);
+  expect(answer.json()).toMatchObject({ error: { message } });
 });
 
 test("the navigation counts what needs attention; a page that shows it too does not find it again", async () => {

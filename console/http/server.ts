@@ -1,4 +1,8 @@
-import Fastify, { type FastifyInstance, type RouteOptions } from "fastify";
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type RouteOptions,
+} from "fastify";
 import { recordOf } from "../../core/json.ts";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 import {
@@ -45,6 +49,8 @@ export interface ApiParts
   readonly timeZone?: string;
   /** How commands are typed here; `hearth` when left out. */
   readonly hearth?: string;
+  /** In which a request without credentials must arrive; a minute when left out. */
+  readonly arrivalMs?: number;
 }
 
 declare module "fastify" {
@@ -71,6 +77,8 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     trustProxy: (_address, hop) => hop < (parts.proxyHops ?? 0),
     // Long names in paths would not match the default limit.
     routerOptions: { maxParamLength: MAX_NAME_LENGTH },
+    frameworkErrors: (error, _request, reply) =>
+      answerInvalidAddress(error, reply as FastifyReply),
   });
   if (parts.onRoute !== undefined) {
     server.addHook("onRoute", parts.onRoute);
@@ -100,7 +108,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   server.decorate("attention", parts.attention);
   server.decorate("providers", () => users.list());
   limitConnections(server, parts.onNotice);
-  guardRoutes(server, authenticator);
+  guardRoutes(server, authenticator, parts.arrivalMs);
   answerErrors(server);
   acceptForms(server);
   registerSignInRoutes(server, authenticator);
@@ -136,6 +144,21 @@ function answerErrors(server: FastifyInstance): void {
       ? showFailure(request, reply, statusOf(error), sentences, "/")
       : sendError(reply, statusOf(error), sentences.join(" "));
   });
+}
+
+/** Of an address that is compared with no route: without its hooks, no page can be shown. */
+function answerInvalidAddress(
+  error: unknown,
+  reply: FastifyReply,
+): FastifyReply {
+  const status = statusOf(error);
+  return sendError(
+    reply,
+    status,
+    status === 414
+      ? "the address contains too long a name; check the link."
+      : "the address is not percent-encoded UTF-8; check the link.",
+  );
 }
 
 /** Fastify sets a status for invalid requests (no JSON, too long); any other error is a bug. */
