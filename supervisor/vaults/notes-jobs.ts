@@ -143,7 +143,7 @@ async function doctor(
   }
   const database = openDatabase(parts.couch, checkVaultName(vault));
   if ((await database.info()) === undefined) {
-    throw new NoSuchVault(vault);
+    throw new NoSuchVault(vault, parts.files.names());
   }
   const file = parts.files.read(vault);
   const url = publicAddress(options.url ?? file?.url ?? parts.address());

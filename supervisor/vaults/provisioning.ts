@@ -214,7 +214,7 @@ export class Provisioning {
     const file = files.read(vault);
     const { member } = state.vault(vault);
     if (info === undefined && file === undefined && member === null) {
-      throw new NoSuchVault(vault);
+      throw new NoSuchVault(vault, files.names());
     }
     const user = file?.user ?? member;
     if (user !== null && !isUserShared(state, user, vault)) {
@@ -250,7 +250,7 @@ export class Provisioning {
       return file;
     }
     if (member === null) {
-      throw new NoSuchVault(vault);
+      throw new NoSuchVault(vault, files.names());
     }
     const e2ee = await openDatabase(couch, vault).hasBetween(
       ...ENCRYPTED_CHUNKS,

@@ -96,29 +96,32 @@ export function openVaultActs(parts: VaultActParts): VaultOperations {
     view: async (vault) => {
       const view = await viewVault(parts, checkVaultName(vault));
       if (view === undefined) {
-        throw new NoSuchVault(vault);
+        throw new NoSuchVault(vault, parts.files.names());
       }
       return view;
     },
-    database: (vault) => databaseOf(parts.couch, vault),
+    database: (vault) => databaseOf(parts, vault),
     growth: async (vault) => {
-      const { name } = await databaseOf(parts.couch, vault);
+      const { name } = await databaseOf(parts, vault);
       return {
         growth: growthOf(parts.state, name, parts.freeBytes()),
         space: parts.state.vault(name).space,
       };
     },
-    devices: async (vault) => readRoster(await databaseOf(parts.couch, vault)),
+    devices: async (vault) => readRoster(await databaseOf(parts, vault)),
     ...noteActs(parts),
     ...accessActs(parts),
   };
 }
 
 /** The database of a vault; throws a Failure if it does not exist. */
-async function databaseOf(couch: Couch, vault: string): Promise<Database> {
+async function databaseOf(
+  { couch, files }: Pick<VaultActParts, "couch" | "files">,
+  vault: string,
+): Promise<Database> {
   const database = openDatabase(couch, checkVaultName(vault));
   if ((await database.info()) === undefined) {
-    throw new NoSuchVault(vault);
+    throw new NoSuchVault(vault, files.names());
   }
   return database;
 }
@@ -129,9 +132,10 @@ type NoteActs = Pick<
 >;
 
 /** Actions on the notes of a vault. */
-function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
+function noteActs(parts: VaultActParts): NoteActs {
+  const { couch, state, note, now } = parts;
   const history = async (vault: string) =>
-    openHistory(couch, (await databaseOf(couch, vault)).name);
+    openHistory(couch, (await databaseOf(parts, vault)).name);
   return {
     history,
     restoreNotes: async (vault, documents, chunks) => {
@@ -143,7 +147,7 @@ function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
       }
     },
     collect: async (vault, { free, forget, ...unused }) => {
-      const { name } = await databaseOf(couch, vault);
+      const { name } = await databaseOf(parts, vault);
       for (const id of forget) {
         await forgetReader(couch, name, id);
         note(`device or checkpoint ${id} of vault ${name} was forgotten.`);
@@ -160,14 +164,14 @@ function noteActs({ couch, state, note, now }: VaultActParts): NoteActs {
     },
     conflicts: async (vault) =>
       findConflicts(
-        await databaseOf(couch, vault),
+        await databaseOf(parts, vault),
         state,
         now(),
         MAX_CONFLICTS,
       ),
     resolve: async (vault, document, resolution) => {
       const resolved = await resolveConflict(
-        await databaseOf(couch, vault),
+        await databaseOf(parts, vault),
         document,
         resolution,
       );

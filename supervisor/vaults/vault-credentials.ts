@@ -18,7 +18,7 @@ export function credentialsOf(
     return file;
   }
   if (state.vault(vault).member === null) {
-    throw new NoSuchVault(vault);
+    throw new NoSuchVault(vault, files.names());
   }
   throw new Failure(
     `the credentials of vault "${vault}" are missing (backups do not contain them). Run \`hearth notes rotate ${vault}\` to create new ones.`,

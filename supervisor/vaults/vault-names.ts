@@ -1,11 +1,12 @@
 import { Failure } from "../../core/failure.ts";
+import { meant } from "../../core/nearest.ts";
 import { SCRATCH_PREFIX } from "./database.ts";
 
-/** No vault has this name. */
+/** No vault has this name; a similar one of the known names is suggested. */
 export class NoSuchVault extends Failure {
-  constructor(vault: string) {
+  constructor(vault: string, known: readonly string[] = []) {
     super(
-      `vault "${vault}" not found. Run \`hearth notes list\` to list the vaults.`,
+      `vault "${vault}" not found${meant(vault, known)}. Run \`hearth notes list\` to list the vaults.`,
     );
   }
 }
