@@ -1,13 +1,14 @@
 import { createInterface } from "node:readline/promises";
 import { Failure, textOf } from "../core/failure.ts";
 import { grouped, money } from "../core/words.ts";
-import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
+import { Refusal, type AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listModels, modelToTry } from "../supervisor/gateway/first-call.ts";
 import { recordedCall } from "../supervisor/gateway/recorded-call.ts";
 import { streamChat } from "../supervisor/gateway/stream-chat.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
 import { complain, paint, print, printPart } from "./terminal.ts";
+import { unknownModel } from "./unknown-models.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
 interface Message {
@@ -115,7 +116,12 @@ async function exchange(
       printPart(text);
     }
   };
-  const { content, callId } = await answerOf(gateway, model, messages, write);
+  const { content, callId } = await answerOf(
+    gateway,
+    model,
+    messages,
+    write,
+  ).catch((error: unknown) => explain(error, gateway, model));
   const row = await recordedCall(gateway, callId);
   if (asJson) {
     print(
@@ -143,6 +149,21 @@ async function exchange(
     }
   }
   return content;
+}
+
+/** Throws the error; for a model that does not exist, one that says so in the words of commands. */
+async function explain(
+  error: unknown,
+  gateway: AdminApi,
+  model: string,
+): Promise<never> {
+  if (error instanceof Refusal && error.param === "model") {
+    const known = (await listModels(gateway)).map(({ id }) => id);
+    if (!known.includes(model)) {
+      throw unknownModel(model, known);
+    }
+  }
+  throw error;
 }
 
 async function answerOf(

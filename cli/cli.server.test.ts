@@ -418,6 +418,15 @@ notify:
       (await ask("alerts")).out.includes("sick is down"),
     );
     expect((await ask("alerts")).code).toBe(1);
+    expect(await ask("history", "sikc")).toEqual({
+      code: 2,
+      out: "",
+      error:
+        'hearth: service or check "sikc" not found (did you mean "sick"?).\n',
+    });
+    expect((await ask("history", "of an alarm")).out).toBe(
+      'No entries for "of an alarm". Run `hearth status` for the names.\n',
+    );
     expect(received).toEqual([]);
     const tested = await ask("alerts", "test");
     expect(tested.out).toMatch(/● works +hook +delivered/);

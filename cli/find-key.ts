@@ -1,5 +1,4 @@
 import { meant } from "../core/nearest.ts";
-import { Failure } from "../core/failure.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { keyPage, type UsedKeyRow } from "../supervisor/gateway/rows.ts";
 import { UsageError } from "./verb.ts";
@@ -15,7 +14,7 @@ export const keyArg = {
 /** What lists show of a key: its first and last characters. */
 const MASKED = /^sk-\.\.\.\S{4}$/;
 
-/** The key with this alias, hash or masked name. Throws a Failure that suggests a similar alias. */
+/** The key with this alias, hash or masked name. Throws a UsageError that suggests a similar alias. */
 export async function findKey(
   gateway: AdminApi,
   named: string,
@@ -36,7 +35,7 @@ export async function findKey(
     return found;
   }
   const hint = isHash ? "" : meant(named, await listKeyAliases(gateway));
-  throw new Failure(
+  throw new UsageError(
     `key with ${isHash ? "hash" : "alias"} "${named}" not found${hint}. Run \`hearth keys list\` for all keys.`,
   );
 }
@@ -51,12 +50,12 @@ async function findMasked(
   );
   const [only] = found;
   if (only === undefined) {
-    throw new Failure(
+    throw new UsageError(
       `key "${named}" not found. Run \`hearth keys list\` for all keys.`,
     );
   }
   if (found.length > 1) {
-    throw new Failure(
+    throw new UsageError(
       `${found.length} keys are shown as ${named}: use the hash of one, ${found.map(({ token }) => token).join(" or ")}.`,
     );
   }

@@ -1,8 +1,10 @@
 import type { HistoryRow } from "../supervisor/checks/incident-history.ts";
 import { lastedInWords } from "../supervisor/checks/incident-words.ts";
+import { meant } from "../core/nearest.ts";
 import { counted, stateWord } from "../core/words.ts";
+import type { Status } from "../supervisor/status.ts";
 import { inZone } from "./local-time.ts";
-import { addressArg, findStack } from "./stack-client.ts";
+import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import {
   alignColumns,
   print,
@@ -51,10 +53,13 @@ export const history = defineVerb({
     if (changes !== true) {
       query.set("by", "incident");
     }
-    const { entries } = (await findStack(url).ask(
-      "GET",
-      `/api/history?${query}`,
-    )) as { readonly entries: readonly HistoryRow[] };
+    const stack = findStack(url);
+    const { entries } = (await stack.ask("GET", `/api/history?${query}`)) as {
+      readonly entries: readonly HistoryRow[];
+    };
+    if (entries.length === 0 && name !== undefined) {
+      await checkName(stack, name);
+    }
     if (json) {
       printJson(entries);
     } else if (entries.length === 0) {
@@ -69,6 +74,19 @@ export const history = defineVerb({
     return 0;
   },
 });
+
+/** Throws a UsageError for a misspelt service or check. Names of alarms are known only once they occurred. */
+async function checkName(stack: StackClient, name: string): Promise<void> {
+  const { services, checks } = (await stack.ask("GET", "/api/status")) as Pick<
+    Status,
+    "services" | "checks"
+  >;
+  const known = [...services, ...checks].map((each) => each.name);
+  const hint = meant(name, known);
+  if (hint !== "" && !known.includes(name)) {
+    throw new UsageError(`service or check "${name}" not found${hint}.`);
+  }
+}
 
 function rowOf(entry: HistoryRow): readonly Cell[] {
   return [

@@ -102,8 +102,14 @@ export async function runWords(words: readonly string[]): Promise<ExitCode> {
       return 2;
     }
     complain(sentencesOf(error));
-    return 1;
+    return (await isNotFound(error)) ? 2 : 1;
   }
+}
+
+/** What the command names does not exist at the gateway: as wrong as an unknown service. Imported late, as the commands are. */
+async function isNotFound(error: unknown): Promise<boolean> {
+  const { Refusal } = await import("../supervisor/gateway/admin-api.ts");
+  return error instanceof Refusal && error.status === 404;
 }
 
 /** Runs the command of this process's arguments and sets its exit code. */

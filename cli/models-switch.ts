@@ -1,11 +1,10 @@
-import { unknownName } from "../core/config/problem.ts";
-import { Failure } from "../core/failure.ts";
 import {
   listDeployments,
   type DeploymentRow,
 } from "../supervisor/gateway/deployments.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { print, printJson } from "./terminal.ts";
+import { unknownModel } from "./unknown-models.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 export const off = switchVerb(
@@ -64,7 +63,5 @@ function deploymentsNamed(
     return found;
   }
   const aliases = [...new Set(all.map(({ model_name: alias }) => alias))];
-  throw new Failure(
-    `${unknownName("model", named, aliases)}. Run \`hearth models list\` for all models.`,
-  );
+  throw unknownModel(named, aliases);
 }

@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { unknownName } from "../core/config/problem.ts";
 import { isProviderKey } from "../core/installation.ts";
-import { Failure } from "../core/failure.ts";
 import { listModels } from "../supervisor/gateway/first-call.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { alignColumns, print, printJson, type Cell } from "./terminal.ts";
+import { unknownModel } from "./unknown-models.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 const endpoint = z.looseObject({
@@ -42,9 +41,7 @@ export const test = defineVerb({
     if (model !== undefined) {
       const known = (await listModels(gateway)).map(({ id }) => id);
       if (!known.includes(model)) {
-        throw new Failure(
-          `${unknownName("model", model, known)}. Run \`hearth models list\` for all models.`,
-        );
+        throw unknownModel(model, known);
       }
     }
     const query = new URLSearchParams({

@@ -65,7 +65,7 @@ test("users and teams are created, named, changed and deleted", async () => {
     / operator +created +key stove +.*User: u1.*Name: stove/,
   );
   const mistyped = await hearth("keys", "new", "--team", "Kitchn");
-  expect(mistyped.code).toBe(1);
+  expect(mistyped.code).toBe(2);
   expect(mistyped.error).toContain(
     'No team is named "Kitchn" (did you mean "Kitchen"?). Create it with `hearth teams new`',
   );
@@ -133,9 +133,18 @@ test("models are listed and tried, and a conversation shows its cost", async () 
     code: 0,
     out: expect.stringContaining("● answers"),
   });
-  expect((await hearth("models", "test", "mokc")).error).toContain(
-    'unknown model "mokc" (did you mean "mock"?)',
-  );
+  for (const words of [
+    ["models", "test", "mokc"],
+    ["models", "off", "mokc"],
+    ["chat", "mokc", "Hello"],
+  ]) {
+    expect(await hearth(...words)).toEqual({
+      code: 2,
+      out: "",
+      error:
+        'hearth: unknown model "mokc" (did you mean "mock"?). Run `hearth models list` for all models.\n',
+    });
+  }
   const answered = await hearth("chat", "mock", "Hello");
   expect(answered).toMatchObject({ code: 0, error: "" });
   expect(answered.out).toMatch(/\n\d+ tokens, \$ [\d.]+\n$/);
@@ -143,7 +152,6 @@ test("models are listed and tried, and a conversation shows its cost", async () 
     (await hearth("chat", "mock", "Hello", "--json")).out,
   );
   expect(whole).toMatchObject({ model: "mock", cost: expect.any(Number) });
-  expect((await hearth("chat", "mokc", "Hello")).code).toBe(1);
   expect(await hearth("chat", "mock", " ")).toMatchObject({
     code: 2,
     error: expect.stringContaining("the prompt is empty"),

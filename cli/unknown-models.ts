@@ -1,8 +1,20 @@
 import { z } from "zod";
+import { unknownName } from "../core/config/problem.ts";
 import { meant } from "../core/nearest.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listModels } from "../supervisor/gateway/first-call.ts";
 import { complain } from "./terminal.ts";
+import { UsageError } from "./verb.ts";
+
+/** The error for a model that does not exist, with a similar name. */
+export function unknownModel(
+  model: string,
+  known: readonly string[],
+): UsageError {
+  return new UsageError(
+    `${unknownName("model", model, known)}. Run \`hearth models list\` for all models.`,
+  );
+}
 
 /** Names of sets of models, as LiteLLM has them. */
 const SETS = ["all-proxy-models", "all-team-models", "no-default-models"];
