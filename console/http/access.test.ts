@@ -353,6 +353,13 @@ test("a browser's form without a session is answered with the sign-in page, a pr
   const program = await ask({ ...form, headers: { accept: "*/*" } });
   expect(program.statusCode).toBe(401);
   expect(program.headers["www-authenticate"]).toBe('Basic realm="Hearth"');
+  const script = await ask({
+    ...form,
+    headers: { accept: "*/*", "x-requested-with": "fetch" },
+  });
+  expect(script.statusCode).toBe(401);
+  expect(script.headers["www-authenticate"]).toBeUndefined();
+  expect(script.body).toContain("Your session has ended: sign in in another");
 });
 
 test("after five wrong passwords the correct one is delayed too, by form and by header; tokens, links and other addresses are not", async () => {

@@ -29,6 +29,9 @@ declare module "fastify" {
 const FOREIGN_HOST =
   "Open this supervisor by IP address, local name, or the name set in SUPERVISOR_PUBLIC_URL.";
 
+/** The header of requests of the pages' own scripts whose answers are not pages. */
+const OF_SCRIPT = "x-requested-with";
+
 /** In bytes: a form, or a provider's tokens. Anybody can send many at once, which are in memory until they are complete. */
 const MAX_OPEN_BODY = 65_536;
 
@@ -36,6 +39,8 @@ const MAX_OPEN_BODY = 65_536;
 const ARRIVAL_MS = MINUTE_MS;
 
 const SESSION_ENDED = "Your session has ended; nothing was changed.";
+const SESSION_ENDED_MEANWHILE =
+  "Your session has ended: sign in in another tab, then try again.";
 
 /**
  * Denies requests for which the caller lacks the role of a route, and adds the security headers of all answers. Routes that are
@@ -131,6 +136,10 @@ function deny(
         return request.method === "POST"
           ? askToSendAgain(request, reply)
           : showSignIn(request, reply, { status: 401, to: request.url });
+      }
+      // A challenge would open a dialog of the browser over the page.
+      if (request.headers[OF_SCRIPT] !== undefined) {
+        return sendError(reply, 401, SESSION_ENDED_MEANWHILE);
       }
       return sendError(
         reply.header("www-authenticate", 'Basic realm="Hearth"'),

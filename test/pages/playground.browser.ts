@@ -102,6 +102,22 @@ test("an answer appears while it arrives, and Stop ends the call, whose cost is 
   await page.context().close();
 });
 
+test("when the session has ended, the card says so, and the input stays", async () => {
+  const { page } = await testbed.open("/playground?model=sonnet");
+  await page.getByLabel("Prompt", { exact: true }).fill("hello");
+  await page.context().clearCookies();
+  const denied = page.waitForResponse("**/playground/session");
+  await page.getByRole("button", { name: "Ask models" }).click();
+  expect((await denied).headers()["www-authenticate"]).toBeUndefined();
+  await expect
+    .poll(() => page.locator("article.answer").innerText(), PATIENT)
+    .toContain("Your session has ended: sign in in another tab");
+  expect(await page.getByLabel("Prompt", { exact: true }).inputValue()).toBe(
+    "hello",
+  );
+  await page.context().close();
+});
+
 test("without script the form is answered by a page, and a typed key is not shown again", async () => {
   const key = await testbed.fixture.createKey({ key_alias: "typed" });
   const { page } = await openPage(testbed.browser, DESK, {

@@ -9,6 +9,8 @@ export const PLAYGROUND_SCRIPT: string = `
   const status = document.getElementById("p-status");
   const answers = document.getElementById("answers");
   let running = null;
+  // Without it, the browser asks for a password when the session has ended.
+  const headers = { "x-requested-with": "fetch" };
 
   const showMistakes = (mistakes) => {
     form.querySelectorAll(".mistake").forEach((each) => each.remove());
@@ -67,7 +69,7 @@ export const PLAYGROUND_SCRIPT: string = `
       // The ledger has the cost, also of an answer that was stopped.
       bill: async () => {
         if (call === null) return;
-        const answer = await fetch("/playground/calls/" + call.split("/").pop()).catch(() => null);
+        const answer = await fetch("/playground/calls/" + call.split("/").pop(), { headers }).catch(() => null);
         if (answer?.ok !== true) return;
         facts(await answer.json());
       },
@@ -101,7 +103,7 @@ export const PLAYGROUND_SCRIPT: string = `
     let ended = false;
     try {
       const path = form.elements.namedItem("key").value.trim() === "" && form.dataset.session !== "" ? form.dataset.session : "/playground/answer";
-      const response = await fetch(path, { method: "POST", body: fields, signal });
+      const response = await fetch(path, { method: "POST", body: fields, headers, signal });
       if (response.ok) await read(response, (event) => takes[event.kind](event));
       else {
         const { error, mistakes } = await response.json();
