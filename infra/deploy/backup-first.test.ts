@@ -127,6 +127,26 @@ test("before a migration Postgres and the notes are backed up, then up continues
   expect(ended).toBe("up continues");
 });
 
+test("a preview names the migrations, and backs nothing up", async () => {
+  const preview = async () => {
+    const { session: opened, output } = await session();
+    const resources = [{ type: "docker:index/network:Network", urn: "" }];
+    Object.assign(opened.stack, {
+      exportStack: async () => ({ deployment: { resources } }),
+      preview: async () => ({ changeSummary: { same: 2 } }),
+    });
+    expect(await runVerb(opened, ["preview"], {})).toBe(0);
+    return output;
+  };
+  expect(await preview()).toEqual(["2 same"]);
+  write("migrations", migrations.filter((name) => name !== last).join("\n"));
+  expect(await preview()).toEqual([
+    `The gateways will migrate the database (${last}); up backs up Postgres and the notes first.`,
+    "2 same",
+  ]);
+  expect(ran()).toEqual([]);
+});
+
 test.each(["postgres-backup", "notes-backup"])(
   "when %s fails, nothing is changed and the message names the next step",
   async (job) => {

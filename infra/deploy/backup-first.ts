@@ -15,7 +15,11 @@ import { ANSWERS_WITHIN_MS, probeHost, requireHosts } from "./host-view.ts";
 import { postgresRuns, requireSameMajor } from "./postgres-major.ts";
 import { rejectUnusableSettings } from "./operators-files.ts";
 import { readSettings, type Session } from "./session.ts";
-import { backupNotice, unappliedMigrations } from "./unapplied-migrations.ts";
+import {
+  backupNotice,
+  migrationNotice,
+  unappliedMigrations,
+} from "./unapplied-migrations.ts";
 
 /** A large database takes long. */
 export const BACKUP_WITHIN_MS = 2 * HOUR_MS;
@@ -73,6 +77,25 @@ export async function backUpFirst(
   }
   say(backupNotice(missing));
   await backUp(engine);
+}
+
+/** Says in a preview which migrations an `up` would run. If they cannot be read, `up` says why. */
+export async function announceMigrations(
+  { hosts, engines, say }: Session,
+  without: HostName | undefined,
+): Promise<void> {
+  if (hosts === null || hosts.placement.postgres === without) {
+    return;
+  }
+  const engine = engines[hosts.placement.postgres];
+  const view = await probeHost(engine);
+  if (view === null || !postgresRuns(engine, view)) {
+    return;
+  }
+  const missing = await missingMigrations(engine).catch(() => []);
+  if (missing.length > 0) {
+    say(migrationNotice(missing));
+  }
 }
 
 /** Backs up Postgres and the notes now. Throws one sentence; nothing was changed then. */

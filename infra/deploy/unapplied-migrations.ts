@@ -20,3 +20,8 @@ export function unappliedMigrations(
 export function backupNotice(missing: readonly string[]): string {
   return `The gateways will migrate the database (${missing.join(", ")}); backing up Postgres and the notes first …`;
 }
+
+/** What the operator reads in a preview. */
+export function migrationNotice(missing: readonly string[]): string {
+  return `The gateways will migrate the database (${missing.join(", ")}); up backs up Postgres and the notes first.`;
+}

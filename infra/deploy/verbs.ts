@@ -1,7 +1,7 @@
 import { rejectExpiredCertificate } from "../config/program-config.ts";
 import { twoHosts } from "../config/stack-settings.ts";
 import { adopt, rejectDuringRotation } from "./adopt.ts";
-import { checkAndBackUp } from "./backup-first.ts";
+import { announceMigrations, checkAndBackUp } from "./backup-first.ts";
 import { bringUp, refreshFirst } from "./bring-up.ts";
 import { cancelVerb } from "./cancel-verb.ts";
 import { destroyVerb } from "./destroy-verb.ts";
@@ -104,6 +104,7 @@ async function previewVerb(session: Session, flags: Flags): Promise<number> {
     ...(flags.refresh === true ? refreshFirst : {}),
     ...(await withoutHost(session, flags)),
   });
+  await announceMigrations(session, hostFlag(flags.without));
   return reportChanges(session, changeSummary);
 }
 
