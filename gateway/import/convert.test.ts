@@ -50,6 +50,28 @@ test("a budget that LiteLLM resets monthly is imported with its reset", () => {
   expect(notes.remarks()).toEqual([]);
 });
 
+test.each([
+  ["2026-12-01T00:00:00", "2026-12-01T00:00:00Z"],
+  ["2026-12-01T00:00:00.5+02:00", "2026-11-30T22:00:00.5Z"],
+  ["2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"],
+])("a key's temporary raise until %s is imported", (until, moment) => {
+  const metadata = { temp_budget_increase: 5, temp_budget_expiry: until };
+  expect(keyOf({ ...KEY, metadata }, createNotes())).toMatchObject({
+    row: { temp_budget_increase: 5, temp_budget_expiry: new Date(moment) },
+  });
+});
+
+test.each([
+  {},
+  { temp_budget_increase: 5 },
+  { temp_budget_increase: 5, temp_budget_expiry: "soon" },
+  { temp_budget_expiry: "2026-12-01T00:00:00Z" },
+])("%j is no temporary raise", (metadata) => {
+  const read = keyOf({ ...KEY, metadata }, createNotes());
+  expect(read).not.toHaveProperty("row.temp_budget_increase");
+  expect(read).not.toHaveProperty("row.temp_budget_expiry");
+});
+
 test("a tier's limit per day and an end user's models are reported", () => {
   expect(
     textsOf((notes) => budgetOf({ budget_id: "b", tpd_limit: "9" }, notes)),

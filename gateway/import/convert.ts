@@ -335,6 +335,7 @@ export function keyOf(
       blocked: row["blocked"] === true,
       expires: row["expires"] ?? null,
       ...limitsOf("keys", named, row, notes),
+      ...raiseOf(named, metadata, notes),
       model_max_budget: modelBudgetsOf(
         "keys",
         named,
@@ -348,6 +349,22 @@ export function keyOf(
       created_at: row["created_at"] ?? undefined,
     },
   };
+}
+
+/** A temporary raise of a key's budget, which LiteLLM keeps in its metadata; a time without a zone is one in UTC. */
+function raiseOf(name: string, metadata: Row, notes: Notes): Row {
+  const raise = dollarsOf(
+    "keys",
+    name,
+    metadata["temp_budget_increase"],
+    notes,
+  );
+  const until = textOf(metadata["temp_budget_expiry"]) ?? "";
+  const hasZone = /(Z|[+-]\d\d:?\d\d)$/i.test(until);
+  const expiry = new Date(hasZone ? until : `${until}Z`);
+  return raise === null || Number.isNaN(expiry.getTime())
+    ? {}
+    : { temp_budget_increase: raise, temp_budget_expiry: expiry };
 }
 
 function ratesOf(value: unknown): Row {
