@@ -420,3 +420,12 @@ test("mistakes of two files are reported together", () => {
   expect(errors).toContain("gone.yaml: file not found");
   expect(errors.some((text) => text.startsWith("two.yaml:"))).toBe(true);
 });
+
+test("jobs that config/supervisor.yaml shows with their defaults have these defaults", () => {
+  const [shown = ""] =
+    /^# jobs:\n(?:# .*\n)+/m.exec(readFileSync(shippedConfig, "utf8")) ?? [];
+  const jobs = shown.replace(/^# /gm, "").replace(/^ {2}time_zone:.*\n/m, "");
+  expect(jobs).toMatch(/^ {4}reports: /m);
+  const written = loadConfig([file("jobs.yaml", jobs)], () => undefined);
+  expect(written.config.jobs).toEqual(shippedWith(embedded).config.jobs);
+});
