@@ -149,6 +149,12 @@ function readMasterKey(
         `the master key has less than ${MIN_KEY_LENGTH} characters and can be guessed; use a long random value`,
       ),
     );
+  } else if (!/^[\x21-\x7e]*$/.test(key)) {
+    reading.warnings.push(
+      place(
+        "the master key has characters that many clients cannot send in a header; use printable ASCII characters without spaces",
+      ),
+    );
   }
   return key ?? "";
 }

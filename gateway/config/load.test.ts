@@ -189,6 +189,15 @@ test("a short master key causes a warning that does not contain it", () => {
   ]);
 });
 
+test.each(["a key with spaces of 30 chars", "ein-schlüssel-mit-umlaut"])(
+  "the master key %s causes a warning, as many clients cannot send it",
+  (PROXY_MASTER_KEY) => {
+    expect(warnings("", { PROXY_MASTER_KEY })).toEqual([
+      "environment: PROXY_MASTER_KEY: the master key has characters that many clients cannot send in a header; use printable ASCII characters without spaces",
+    ]);
+  },
+);
+
 test.each([
   ["general_settings", "master_key", "database_url"],
   ["environment_variables", "PROXY_MASTER_KEY", "DATABASE_URL"],
