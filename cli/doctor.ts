@@ -59,7 +59,7 @@ async function examine(): Promise<readonly Finding[]> {
   // In a container there are no ports or programs to examine, only the supervisor's files.
   if (installationOfSupervisor(env) !== "embedded") {
     return [
-      probeDisk(home),
+      await probeDisk(home),
       ...probeHome(home),
       ...probeOffsite(home, env),
       ...(await probeServices(home, env)),
@@ -77,6 +77,7 @@ async function examine(): Promise<readonly Finding[]> {
   const settings = await probeSettings(home, env);
   return [
     ...probeRelease(home),
+    await probeDisk(home),
     ...probeFiles(home),
     ...probeOffsite(home, env),
     ...settings,

@@ -18,7 +18,8 @@ import {
   readSecretsFile,
   type Secrets,
 } from "../../supervisor/home/secrets.ts";
-import { sentencesOf } from "../../core/failure.ts";
+import { whyNotWritable } from "../../supervisor/checks/kinds/disk.ts";
+import { codeOf, sentencesOf } from "../../core/failure.ts";
 import { sizeWords } from "../../core/size.ts";
 import {
   fine,
@@ -31,10 +32,9 @@ import { probeHome } from "./probe-home.ts";
 
 const WARN_BELOW_BYTES = 1e9;
 
-/** Free disk space, owners and permissions of the data, integrity of the database's directory and all other files. Changes nothing. */
+/** Owners and permissions of the data, integrity of the database's directory and all other files. Changes nothing. */
 export function probeFiles(home: Home): readonly Finding[] {
   return [
-    probeDisk(home),
     ...(existsSync(home.root) ? probeRights(home) : []),
     ...(isNewHome(home)
       ? [fine("files", `not started in ${asTyped(home.root)} yet`)]
@@ -42,11 +42,15 @@ export function probeFiles(home: Home): readonly Finding[] {
   ];
 }
 
-/** Free space on the disk of the data directory. */
-export function probeDisk({ root }: Home): Finding {
+/** Whether the disk of the data directory can be written, and its free space. */
+export async function probeDisk({ root }: Home): Promise<Finding> {
   let place = root;
   while (!existsSync(place)) {
     place = dirname(place);
+  }
+  const damage = await whyNotWritable(place);
+  if (damage !== undefined) {
+    return wrongBySentence("disk", `${place} cannot be used: ${damage}`);
   }
   const { bavail, bsize, files, ffree } = statfsSync(place);
   const free = bavail * bsize;
@@ -106,8 +110,9 @@ function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    // Permissions do not make a read-only file system writable.
+    return codeOf(error) === "EROFS";
   }
 }
 

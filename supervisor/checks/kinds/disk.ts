@@ -89,7 +89,9 @@ export async function probeDisk(
  * Sets the times of the path to what they are. That is rejected after an error of the disk, unlike a question for permissions
  * (access), which ext4 still answers with yes.
  */
-async function whyNotWritable(path: string): Promise<string | undefined> {
+export async function whyNotWritable(
+  path: string,
+): Promise<string | undefined> {
   try {
     const { atime, mtime } = await stat(path);
     await utimes(path, atime, mtime);
