@@ -73,7 +73,7 @@ test("a user is created, spends across keys, is edited and deleted", async () =>
   );
   await page.goto(`${testbed.address}/users`);
   await page.getByRole("link", { name: "over budget" }).click();
-  expect(await page.textContent("h1")).toBe("1 user over budget.");
+  expect(await page.textContent("h1")).toBe("The only user is over budget.");
   await page.getByRole("link", { name: "anna", exact: true }).click();
   await confirm(page, "Delete", "Anna");
   expect(await main(page)).toContain("Nothing was deleted");

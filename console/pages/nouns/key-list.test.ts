@@ -3,7 +3,6 @@ import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
 import {
   KEY_COLUMNS,
   KeyCounter,
-  keysHeading,
   stateFilters,
   type KeyCounts,
 } from "./key-list.ts";
@@ -58,29 +57,6 @@ function view(query: object, keys: readonly UsedKeyRow[], total = keys.length) {
   });
   return { list, states: stateFilters({ ...none, active: total }, parameters) };
 }
-
-test.each([
-  [none, "No keys yet.", "none"],
-  [{ ...none, active: 1 }, "1 key, within budget.", "ok"],
-  [
-    { ...none, active: 1234, blocked: 3 },
-    "1,237 keys, none over budget.",
-    "ok",
-  ],
-  [{ ...none, over_budget: 1 }, "The only key is over budget.", "warn"],
-  [
-    { ...none, active: 4, over_budget: 1 },
-    "1 of 5 keys is over budget.",
-    "warn",
-  ],
-  [
-    { ...none, active: 4, over_budget: 2 },
-    "2 of 6 keys are over budget.",
-    "warn",
-  ],
-])("the heading of %j is %j", (counts, title, look) => {
-  expect(keysHeading(counts)).toEqual({ title, look });
-});
 
 test("a row shows spend, budget, reset time, owner and last use", () => {
   expect(view({}, [key]).list.rows).toEqual([

@@ -12,6 +12,7 @@ import { isNearlyUsed, NEARLY_USED_WORD } from "./budget.ts";
 import { KEY_STATE_WORDS } from "./key-states.ts";
 import { gatewayQuery, listHref, type ListQuery } from "./list-view.ts";
 import type { NounFilter, NounList } from "./noun.ts";
+import { budgetHeading } from "./noun-list.ts";
 import {
   budgetColumns,
   nameColumn,
@@ -69,7 +70,7 @@ export function keyList(counter: KeyCounter): NounList<UsedKeyRow> {
   return {
     label: "Keys",
     createLabel: "Create key",
-    searchLabel: "Search by name, owner, team or last characters",
+    searchLabel: "Search by name, owner, team or ending",
     subline: "Access, spend and last use of each key.",
     lesson: {
       text: "A key lets a program call models. Create one for each person or program, with a budget. On the command line:",
@@ -87,7 +88,7 @@ export function keyList(counter: KeyCounter): NounList<UsedKeyRow> {
         readKeys(context, query),
       ]);
       return {
-        ...keysHeading(counts),
+        ...budgetHeading("key", sum(counts), counts.over_budget),
         rows: page.keys,
         total: page.total_count,
         pages: page.total_pages,
@@ -167,34 +168,6 @@ export class KeyCounter {
     this.#counted = { counts, at, changes };
     return counts;
   }
-}
-
-/** The page's heading. */
-export function keysHeading(counts: KeyCounts): {
-  readonly title: string;
-  readonly look: Look;
-} {
-  const total = sum(counts);
-  if (total === 0) {
-    return { title: "No keys yet.", look: "none" };
-  }
-  const spent = counts.over_budget;
-  if (spent > 0) {
-    return {
-      title:
-        total === 1
-          ? "The only key is over budget."
-          : `${grouped(spent)} of ${grouped(total)} keys ${spent === 1 ? "is" : "are"} over budget.`,
-      look: "warn",
-    };
-  }
-  return {
-    title:
-      total === 1
-        ? "1 key, within budget."
-        : `${grouped(total)} keys, none over budget.`,
-    look: "ok",
-  };
 }
 
 /** A filter for all keys, and one for each state. */

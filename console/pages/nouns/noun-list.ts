@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { showPage } from "../../http/show-page.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { counted } from "../../../core/words.ts";
+import { counted, grouped } from "../../../core/words.ts";
 import { KEY_STATE_WORDS } from "./key-states.ts";
 import { listHref, readList, viewList, type ListQuery } from "./list-view.ts";
 import type { Noun, NounList, NounItem, NounPage } from "./noun.ts";
@@ -59,52 +59,67 @@ export function sortsOf(
 /** What a list of users or teams can be restricted to. */
 export const BUDGET_STATES = ["over_budget"] as const;
 
-/** A page whose heading is the number of rows. */
-export function countedPage<Row>(
+/** One page of the rows that match a query, and how many match in all. */
+interface Found<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
+  readonly pages: number;
+}
+
+/** A page of users or teams under the heading of all of them. */
+export async function budgetedPage<Row>(
   noun: string,
   { list: path }: Pick<NounAddress, "list">,
-  page: {
-    readonly rows: readonly Row[];
-    readonly total: number;
-    readonly pages: number;
-  },
   query: ListQuery,
-): NounPage<Row> {
+  find: (query: ListQuery) => Promise<Found<Row>>,
+): Promise<NounPage<Row>> {
+  const first = { ...query, search: "", page: 1 };
+  const found = find(query);
   const isAll = query.search === "" && query.state === "";
+  const [page, { total: all }, { total: spent }] = await Promise.all([
+    found,
+    isAll ? found : find({ ...first, state: "" }),
+    find({ ...first, state: "over_budget" }),
+  ]);
+  const counts = { "": all, over_budget: spent };
   return {
-    ...countHeading(noun, page.total, query),
+    ...budgetHeading(noun, all, spent),
     ...page,
     filters: (["", ...BUDGET_STATES] as const).map((state) => ({
       href: listHref(path, query, { state, page: 1 }),
-      count: "",
+      count: grouped(counts[state]),
       current: query.state === state,
       ...(state === ""
         ? { look: "none" as const, word: "all" }
         : KEY_STATE_WORDS[state]),
     })),
-    empty: page.total === 0 && isAll,
+    empty: all === 0,
   };
 }
 
-function countHeading(
+/** The heading of a list of objects with budgets. */
+export function budgetHeading(
   noun: string,
-  total: number,
-  { search, state }: ListQuery,
+  all: number,
+  spent: number,
 ): { readonly title: string; readonly look: Look } {
-  const found = search === "" ? "" : " found";
-  if (state !== "") {
-    return total === 0
-      ? { title: `No ${noun}s over budget${found}.`, look: "ok" }
-      : {
-          title: `${counted(total, noun)} over budget${found}.`,
-          look: "warn",
-        };
-  }
-  if (total === 0 && search === "") {
+  if (all === 0) {
     return { title: `No ${noun}s yet.`, look: "none" };
   }
+  if (spent > 0) {
+    return {
+      title:
+        all === 1
+          ? `The only ${noun} is over budget.`
+          : `${grouped(spent)} of ${counted(all, noun)} ${spent === 1 ? "is" : "are"} over budget.`,
+      look: "warn",
+    };
+  }
   return {
-    title: `${counted(total, noun)}${found}.`,
+    title:
+      all === 1
+        ? `1 ${noun}, within budget.`
+        : `${counted(all, noun)}, none over budget.`,
     look: "ok",
   };
 }

@@ -23,7 +23,7 @@ import {
 } from "./noun-columns.ts";
 import type { NounContext } from "./noun-context.ts";
 import type { NounField } from "./noun-fields.ts";
-import { BUDGET_STATES, countedPage } from "./noun-list.ts";
+import { BUDGET_STATES, budgetedPage } from "./noun-list.ts";
 import { readOwnedKeys } from "./owned-keys.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
 
@@ -117,14 +117,15 @@ export const TEAM_NOUN: Noun<TeamRow, Team> = {
     },
     columns: COLUMNS,
     states: BUDGET_STATES,
-    read: async ({ api }, query) => {
-      const parameters = gatewayQuery(query, "page_size").toString();
-      const page = teamPage.parse(
-        await api.ask("GET", `/v2/team/list?${parameters}`),
-      );
-      const { teams: rows, total, total_pages: pages } = page;
-      return countedPage("team", TEAM_ADDRESS, { rows, total, pages }, query);
-    },
+    read: ({ api }, query) =>
+      budgetedPage("team", TEAM_ADDRESS, query, async (wanted) => {
+        const parameters = gatewayQuery(wanted, "page_size").toString();
+        const page = teamPage.parse(
+          await api.ask("GET", `/v2/team/list?${parameters}`),
+        );
+        const { teams: rows, total, total_pages: pages } = page;
+        return { rows, total, pages };
+      }),
   },
   form: {
     fields: FIELDS,

@@ -28,7 +28,7 @@ import {
 } from "./noun-columns.ts";
 import type { NounContext } from "./noun-context.ts";
 import type { Choice, NounField } from "./noun-fields.ts";
-import { BUDGET_STATES, countedPage } from "./noun-list.ts";
+import { BUDGET_STATES, budgetedPage } from "./noun-list.ts";
 import { readOwnedKeys } from "./owned-keys.ts";
 import { TEAM_ADDRESS } from "./team-address.ts";
 import { USER_ADDRESS } from "./user-address.ts";
@@ -109,14 +109,15 @@ export const USER_NOUN: Noun<ListedUser, User> = {
     },
     columns: COLUMNS,
     states: BUDGET_STATES,
-    read: async ({ api }, query) => {
-      const parameters = gatewayQuery(query, "page_size").toString();
-      const page = userPage.parse(
-        await api.ask("GET", `/user/list?${parameters}`),
-      );
-      const { users: rows, total, total_pages: pages } = page;
-      return countedPage("user", USER_ADDRESS, { rows, total, pages }, query);
-    },
+    read: ({ api }, query) =>
+      budgetedPage("user", USER_ADDRESS, query, async (wanted) => {
+        const parameters = gatewayQuery(wanted, "page_size").toString();
+        const page = userPage.parse(
+          await api.ask("GET", `/user/list?${parameters}`),
+        );
+        const { users: rows, total, total_pages: pages } = page;
+        return { rows, total, pages };
+      }),
   },
   form: {
     fields: FIELDS,
