@@ -21,7 +21,7 @@ const FIELDS: readonly Field[] = [
   {
     name: "note",
     label: "For",
-    note: "Whom it is for (optional), for the list above.",
+    note: "Whom it is for (optional). Shown in the list of invitations.",
     kind: "text",
   },
   {
