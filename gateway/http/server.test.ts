@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { connect, type AddressInfo } from "node:net";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { Bodies } from "./bodies.ts";
@@ -17,6 +17,7 @@ const server = createServer({
 
 beforeAll(async () => {
   server.post("/", () => ({ ok: true }));
+  server.get("/long", () => "x".repeat(32 * 1024 * 1024));
   await server.listen({ host: "127.0.0.1", port: 0 });
 });
 afterAll(() => server.close());
@@ -31,4 +32,14 @@ test("a body that stays incomplete is rejected, and its memory released", async 
   expect(answer.toString()).toMatch(/^HTTP\/1.1 408 /);
   const next = Buffer.alloc(LIMIT / 2);
   await vi.waitFor(() => bodies.reserveChunk("", next, next));
+});
+
+test("a client that reads nothing of its answer is disconnected", async () => {
+  const { port } = server.server.address() as AddressInfo;
+  const connected = once(server.server, "connection");
+  const client = connect(port, "127.0.0.1").pause();
+  client.write("GET /long HTTP/1.1\r\nhost: gateway\r\n\r\n");
+  const [connection] = (await connected) as [Socket];
+  await once(connection, "close");
+  client.destroy();
 });

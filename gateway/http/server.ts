@@ -22,7 +22,7 @@ export interface ServerOptions {
   readonly bodies: Bodies;
   readonly trustedProxies: readonly string[];
   readonly log: Logger;
-  /** In which the headers of a request must arrive; its body has more. */
+  /** In which the headers of a request must arrive; its body has more. A client that reads nothing of its answer for so long is disconnected. */
   readonly arrivalMs?: number;
 }
 
@@ -36,11 +36,10 @@ export function createServer({
   log,
   arrivalMs = HEADERS_ARRIVAL_MS,
 }: ServerOptions): FastifyInstance {
-  // A body that stayed incomplete would hold its memory for good: a few of them would leave none for other calls.
-  const requestTimeout = maxArrivalMs(bodyLimitBytes, arrivalMs);
   const server = fastify({
     logger: false,
-    requestTimeout,
+    // A body that stayed incomplete would hold its memory for good: a few of them would leave none for other calls.
+    requestTimeout: maxArrivalMs(bodyLimitBytes, arrivalMs),
     http: {
       // Other requests to upgrade, such as those of Java's client to HTTP/2, are answered as if they had not asked.
       shouldUpgradeCallback: asksForSocket,
@@ -88,6 +87,7 @@ export function createServer({
       done();
     }
   });
+  endUnreadAnswers(server, arrivalMs);
   // The hook above answers first; without this handler a body would have no parser.
   server.setNotFoundHandler(sendNoRoute);
   server.setErrorHandler((error, request, reply) => {
@@ -96,6 +96,14 @@ export function createServer({
     sendError(reply, completeError?.(request, known) ?? known, errorBody);
   });
   return server;
+}
+
+/** An answer that its client does not read, and the body of its request, would stay in memory for good. */
+function endUnreadAnswers(server: FastifyInstance, idleMs: number): void {
+  server.addHook("onSend", (_request, { raw }, _payload, done) => {
+    raw.setTimeout(idleMs, () => raw.destroy());
+    done();
+  });
 }
 
 /**
