@@ -2,7 +2,7 @@
 export const MAX_DEPTH = 200;
 
 /** A JSON text that would take too much time or memory to parse. */
-export type Excess = "too-deep" | "too-many";
+type Excess = "too-deep" | "too-many";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

@@ -2,7 +2,7 @@ import { countValues, MAX_DEPTH } from "../../core/json-values.ts";
 import { CallError } from "./errors.ts";
 
 /** Several times the largest real bodies: embeddings of 300,000 token numbers. */
-export const MAX_VALUES = 1_000_000;
+const MAX_VALUES = 1_000_000;
 
 /** The number of values of a body. Throws 400 for one that is nested too deep, 413 for one with too many values. */
 export function countBody(text: Uint8Array): number {
