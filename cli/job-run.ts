@@ -23,7 +23,7 @@ export async function runJob(
   stack: StackClient,
   name: string,
   options: Readonly<Record<string, unknown>>,
-  json: boolean,
+  json: boolean = false,
 ): Promise<{ readonly run: RunView; readonly code: ExitCode }> {
   const { run, code } = await runJobUntilEnd(stack, name, options, json);
   printAnswer(json, run, resultOf(run));
