@@ -13,7 +13,7 @@ import { paint, print, printJson, type Tone } from "./terminal.ts";
 import type { OpenedPast } from "./vault-history.ts";
 import { counted } from "../core/words.ts";
 
-export interface DifferenceOptions {
+interface DifferenceOptions {
   readonly vault: string;
   readonly path: string | undefined;
   /** Milliseconds since 1970. */

@@ -8,7 +8,7 @@ const FOLLOW_EVERY_MS = 2000;
 /** Requested on each poll while following; further lines within two seconds are not shown. */
 const FOLLOW_LINES = 500;
 
-export interface RemoteLogs {
+interface RemoteLogs {
   readonly count: number;
   readonly follow: boolean;
   readonly json: boolean;

@@ -45,7 +45,7 @@ import { registerServicePage } from "./pages/service/service-page.ts";
 import { registerSpendPage } from "./pages/spend/spend-page.ts";
 import { registerStatusPage } from "./pages/status/status-page.ts";
 
-export interface ConsoleOptions {
+interface ConsoleOptions {
   readonly host: string;
   readonly port: number;
   /** Called when the API requests a stop of everything; undefined when this supervisor started nothing. */

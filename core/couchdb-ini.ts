@@ -1,6 +1,6 @@
 import { createHash, pbkdf2Sync, randomBytes } from "node:crypto";
 
-export interface CouchIniOptions {
+interface CouchIniOptions {
   /** The first line, a comment without its semicolon. */
   readonly header: string;
   /** 32 hex digits that never change: clients derive their checkpoints from it. */

@@ -1,5 +1,5 @@
 /** How a rotation ends the old secret, as typed. */
-export interface GraceOptions {
+interface GraceOptions {
   /** A duration, such as `24h`. */
   readonly grace?: string | undefined;
   readonly end?: boolean | undefined;

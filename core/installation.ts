@@ -1,7 +1,7 @@
 import { readVariable, type Environment } from "./environment.ts";
 
 /** How Hearth was installed; `other`: a program was started by hand. */
-export type Installation = "embedded" | "two-hosts" | "kubernetes" | "other";
+type Installation = "embedded" | "two-hosts" | "kubernetes" | "other";
 
 /** The installation that started this gateway, by the variables that only it sets. */
 export function installationOfGateway(env: Environment): Installation {

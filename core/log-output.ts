@@ -8,13 +8,13 @@ const MAX_BLOCKING_RETRIES = 20;
 const LINE_FEED = 0x0a;
 const WARNING_LEVEL = 40;
 
-export interface LogOutput {
+interface LogOutput {
   readonly write: (line: string) => void;
   /** Writes all waiting lines before it returns. Also runs at exit. */
   readonly flushSync: () => void;
 }
 
-export interface LogOutputOptions {
+interface LogOutputOptions {
   /** Whether a line is in the file when `write` returns. */
   readonly sync: boolean;
   readonly now?: () => number | string;

@@ -1,6 +1,6 @@
 const SAME_SIGNAL_MS = 1_000;
 
-export interface StopSignalsOptions {
+interface StopSignalsOptions {
   readonly signals?: readonly NodeJS.Signals[];
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;

@@ -42,7 +42,7 @@ import type { Secrets } from "../supervisor/home/secrets.ts";
 import { sizeWords } from "../core/size.ts";
 import { sum } from "../core/sum.ts";
 
-export interface Migration {
+interface Migration {
   readonly home: Home;
   readonly secrets: Secrets;
   readonly signal: AbortSignal;

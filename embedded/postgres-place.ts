@@ -23,7 +23,7 @@ import {
 } from "../supervisor/home/data-in-use.ts";
 import { homeHash, isNewHome, type Home } from "../supervisor/home/home.ts";
 
-export interface SystemUser {
+interface SystemUser {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;

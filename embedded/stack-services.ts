@@ -27,7 +27,7 @@ import { postgresService } from "./postgres.ts";
 import type { StackPlan } from "./stack-plan.ts";
 
 /** What the services report to, and what they are reported as. */
-export interface ServiceContext {
+interface ServiceContext {
   readonly supervision: Supervision;
   readonly history: History;
   /** Of the supervisor's own API. */
@@ -39,7 +39,7 @@ export interface ServiceContext {
 }
 
 /** Ends a start: `stop` stops the services, `halt` kills them. */
-export interface StartSignals {
+interface StartSignals {
   readonly stop: AbortSignal;
   readonly halt: AbortSignal;
 }

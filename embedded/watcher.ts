@@ -30,7 +30,7 @@ import {
   type WatchedRuntimePlan,
 } from "./watched-runtime.ts";
 
-export interface WatcherOptions extends WatchedEvents {
+interface WatcherOptions extends WatchedEvents {
   readonly home: Home;
   readonly env: Environment;
   readonly runtime: WatchedKind;

@@ -18,7 +18,7 @@ import type { LiveConfig } from "./live-config.ts";
 import type { TokenCounter } from "./tokens/tokens.ts";
 
 /** The parts that start with the database or keep what they read from it. */
-export interface DatabaseFollowers {
+interface DatabaseFollowers {
   readonly log: Logger;
   readonly startConfig: GatewayConfig;
   readonly live: LiveConfig;

@@ -63,7 +63,7 @@ import { ofEveryWorker } from "./workers/answers.ts";
 import type { WorkerGroup } from "./workers/group.ts";
 import { reloadedOf } from "./workers/reloaded.ts";
 
-export interface PartsOptions extends LiveConfigOptions {
+interface PartsOptions extends LiveConfigOptions {
   readonly version: string;
   readonly group?: WorkerGroup | undefined;
 }

@@ -1,6 +1,6 @@
 import { parentPort, Worker } from "node:worker_threads";
 
-export interface TimedWorkerOptions {
+interface TimedWorkerOptions {
   /** Longest time for one task. */
   readonly maxMs: number;
   /** Longest time that a task waits for those before it, by which it is rejected when its turn comes. */

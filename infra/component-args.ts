@@ -36,7 +36,7 @@ import type { ProgramConfig } from "./config/program-config.ts";
 import { readNamedFile } from "./project-files.ts";
 
 /** Arguments of the components of one stack. */
-export interface Blueprint {
+interface Blueprint {
   readonly config: ProgramConfig;
   readonly hosts: Hosts;
   readonly certificates: Certificates;
@@ -122,7 +122,7 @@ export function couchArgs({ config, hosts }: Blueprint): CouchServerArgs {
 }
 
 /** The servers that gateways and supervisors log in to. */
-export interface Stores {
+interface Stores {
   readonly postgres: PostgresServer;
   readonly redis: RedisServer;
 }

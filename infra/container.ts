@@ -18,14 +18,14 @@ export interface PublishedPort {
   readonly inside: number;
 }
 
-export interface VolumeMount {
+interface VolumeMount {
   /** A volume's name, or an absolute path on the host. */
   readonly source: string;
   readonly path: string;
   readonly readOnly?: boolean;
 }
 
-export interface HealthCheck {
+interface HealthCheck {
   readonly test: readonly string[];
   /** Go's canonical forms only: "10s", "1m0s". */
   readonly interval: string;

@@ -6,7 +6,7 @@ const UPDATE_DELAY_MS = 1000;
 /** Bounds the memory for names of deleted databases. */
 const MAX_ROWS = 10_000;
 
-export type UpdateType = "created" | "updated" | "deleted";
+type UpdateType = "created" | "updated" | "deleted";
 
 export interface DatabaseUpdate {
   readonly db_name: string;

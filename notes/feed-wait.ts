@@ -22,7 +22,7 @@ export interface FeedSource {
 }
 
 /** Who a feed is sent to. */
-export interface FeedClient {
+interface FeedClient {
   readonly response: ServerResponse;
   readonly login: { readonly isCurrent: () => Promise<boolean> };
 }

@@ -10,7 +10,7 @@ export interface IdleWatch {
   readonly stop: () => void;
 }
 
-export interface IdleOptions {
+interface IdleOptions {
   readonly idleMs: number;
   readonly opened: () => Iterable<Database>;
   readonly close: (database: Database) => void;

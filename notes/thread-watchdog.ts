@@ -12,7 +12,7 @@ export interface Watchdog {
   readonly isHung: () => boolean;
 }
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   readonly deadlineMs: number;
   /** Whether any request still waits. */
   readonly isBusy: () => boolean;

@@ -7,7 +7,7 @@ export const CHART_README: string = inProject("charts/hearth/README.md");
 const VALUES_FILE = inProject("charts/hearth/values.yaml");
 
 /** One documented value of the chart. */
-export interface ChartValue {
+interface ChartValue {
   /** Such as gateway.journal.size. */
   readonly path: string;
   /** Its comment. */

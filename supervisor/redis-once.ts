@@ -3,7 +3,7 @@ import { adviceFor } from "../core/redis/advice.ts";
 import { leaveWrongDatabase, redisOptions } from "../core/redis/options.ts";
 import type { RedisPlace } from "../core/redis/place.ts";
 
-export interface RedisOnceOptions {
+interface RedisOnceOptions {
   /** Of the connection, and of each command. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;

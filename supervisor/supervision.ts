@@ -33,7 +33,7 @@ import {
   type Vaults,
 } from "./vaults/vaults-module.ts";
 
-export interface SupervisionOptions {
+interface SupervisionOptions {
   readonly home: Home;
   readonly env: Environment;
   readonly config: LoadedConfig;

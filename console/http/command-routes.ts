@@ -18,7 +18,7 @@ export interface CommandSignInView {
 }
 
 /** A session of a user's commands; `token` is sent as `Authorization: Bearer`. */
-export interface CommandSessionView {
+interface CommandSessionView {
   readonly token: string;
   readonly name: string;
   readonly role: Role;

@@ -10,7 +10,7 @@ export type Fields = Readonly<Record<string, string | readonly string[]>>;
 
 export const FORM_TYPE = "application/x-www-form-urlencoded";
 
-export type ReadForm<T> =
+type ReadForm<T> =
   | { readonly kind: "read"; readonly value: T }
   | {
       readonly kind: "mistakes";

@@ -10,7 +10,7 @@ import { registerHistoryRoutes } from "./history-routes.ts";
 import { sendError } from "./send-error.ts";
 import { answering, withBody } from "./vault-answers.ts";
 
-export interface NotesRouteParts {
+interface NotesRouteParts {
   readonly acts: VaultOperations;
   readonly backups: string;
 }

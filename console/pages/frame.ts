@@ -17,7 +17,7 @@ import { fitTables } from "../../core/table-cells.ts";
 import { keepAmountsWhole } from "../../core/whole-amounts.ts";
 
 /** A page in the navigation. */
-export interface PageLink {
+interface PageLink {
   readonly path: string;
   readonly name: string;
   /** The letter that opens the page after `g`. */
@@ -64,7 +64,7 @@ export interface Notice {
   readonly link: string;
 }
 
-export interface Frame {
+interface Frame {
   /** Tab title and heading. */
   readonly title: string;
   readonly look: Look;

@@ -8,7 +8,7 @@ import { syncMemberships } from "./gateway-memberships.ts";
 
 import { ProviderDenial } from "./provider-errors.ts";
 
-export interface Person {
+interface Person {
   readonly config: ProviderConfig;
   /** The provider's id of the account. */
   readonly subject: string;
@@ -17,7 +17,7 @@ export interface Person {
   readonly name: string;
 }
 
-export interface GatewayUsersOptions {
+interface GatewayUsersOptions {
   /** With the master key. */
   readonly api: AdminApi;
   /** Called with a sentence when a user or its memberships could not be set. */

@@ -7,7 +7,7 @@ import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
 import { highestRole, type Role } from "../../supervisor/sign-in/roles.ts";
 
 /** What the claims of a user mean here. */
-export type Identity =
+type Identity =
   | {
       readonly kind: "allowed";
       readonly role: Role;

@@ -37,7 +37,7 @@ export interface ProviderView {
   readonly trouble: string | null;
 }
 
-export interface UserSignInOptions {
+interface UserSignInOptions {
   readonly providers: readonly ProviderConfig[];
   readonly sessions: UserSessions;
   readonly gatewayUsers: GatewayUsers;

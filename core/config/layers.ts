@@ -5,7 +5,7 @@ import { parseYaml } from "./parse-yaml.ts";
 import type { ConfigProblem } from "./problem.ts";
 import type { Mapping } from "./tree.ts";
 
-export type Layer =
+type Layer =
   | {
       readonly ok: true;
       /** The file's name as displayed: relative to `projectRoot` where it is inside. */

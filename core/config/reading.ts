@@ -12,7 +12,7 @@ export interface Reading {
 export type Path = readonly (string | number)[];
 
 /** What a validator such as zod reports about one value. */
-export interface Issue {
+interface Issue {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }

@@ -55,7 +55,7 @@ export function emptyMapping(file: string): Mapping {
   return { kind: "map", at: { file, line: 1 }, entries: new Map() };
 }
 
-export interface Located {
+interface Located {
   readonly at: Place;
   /** The path in the file's own spelling: `checks[gateway].every`, `model_list[2]`. */
   readonly shown: string;

@@ -43,7 +43,7 @@ export type RedisSetting = keyof typeof REDIS_VARIABLES;
 /** What the operator calls each setting. */
 export type RedisSettingNames = Readonly<Record<RedisSetting, string>>;
 
-export interface RedisMistake {
+interface RedisMistake {
   readonly setting: RedisSetting;
   /** Contains no value that may be a secret. */
   readonly message: string;

@@ -4,7 +4,7 @@ import { textOf } from "../failure.ts";
 import { isLoopback } from "../loopback.ts";
 import { IssuerUnavailable, TokenRejected } from "./token-errors.ts";
 
-export interface SigningKeysOptions {
+interface SigningKeysOptions {
   readonly issuer: string;
   /** Where the keys are; null: the issuer's discovery document says so. */
   readonly jwksUri: string | null;

@@ -21,7 +21,7 @@ export const ALGORITHMS = [
 export type Algorithm = (typeof ALGORITHMS)[number];
 
 /** What a token must be to be accepted. */
-export interface TokenRules {
+interface TokenRules {
   readonly issuer: string;
   /** One of them must be among the token's. */
   readonly audiences: readonly string[];

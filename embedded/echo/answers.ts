@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { MINUTE_MS } from "../../core/duration.ts";
 
-export interface Message {
+interface Message {
   readonly role: string;
   readonly content?: unknown;
 }
 
-export interface EchoAnswer {
+interface EchoAnswer {
   readonly words: readonly string[];
   readonly finishReason: "stop" | "length";
   readonly promptTokens: number;

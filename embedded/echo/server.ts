@@ -30,7 +30,7 @@ interface Usage {
   readonly total_tokens: number;
 }
 
-export interface EchoOptions {
+interface EchoOptions {
   readonly port: number;
   /** A file for one JSON line per finished call, written before the last byte is sent. */
   readonly record?: string;

@@ -31,7 +31,7 @@ export interface ServiceManager {
   readonly status: () => ServiceStatus;
 }
 
-export interface ServiceStatus {
+interface ServiceStatus {
   readonly installed: boolean;
   readonly running: boolean;
   readonly atBoot: boolean;

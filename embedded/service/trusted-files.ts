@@ -4,7 +4,7 @@ import { listDirectory } from "../../core/list-directory.ts";
 import { Failure } from "../../core/failure.ts";
 
 /** Users and groups that may write a file that root runs. */
-export interface Trusted {
+interface Trusted {
   readonly users: ReadonlySet<number>;
   readonly groups: ReadonlySet<number>;
 }

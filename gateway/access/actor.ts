@@ -36,7 +36,7 @@ export interface Actor {
  * The team, else the organization, that a key belongs to. Their admins can take over such a key, so it has the rights of
  * its user there and nowhere else.
  */
-export type Within =
+type Within =
   { readonly team_id: string } | { readonly organization_id: string };
 
 const EMPTY = {

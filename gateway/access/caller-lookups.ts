@@ -15,7 +15,7 @@ export interface Callers {
 }
 
 /** Data that must be loaded with a payer before it counts as known. */
-export interface Preparations {
+interface Preparations {
   readonly key: (key: KeyCaller) => Promise<void>;
   readonly payer: (entity: string, limits: PayerLimits) => Promise<void>;
 }

@@ -60,7 +60,7 @@ export interface KeyCaller {
   } | null;
 }
 
-export interface MasterCaller {
+interface MasterCaller {
   readonly kind: "master";
   readonly userId: string;
   readonly user: { readonly limits: PayerLimits } | null;

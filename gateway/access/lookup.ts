@@ -27,7 +27,7 @@ const MAX_ENTRIES = 50_000;
 /** Ids without a row have a separate cache: random keys must not evict known ones. */
 const MAX_ABSENT = 10_000;
 
-export interface LookupOptions<Value> {
+interface LookupOptions<Value> {
   readonly load: (id: string) => Promise<Value>;
   readonly keepMs: number;
   /** Milliseconds since 1970. */

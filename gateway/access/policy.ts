@@ -2,7 +2,7 @@
 import type { Role } from "./roles.ts";
 
 /** Whose objects: everyone's, those of the organizations one administers and one's own, one's own, none. */
-export type Reach = "all" | "organization" | "own" | "none";
+type Reach = "all" | "organization" | "own" | "none";
 
 /** What a route is for; `key_type` and `allowed_routes` of a key name these. */
 export type RouteKind = "llm_api" | "info" | "management" | "any";

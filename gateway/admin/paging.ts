@@ -76,13 +76,13 @@ export function pageOf(rows: string, row: z.ZodType) {
   });
 }
 
-export interface Page {
+interface Page {
   readonly rows: readonly Row[];
   readonly total: number;
   readonly pages: number;
 }
 
-export interface PageQuery {
+interface PageQuery {
   readonly table: string;
   readonly filter: Conditions;
   /** What follows ORDER BY. */

@@ -4,7 +4,7 @@ import type { CachedAnswer } from "./entry.ts";
 export type Landing = CachedAnswer | "failed" | "not_shared";
 
 /** An answer that is being produced for the first of several identical calls. */
-export interface Flight {
+interface Flight {
   readonly landed: Promise<Landing>;
 }
 

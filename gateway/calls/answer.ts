@@ -50,7 +50,7 @@ export async function sendAnswer(
   });
 }
 
-export interface RecordedAnswer {
+interface RecordedAnswer {
   readonly upstream: WholeAnswer;
   readonly outcome: Outcome;
   /** As the client gets it. */

@@ -71,7 +71,7 @@ function endUserHeader(
   return typeof value === "string" ? value.trim() : undefined;
 }
 
-export type OtherPayers = Pick<LimitSources, "endUser" | "tags">;
+type OtherPayers = Pick<LimitSources, "endUser" | "tags">;
 const NO_OTHERS: OtherPayers = { endUser: null, tags: [] };
 
 /** The end user and the tags of a call that have limits; most calls have neither. Throws 403 for a blocked end user. */

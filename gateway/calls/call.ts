@@ -43,7 +43,7 @@ import { startTrace } from "./start-trace.ts";
 import { storedHeadersOf } from "./stored-headers.ts";
 
 /** The ledger's names of the kinds of calls, equal to LiteLLM's. */
-export type CallType =
+type CallType =
   | "acompletion"
   | "atext_completion"
   | "aembedding"
@@ -145,7 +145,7 @@ export interface Call extends CacheKeys, CallClock {
   readonly responseContext: ResponseContext | null;
 }
 
-export interface CallStart {
+interface CallStart {
   readonly caller: Caller;
   /** The model that the call names. */
   readonly named: ModelGroup;

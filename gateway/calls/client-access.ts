@@ -8,7 +8,7 @@ import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import type { CallBody } from "./body.ts";
 
 /** A caller's own account at a provider, which it may use where a deployment permits it. */
-export interface ClientAccess {
+interface ClientAccess {
   readonly apiKey: string | null;
   readonly apiBase: string | null;
 }

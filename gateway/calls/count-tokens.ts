@@ -16,7 +16,7 @@ import { failedCallError } from "./failed-call.ts";
 const TIMEOUT_MS = 5_000;
 
 /** One request to count the tokens of a body of the Messages API. */
-export interface Counted {
+interface Counted {
   /** Sent to the provider as `x-request-id`. */
   readonly id: string;
   readonly caller: Caller;

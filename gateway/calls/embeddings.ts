@@ -31,7 +31,7 @@ interface CachedVector {
 }
 
 /** The cached items of a call, in their order; null for those that are not cached. */
-export type CachedItems = readonly (CachedVector | null)[];
+type CachedItems = readonly (CachedVector | null)[];
 
 /** Reads the cached items of a list; a single item is looked up together with the limits. */
 export async function readCached(

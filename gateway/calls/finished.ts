@@ -7,7 +7,7 @@ import { isUnlogged } from "./options.ts";
 import { webhookPayload, type FailureFacts } from "./webhook-payload.ts";
 
 /** What of a call's end is not in its outcome. */
-export interface Finish {
+interface Finish {
   readonly deployment: PricedDeployment | null;
   /** The answer as JSON; null: there is none that can be shown. */
   readonly response: () => string | null;

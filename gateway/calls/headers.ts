@@ -11,7 +11,7 @@ import { deploymentHeaders, headerText } from "./deployment-headers.ts";
 import { addAllowances, addTwins } from "./litellm-headers.ts";
 import type { Upstream } from "./provider.ts";
 
-export interface Answered {
+interface Answered {
   readonly upstream: Upstream | null;
   /** Dollars; null while a stream is still being produced. */
   readonly cost: number | null;

@@ -34,7 +34,7 @@ export interface AnsweredAttempt extends Chosen {
 }
 
 /** How the attempts at one place of the route ended: with the first answer, or the last failure. */
-export type Ended = AnsweredAttempt | Failed;
+type Ended = AnsweredAttempt | Failed;
 
 type Ports = AttemptPorts & Pick<Gateway, "journal" | "limits" | "tokens">;
 

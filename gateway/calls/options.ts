@@ -37,7 +37,7 @@ export interface Fallback {
 export type MockFailure =
   "fallbacks" | "context_window" | "content_policy" | "rate_limit" | "timeout";
 
-export interface MockOptions {
+interface MockOptions {
   readonly response: string | null;
   readonly failure: MockFailure | null;
 }

@@ -4,7 +4,7 @@ import { query, type Pool } from "../database/pool.ts";
 import { maskKeys } from "../guardrails/mask-keys.ts";
 
 /** A request and its answer, as JSON texts. */
-export interface StoredPrompt {
+interface StoredPrompt {
   readonly requestId: string;
   readonly startedAt: number;
   /** Of the request. */

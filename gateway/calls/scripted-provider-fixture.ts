@@ -6,7 +6,7 @@ import { listen } from "../../test/servers/ports.ts";
 export type Fault = "error" | "reset" | "end" | "half";
 
 /** What was sent before that. */
-export type Sent = "opening" | "content";
+type Sent = "opening" | "content";
 
 const USAGE = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
 /** The input tokens that a stream of Anthropic's shape reports at its start. */

@@ -41,7 +41,7 @@ export type Answered = {
     >)
 );
 
-export interface AttemptOptions {
+interface AttemptOptions {
   readonly sent: Sent;
   readonly target: Target;
   /** Failed ones of this call. */

@@ -10,7 +10,7 @@ import { secondsOf } from "./audio-length.ts";
 import type { Call } from "./call.ts";
 
 /** Audio of an answer. */
-export interface Spoken {
+interface Spoken {
   /** Of all of it. */
   readonly bytes: number;
   /** Of one that is not longer than {@link MAX_MEASURED_BYTES}: all of it. */

@@ -5,7 +5,7 @@ import { timeIn, type CallClock } from "./call-clock.ts";
 const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
 
 /** What some pieces of a stream give. */
-export interface TakenText {
+interface TakenText {
   /** Goes to the client now. */
   readonly text: string;
   readonly done: boolean;

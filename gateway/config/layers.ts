@@ -11,7 +11,7 @@ import {
 } from "../../core/config/tree.ts";
 
 /** The configuration files merged into one tree, references not yet resolved. */
-export interface Layers {
+interface Layers {
   readonly tree: Mapping;
   /** Shown names of the files that were read, lowest layer first. */
   readonly files: readonly string[];

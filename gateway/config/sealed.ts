@@ -30,7 +30,7 @@ export function seal(text: string, key: Secret, place: string): string {
   return `${VERSION}:${sealBytes(text, derived(key), place).toString("base64")}`;
 }
 
-export interface Opened {
+interface Opened {
   readonly text: Secret;
   /** Index of the key that decrypted it; 0 is the current one. */
   readonly by: number;

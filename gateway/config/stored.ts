@@ -10,14 +10,14 @@ import { scalar, type Mapping, type Tree } from "../../core/config/tree.ts";
 import type { Deployment } from "./types.ts";
 
 /** A model as accepted by `POST /model/new` and stored in the database, in either dialect. */
-export interface StoredModel {
+interface StoredModel {
   readonly model_name: unknown;
   readonly provider_params?: unknown;
   readonly litellm_params?: unknown;
   readonly model_info?: unknown;
 }
 
-export type StoredResult =
+type StoredResult =
   | { readonly ok: true; readonly deployment: Deployment }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 

@@ -107,7 +107,7 @@ function withoutProvider(model: string): string {
     : "must be <provider>/<model_id>, such as openai/gpt-5-mini or ollama/llama3.2";
 }
 
-export interface Address {
+interface Address {
   readonly base: string;
   /** Whether it is the provider's default, to which its key may be sent. */
   readonly isDefault: boolean;

@@ -19,7 +19,7 @@ import {
 import { type Counter } from "../ledger/payers.ts";
 
 /** One payer's spend in its budget's window (in total without one), and the dollars to set or add. */
-export interface SpendSetting {
+interface SpendSetting {
   readonly entity: string;
   readonly dollars: number | string;
 }
@@ -32,7 +32,7 @@ export interface SpendAddition extends SpendSetting {
   readonly at?: number;
 }
 
-export interface SpendChange {
+interface SpendChange {
   /** In the metadata of its rows. */
   readonly reason: Readonly<Record<string, unknown>>;
   readonly windowing: Windowing;
@@ -230,7 +230,7 @@ export async function addSpend(
 }
 
 /** Two names of one payer; `to` takes over the spend of `from`. */
-export interface Carried {
+interface Carried {
   readonly from: string;
   readonly to: string;
 }
@@ -282,7 +282,7 @@ function negated(decimal: string): string {
   return decimal.startsWith("-") ? decimal.slice(1) : `-${decimal}`;
 }
 
-export interface CarryOptions extends SpendChange {
+interface CarryOptions extends SpendChange {
   /** When the payer was created, ms since the epoch. */
   readonly since: number;
 }

@@ -8,7 +8,7 @@ export interface ConversationRow {
   readonly sealed: string;
 }
 
-export interface ConversationItemRow {
+interface ConversationItemRow {
   readonly place: number;
   readonly item_id: string;
   readonly sealed: string;

@@ -33,13 +33,13 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 /** `calls`: statements in the path of calls, with deadlines. They share no connection with longer statements. */
-export type Purpose = "calls" | "work";
+type Purpose = "calls" | "work";
 
 /**
  * `pooled`: the address is that of a connection pooler in transaction mode, which keeps nothing of a session and rejects its
  * parameters: each transaction sets its own limits, and a single statement runs in one.
  */
-export type Route = "direct" | "pooled";
+type Route = "direct" | "pooled";
 
 /** State of a pool that the driver does not keep. */
 interface PoolState {

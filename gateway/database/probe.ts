@@ -4,7 +4,7 @@ import type { InTurn } from "./in-turn.ts";
 import { DatabaseUnavailable, within } from "./pool.ts";
 
 /** Checks regularly whether Postgres still answers on a connection. */
-export interface Probe {
+interface Probe {
   /** Why there will be no further answer; pending while there are some. */
   readonly failed: Promise<Error>;
   stop(): void;

@@ -3,14 +3,14 @@ import { query, type Pool } from "./pool.ts";
 import { RUNNING } from "./responses.ts";
 
 /** Events of a response that were written together. */
-export interface EventRow {
+interface EventRow {
   /** `sequence_number` of the last one. */
   readonly last_number: number;
   readonly sealed: string;
 }
 
 /** A response as one that follows it sees it. */
-export interface FollowedRow {
+interface FollowedRow {
   /** false: it has ended, or its gateway is lost; no events will be added. */
   readonly isRunning: boolean;
   readonly events: readonly EventRow[];

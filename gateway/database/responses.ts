@@ -21,7 +21,7 @@ export interface ResponseRow {
   readonly sealed: string;
 }
 
-export interface NewResponse extends ResponseRow {
+interface NewResponse extends ResponseRow {
   /** Ms since the epoch, as the next. */
   readonly createdAt: number;
   /** null: never. */

@@ -20,7 +20,7 @@ export interface ChatAnswer extends ChatChoice {
   readonly usage: Usage | null;
 }
 
-export interface ChatChoice {
+interface ChatChoice {
   readonly text: string;
   readonly refusal: string;
   readonly reasoning: string;

@@ -14,7 +14,7 @@ import {
 type Lack = (path: string) => void;
 
 /** A function or a custom tool as a call of the Responses API names it. */
-export interface CalledTool {
+interface CalledTool {
   readonly name: string;
   readonly namespace?: string;
 }

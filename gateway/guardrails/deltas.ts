@@ -10,7 +10,7 @@ import type { StreamPiece } from "../providers/wire.ts";
 import { mapTexts, replaced, textsIn, withoutProbabilities } from "./texts.ts";
 
 /** A part of a text that a stream's event adds to. */
-export interface Delta {
+interface Delta {
   /** The text that it continues, such as the content of the first choice. */
   readonly channel: string;
   /** Of the texts in one group only the latest is still being written. */

@@ -3,7 +3,7 @@ import { TimedWorker, TooBusy, TooSlow } from "../timed-worker.ts";
 import { GuardUnavailable, type Checking, type Finding } from "./guard.ts";
 
 /** A text, and where to look for parts of it. */
-export interface Searched {
+interface Searched {
   readonly text: string;
   readonly from: number;
 }

@@ -1,7 +1,7 @@
 import type { Finding } from "./guard.ts";
 
 /** A part of a text, and what replaces it. */
-export type Masked = Pick<Finding, "start" | "end" | "replacement">;
+type Masked = Pick<Finding, "start" | "end" | "replacement">;
 
 /** The text with what was found replaced; `found` is sorted and without overlaps. */
 export function mask(text: string, found: readonly Masked[]): string {

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { rejectedConnectionLogger } from "../../core/open-files.ts";
 
 /** The connections of a server, with the number of requests in progress on each. */
-export interface Connections {
+interface Connections {
   /** Closes connections without a request now, the others when their requests have ended. */
   closeIdle(): void;
   closeAll(): void;

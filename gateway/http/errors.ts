@@ -41,7 +41,7 @@ const KINDS = {
 
 export type ErrorKind = keyof typeof KINDS;
 
-export interface ErrorDetails {
+interface ErrorDetails {
   /** The field or parameter that is wrong. */
   readonly param?: string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -17,7 +17,7 @@ import { isInner } from "./inner-request.ts";
 import { insteadOfRoute } from "./unsupported-routes.ts";
 import { asksForSocket } from "./upgrade.ts";
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly bodyLimitBytes: number;
   readonly bodies: Bodies;
   readonly trustedProxies: readonly string[];

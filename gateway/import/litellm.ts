@@ -10,7 +10,7 @@ import { createNotes, type Notes } from "./import-notes.ts";
 import type { ImportTotals } from "./report.ts";
 import { openSource } from "./source.ts";
 
-export interface ImportOptions {
+interface ImportOptions {
   readonly pool: Pool;
   readonly log: Logger;
   readonly litellmUrl: string;

@@ -17,7 +17,7 @@ export interface TestIntent {
   readonly payer?: string;
   readonly metadata?: unknown;
 }
-export interface TestOutcome {
+interface TestOutcome {
   readonly id: string;
   readonly cost: number;
   readonly error?: string;
@@ -26,7 +26,7 @@ export interface TestOutcome {
 export type TestJournal = Journal<TestIntent, TestOutcome>;
 export type TestRow = JournalRow<TestIntent, TestOutcome>;
 
-export interface LoggedLine {
+interface LoggedLine {
   readonly level: "info" | "warn" | "error";
   readonly fields: object;
   readonly message: string;

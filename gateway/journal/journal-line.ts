@@ -12,7 +12,7 @@ export type JournalLine<Intent, Outcome> =
   | { readonly outcome: Outcome; readonly segment: number; readonly at: number }
   | { readonly opened: string; readonly at: number };
 
-export type LineKind = "intent" | "outcome" | "opened";
+type LineKind = "intent" | "outcome" | "opened";
 
 const CHECKSUM_BYTES = 8;
 /** Checksum, space and newline. */

@@ -15,7 +15,7 @@ import type { Segments } from "./segments.ts";
 
 type Place = Pick<JournalMark, "segment" | "offset">;
 
-export interface ReaderOptions<Intent, Outcome> {
+interface ReaderOptions<Intent, Outcome> {
   readonly segments: Pick<Segments, "list" | "active">;
   readonly tail: JournalTail<Intent, Outcome>;
   /** Where the lines of previous processes end: intents still open there are interrupted. */

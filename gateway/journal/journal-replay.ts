@@ -12,7 +12,7 @@ import type { Segment } from "./segment.ts";
 
 const BATCH_ROWS = 1_000;
 
-export interface ReplayOptions {
+interface ReplayOptions {
   /** All that there are, oldest first. */
   readonly segments: readonly Segment[];
   /** Where the lines of previous processes end. */

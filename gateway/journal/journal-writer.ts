@@ -13,7 +13,7 @@ export class JournalFull extends Error {
   readonly code = "journal_full";
 }
 
-export interface WriterOptions<Intent, Outcome> {
+interface WriterOptions<Intent, Outcome> {
   readonly instance: string;
   readonly segments: Segments;
   /** Gets every line that was written. */

@@ -13,7 +13,7 @@ interface KeptSegment {
   deletable: boolean;
 }
 
-export interface KeptSegmentsOptions {
+interface KeptSegmentsOptions {
   readonly directory: string;
   readonly keepMs: number;
   readonly now: () => number;

@@ -1,7 +1,7 @@
 import { lineKind, verifiedJson } from "./journal-line.ts";
 import { endOfContent } from "./segment.ts";
 
-export interface ByteRange {
+interface ByteRange {
   readonly offset: number;
   readonly bytes: number;
 }

@@ -21,10 +21,7 @@ const DEFAULT_SYNC_EVERY_MS = 50;
 /** An open call keeps its segment and all later ones; above this part of the limit its intent is written again. */
 const CARRY_ABOVE = 0.25;
 
-export interface JournalParts<
-  Intent extends Started,
-  Outcome extends Recorded,
-> {
+interface JournalParts<Intent extends Started, Outcome extends Recorded> {
   readonly instance: string;
   readonly segments: Segments;
   readonly reader: JournalReader<Intent, Outcome>;

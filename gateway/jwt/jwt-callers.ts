@@ -26,7 +26,7 @@ interface Verified {
 
 const MAX_TOKENS = 50_000;
 
-export interface JwtCallersOptions {
+interface JwtCallersOptions {
   readonly config: () => GatewayConfig;
   readonly pool: Pool;
   readonly callers: Pick<Callers, "keys" | "changed">;

@@ -16,7 +16,7 @@ import { storableName } from "../ledger/names.ts";
 import { denied, type JwtIdentity } from "./identity.ts";
 
 /** The key of an identity; `isChanged` where cached rows of it are outdated. */
-export interface TokenKey {
+interface TokenKey {
   readonly hash: string;
   readonly isChanged: boolean;
 }

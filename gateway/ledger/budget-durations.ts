@@ -7,7 +7,7 @@ import {
   WEEK_MS,
 } from "../../core/duration.ts";
 
-export type Duration =
+type Duration =
   /** Written `-1`. */
   | { readonly kind: "never" }
   | { readonly kind: "every"; readonly count: number; readonly unit: Unit };

@@ -17,7 +17,7 @@ const CONFIRMED_AT_ONCE = 1_000;
 const RELOADED_AT_ONCE = 500;
 const NOTHING_SPENT: LastKnown = { total: 0, version: 0 };
 
-export interface LedgerTotalsOptions {
+interface LedgerTotalsOptions {
   /** For statements that calls wait for. */
   readonly callPool: Pool;
   readonly limits: LimitStore;

@@ -48,7 +48,7 @@ export interface Ledger {
   restored(): number;
 }
 
-export interface LedgerOptions {
+interface LedgerOptions {
   readonly pool: Pool;
   /** For totals that calls wait for. */
   readonly callPool: Pool;

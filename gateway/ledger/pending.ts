@@ -1,6 +1,6 @@
 import type { Nanos } from "../pricing/money.ts";
 
-export interface PendingSum {
+interface PendingSum {
   readonly entity: string;
   readonly window: string;
   readonly pending: Nanos;

@@ -1,7 +1,7 @@
 import { isRecord, listOf, type JsonRecord } from "../../core/json.ts";
 
 /** The input of a call: text whose tokens are counted, and tokens that are not text. */
-export interface PromptContent {
+interface PromptContent {
   readonly texts: readonly string[];
   /** Images, audio, files, and what the message format adds. */
   readonly tokens: number;

@@ -16,7 +16,7 @@ import type { Intent, Outcome } from "./records.ts";
 
 type Entries = readonly JournalRow<Intent, Outcome>[];
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly pool: Pool;
   readonly journal: Journal<Intent, Outcome>;
   /** The mark of the database; null: it has none. */

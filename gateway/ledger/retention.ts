@@ -33,7 +33,7 @@ export interface Retention {
   stop(): void;
 }
 
-export interface RetentionOptions {
+interface RetentionOptions {
   readonly pool: Pool;
   /** As it is now: a reload replaces it. */
   readonly config: () => RetentionConfig;

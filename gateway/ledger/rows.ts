@@ -115,7 +115,7 @@ export function entitiesOfRow(row: SpendRow): readonly string[] {
  * Rows that count for the same payers and ended in the same second: no window begins or ends inside one. Most rows of a
  * batch are of a few such groups.
  */
-export interface RowGroup {
+interface RowGroup {
   readonly entities: readonly string[];
   /** Ms since the epoch. */
   readonly second: number;

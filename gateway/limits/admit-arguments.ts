@@ -8,7 +8,7 @@ import {
 import { numberAt, type Reply } from "./scripts.ts";
 
 /** Calls that are admitted by one script. Payers and lists of payers that several calls share are sent once. */
-export interface AdmitBatch {
+interface AdmitBatch {
   readonly calls: readonly AdmitCall[];
   readonly payers: readonly LimitedEntity[];
   readonly lists: readonly (readonly LimitedEntity[])[];

@@ -17,7 +17,7 @@ const FEW_CALLS = 20;
 const SNAPSHOT_VALID_MS = 10 * LEASE_MS;
 
 /** One budget of a call, and its state on this instance. */
-export interface Budgeted {
+interface Budgeted {
   readonly account: Account | undefined;
   readonly counter: WindowCounter;
   readonly budget: Nanos;

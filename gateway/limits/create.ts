@@ -3,7 +3,7 @@ import type { Limits } from "./limits.ts";
 import { createMemoryLimits } from "./memory-limits.ts";
 import { RedisLimits } from "./redis-limits.ts";
 
-export interface LimitsOptions {
+interface LimitsOptions {
   /** Without it the limits are kept in this process only. */
   readonly redis?: Redis;
   /**

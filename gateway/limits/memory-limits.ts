@@ -3,7 +3,7 @@ import { ReleaseWaits } from "./release-waits.ts";
 import type { Limits } from "./limits.ts";
 import { InstanceUnknown } from "./instances.ts";
 
-export interface MemoryLimitsOptions {
+interface MemoryLimitsOptions {
   /** Milliseconds of a monotonic clock: a clock that is set neither ends nor prolongs a call's reservation. */
   readonly now?: () => number;
 }

@@ -129,7 +129,7 @@ export class Rates {
 }
 
 /** The used part of an entity's limits. */
-export interface Used {
+interface Used {
   readonly requests: number;
   readonly tokens: number;
   readonly resetInMs: number;

@@ -38,7 +38,7 @@ import {
 } from "./script-arguments.ts";
 
 /** {@link LimitsOptions} with defaults filled in. */
-export interface RedisLimitsOptions {
+interface RedisLimitsOptions {
   /** A client that fails at once while disconnected and never resends a command (`connectRedis`). Not closed here. */
   readonly redis: Redis;
   readonly instance: string;

@@ -9,7 +9,7 @@ import {
   type ScriptName,
 } from "./scripts.ts";
 
-export type LinkState = "connecting" | "joining" | "ready" | "away" | "closed";
+type LinkState = "connecting" | "joining" | "ready" | "away" | "closed";
 
 /** The state that an instance restores when it joins: calls of the scripts `parts` and `assign`, in this order. */
 export interface OwnParts {
@@ -19,7 +19,7 @@ export interface OwnParts {
   failed(): void;
 }
 
-export interface LinkOptions {
+interface LinkOptions {
   readonly redis: Redis;
   readonly instance: string;
   readonly prefix: string;

@@ -6,7 +6,7 @@ import { STALE, SCRIPTS, type Reply, type ScriptName } from "./scripts.ts";
 /** Redis did not answer, or returned an error such as out of memory, loading or read-only. */
 export class RedisAway extends Error {}
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly redis: Redis;
   readonly instance: string;
   readonly prefix: string;

@@ -107,7 +107,7 @@ export function partsArguments(
 }
 
 /** Spend and leases of an entity in Redis. */
-export interface Moved {
+interface Moved {
   readonly entity: string;
   readonly leased: Nanos;
   readonly windows: SnapshotWindows;

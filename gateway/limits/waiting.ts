@@ -1,6 +1,6 @@
 import type { Admission, AdmitCall, LimitStore } from "./limits.ts";
 
-export interface WaitingOptions {
+interface WaitingOptions {
   /** Maximum time that a call waits for budget reserved by calls in flight; ms. */
   readonly maxWaitMs?: number;
   /** Ends the wait early: the caller has disconnected. */

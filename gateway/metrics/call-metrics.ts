@@ -40,7 +40,7 @@ export interface CallSums {
 }
 
 /** Latencies of one alias at one provider, in seconds. */
-export interface Latencies {
+interface Latencies {
   readonly labels: Readonly<Record<"alias" | "provider", string>>;
   readonly duration: Histogram;
   readonly firstToken: Histogram;

@@ -5,7 +5,7 @@ export type Labels = Readonly<Record<string, string>>;
 export type Sample = readonly [labels: Labels, value: number];
 
 /** `max` and `min`: all workers know the same, or one that differs decides. */
-export type Together = "sum" | "max" | "min";
+type Together = "sum" | "max" | "min";
 
 /** One metric: what it means, and its samples at a scrape. */
 export interface Family {

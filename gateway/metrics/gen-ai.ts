@@ -17,7 +17,7 @@ interface AnsweredCall {
 }
 
 /** One series: seconds, and tokens. */
-export interface ObservedCalls {
+interface ObservedCalls {
   readonly labels: Readonly<Record<string, string>>;
   readonly duration: Histogram;
   /** null: of failed calls. */

@@ -4,7 +4,7 @@ import type { Html } from "../../core/html.ts";
 import { money } from "../../core/words.ts";
 import { dayName } from "./words.ts";
 
-export interface DayBar {
+interface DayBar {
   readonly date: string;
   readonly spend: number;
 }

@@ -13,7 +13,7 @@ interface Listed extends Operation {
   readonly path: string;
 }
 
-export interface DocsView {
+interface DocsView {
   readonly document: OpenApiDocument;
   readonly version: string;
   /** The reader's address of this gateway. */

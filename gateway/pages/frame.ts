@@ -6,7 +6,7 @@ import { THEMES, type Theme } from "../../core/theme.ts";
 import { fitTables } from "../../core/table-cells.ts";
 import { keepAmountsWhole } from "../../core/whole-amounts.ts";
 
-export interface PageParts {
+interface PageParts {
   /** Path of the page in the navigation. */
   readonly current: "/" | "/me" | "/docs";
   readonly title: string;

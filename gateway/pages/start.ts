@@ -3,7 +3,7 @@ import { html, NOTHING } from "../../core/html.ts";
 import { isLoopback } from "./own-address.ts";
 import { snippets } from "./snippets.ts";
 
-export interface StartFacts {
+interface StartFacts {
   readonly version: string;
   /** The reader's address of this gateway. */
   readonly address: string;
@@ -16,7 +16,7 @@ export interface StartFacts {
 }
 
 /** What this gateway is and where to go; the JSON of `/`. */
-export interface StartView {
+interface StartView {
   readonly name: "Hearth gateway";
   readonly version: string;
   readonly ready: boolean;

@@ -264,7 +264,7 @@ function tiersOf(
 }
 
 /** What a call may use, at most. */
-export interface ExpectedUse {
+interface ExpectedUse {
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** Of the input; default: all of what is priced by the second of audio. */

@@ -1,5 +1,5 @@
 /** The ratio of reported to counted input tokens of each deployment, learnt from its answers. */
-export interface Margins {
+interface Margins {
   /** The factor from a count to an estimate; never below 1. `initial` applies before any answer. */
   margin(deploymentId: string, initial: number): number;
   learn(deploymentId: string, counted: number, reported: number): void;

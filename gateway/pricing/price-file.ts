@@ -19,7 +19,7 @@ export interface FilePrices {
   find(deployment: Deployment): PriceCard | null;
 }
 
-export type FilePricesResult =
+type FilePricesResult =
   | { readonly ok: true; readonly prices: FilePrices }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 

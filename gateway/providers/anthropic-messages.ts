@@ -14,7 +14,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 
-export interface Conversation {
+interface Conversation {
   /** Texts of all system and developer messages, in order. */
   readonly system: readonly JsonRecord[];
   /** User and assistant alternate. */

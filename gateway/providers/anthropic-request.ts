@@ -19,7 +19,7 @@ import {
 /** Used when neither caller, deployment nor catalogue gives a maximum: Anthropic requires one. */
 const DEFAULT_MAX_TOKENS = 4_096;
 
-export interface AnthropicRequest {
+interface AnthropicRequest {
   readonly sent: JsonRecord;
   /** Parameters of the caller that Anthropic does not support, by path. */
   readonly lacks: readonly string[];

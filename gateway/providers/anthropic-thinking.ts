@@ -8,13 +8,13 @@ import {
 } from "../../core/json.ts";
 
 /** The thinking and sampling parameters to send, and those that the model rejects. */
-export interface ThinkingAndSampling {
+interface ThinkingAndSampling {
   readonly fields: JsonRecord;
   readonly effort: string | null;
   readonly refused: readonly string[];
 }
 
-export interface ThinkingOptions {
+interface ThinkingOptions {
   readonly params: JsonRecord;
   readonly traits: ModelTraits;
   readonly maxTokens: number;

@@ -10,7 +10,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 
-export interface ToolOptions {
+interface ToolOptions {
   readonly tools: readonly JsonRecord[];
   readonly toolChoice: JsonRecord | null;
   /** Whether some tool must be called. */

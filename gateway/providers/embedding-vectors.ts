@@ -1,7 +1,7 @@
 import { isRecord, parseRecord } from "../../core/json.ts";
 
 /** A whole answer of `/v1/embeddings` without parsing its numbers, of which each vector has thousands. */
-export interface EmbeddingsAnswer {
+interface EmbeddingsAnswer {
   /** Everything but the vectors. */
   readonly rest: Readonly<Record<string, unknown>>;
   /** Each vector as JSON text, in the order of the input; null: the answer is malformed. */

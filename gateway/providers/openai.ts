@@ -198,7 +198,7 @@ function tiersOf({
 }
 
 /** Collects the facts of a stream, event by event. */
-export interface StreamReader {
+interface StreamReader {
   read(event: SseEvent): "pass" | "usage_only" | "done" | "error";
   facts(): AnswerFacts;
 }

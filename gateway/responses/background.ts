@@ -17,7 +17,7 @@ import { failedResponse, type StoredResponse } from "./stored-response.ts";
 const BEAT_MS = 2_000;
 
 /** The answer of the request that carries a run out. */
-export interface RunAnswer {
+interface RunAnswer {
   readonly statusCode: number;
   readonly payload: string;
 }

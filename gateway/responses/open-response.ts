@@ -26,7 +26,7 @@ export interface OpenedResponse {
   readonly context: ResponseContext | null;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   /** Its client polls for it; null: it waits for the answer. */
   readonly background?: BackgroundRun | null;
   /** Of the connection that it came over; null: it came over HTTP. */

@@ -14,7 +14,7 @@ import { openJson, sealJson } from "./sealed-text.ts";
 const PAGE = 100;
 
 /** Events after a number, and whether more will come. */
-export interface Followed {
+interface Followed {
   readonly events: readonly JsonRecord[];
   readonly isRunning: boolean;
 }

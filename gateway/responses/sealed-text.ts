@@ -2,7 +2,7 @@ import { open, seal, sealingKeys, type SealingKeys } from "../config/sealed.ts";
 import { parseRecord, type JsonRecord } from "../../core/json.ts";
 
 /** JSON encrypted for one row. */
-export interface SealedJson {
+interface SealedJson {
   readonly sealed: string;
   /** Of the JSON. */
   readonly bytes: number;

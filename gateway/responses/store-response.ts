@@ -20,7 +20,7 @@ import { outputOf, type Content } from "./stored-response.ts";
 type Ports = Pick<Gateway, "config" | "log" | "responses">;
 
 /** A call whose response is stored, or continues a stored one. */
-export type StatefulCall = Call & { readonly responseContext: ResponseContext };
+type StatefulCall = Call & { readonly responseContext: ResponseContext };
 
 export function isStateful(call: Call): call is StatefulCall {
   return call.responseContext !== null;

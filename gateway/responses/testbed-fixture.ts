@@ -19,7 +19,7 @@ import {
 export const PRICE = USAGE.input * INPUT_PRICE + USAGE.output * OUTPUT_PRICE;
 
 /** A row of the ledger. */
-export interface SpendRow {
+interface SpendRow {
   readonly spend: number;
   readonly status: string;
   readonly completion_tokens: number;

@@ -10,7 +10,7 @@ import {
 } from "./recent-calls.ts";
 
 /** Why a deployment is cooling down, and until when (ms since the epoch). */
-export interface Cooling {
+interface Cooling {
   readonly until: number;
   /** For how long at most, in ms. */
   readonly lengthMs: number;
@@ -38,7 +38,7 @@ export interface CountedFailure {
   readonly countedBefore: CountedAs | null;
 }
 
-export interface CooldownOptions {
+interface CooldownOptions {
   readonly router: () => Pick<
     RouterConfig,
     | "allowedFails"

@@ -9,7 +9,7 @@ import { isEnabled, statusOf, type PricedDeployment } from "./catalog.ts";
 import type { CooldownState } from "./cooldowns.ts";
 
 /** One deployment in `/health`; contains no secret. */
-export interface EndpointHealth {
+interface EndpointHealth {
   readonly model_name: string;
   readonly model: string;
   readonly model_id: string;
@@ -30,7 +30,7 @@ export interface EndpointHealth {
   readonly runner: RunnerView | null;
 }
 
-export interface HealthReport {
+interface HealthReport {
   readonly healthy_endpoints: readonly EndpointHealth[];
   readonly unhealthy_endpoints: readonly EndpointHealth[];
   readonly pending_endpoints: readonly EndpointHealth[];
@@ -40,7 +40,7 @@ export interface HealthReport {
   readonly unhealthy_count: number;
 }
 
-export interface HealthQuestion {
+interface HealthQuestion {
   readonly alias?: string | null;
   /** Of a deployment. */
   readonly id?: string | null;
@@ -71,7 +71,7 @@ const TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 const AGENTS = new DeploymentAgents(TIMEOUT_MS, MAX_ANSWER_BYTES);
 
-export interface ModelHealthOptions {
+interface ModelHealthOptions {
   readonly deployments: () => readonly PricedDeployment[];
   /** Calls a deployment; null when it answers, otherwise one sentence. */
   readonly tryDeployment: (

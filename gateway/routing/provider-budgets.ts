@@ -25,7 +25,7 @@ interface Known {
   readonly readAt: number;
 }
 
-export interface ProviderBudgetsOptions {
+interface ProviderBudgetsOptions {
   /** By provider, as the current configuration has them. */
   readonly budgets: () => ReadonlyMap<string, ProviderBudget>;
   readonly timeZone: string;

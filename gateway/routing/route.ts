@@ -40,7 +40,7 @@ export interface Target {
   readonly pauseMs: number;
 }
 
-export interface RouteOptions {
+interface RouteOptions {
   readonly group: ModelGroup;
   readonly size: CallSize;
   /** null: the deployment's own, else the router's. */

@@ -6,7 +6,7 @@ import { matchesHeader } from "./caller-pattern.ts";
 const DEFAULT_TAG = "default";
 
 /** What of a call chooses among deployments. */
-export interface CallTags {
+interface CallTags {
   readonly tags: readonly string[];
   /** The header `User-Agent`; null: none was sent. */
   readonly userAgent: string | null;

@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { MINUTE_MS } from "../../core/duration.ts";
 
 /** A deployment with the limits of its backend; null: none. */
-export interface Limited {
+interface Limited {
   readonly id: string;
   readonly rpm: number | null;
   readonly tpm: number | null;

@@ -8,7 +8,7 @@ import { ollamaLoad } from "./ollama.ts";
 import { askRunner } from "./probe.ts";
 import { loadingOf, type Loading, type RunnerReport } from "./runner-state.ts";
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly agents: DeploymentAgents;
   readonly deployment: PricedDeployment;
   /** What the runner reported last; null: it is not recognised. */

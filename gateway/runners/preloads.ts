@@ -4,7 +4,7 @@ import { openSchedule } from "../../core/schedule.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import { isEnabled, type PricedDeployment } from "../routing/catalog.ts";
 
-export interface PreloadOptions {
+interface PreloadOptions {
   readonly timeZone: string;
   /** Whether its runner is there, and recognised. */
   readonly isThere: (deployment: PricedDeployment) => boolean;

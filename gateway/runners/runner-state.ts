@@ -22,7 +22,7 @@ export interface RunnerState {
 }
 
 /** The answer of a runner; `json` is undefined for anything else. */
-export interface RunnerAnswer {
+interface RunnerAnswer {
   readonly status: number;
   readonly json: unknown;
 }

@@ -10,7 +10,7 @@ import { loadingOf, type Loading, type RunnerState } from "./runner-state.ts";
 import type { SlotLeases } from "./slot-leases.ts";
 import { Slots } from "./slots.ts";
 
-export interface RunnersOptions {
+interface RunnersOptions {
   /** The same list until the configuration changes. */
   readonly deployments: () => readonly PricedDeployment[];
   /** Between two probes; null: there are none. */

@@ -3,7 +3,7 @@ import { slotServerOf } from "./address.ts";
 import type { SlotLeases } from "./slot-leases.ts";
 import { SlotQueue } from "./slot-queue.ts";
 
-export interface SlotsOptions {
+interface SlotsOptions {
   /** Slots that the deployment's runner reports; null: it reports none. */
   readonly reported: (deployment: PricedDeployment) => number | null;
   readonly leases: SlotLeases | null;

@@ -8,7 +8,7 @@ const RECOMPUTED_EVERY = 16;
 /** Wildcard aliases can have any number of names. */
 const MAX_ALIASES = 1_000;
 
-export interface OutputEstimates {
+interface OutputEstimates {
   /** Output tokens that the alias's next answer, or each of its choices or images, will hardly exceed. */
   estimate(alias: string): number;
   record(alias: string, tokens: number): void;

@@ -36,7 +36,7 @@ const FOR_BILLS: Sampling = {
  * Counts tokens with encodings that are loaded on first use (4 MB and an eighth of a second for the larger one, in pieces
  * between which other calls are served). Until one is loaded, its counts are upper bounds by size.
  */
-export interface Tokenizers {
+interface Tokenizers {
   /** A cheap count: exact up to 8,000 characters, above that a slightly high estimate. */
   estimate(text: string, encoding: Encoding): number;
   /** Exact except for about one token per thousand characters; above a million characters, by as many of them. */

@@ -17,7 +17,7 @@ const MAX_UNANSWERED = 5;
 /** One that ran for this long has no problem with its start. */
 const RAN_WELL_MS = MINUTE_MS;
 
-export interface WorkerEvents {
+interface WorkerEvents {
   readonly log: Logger;
   /** Asks all workers. */
   readonly ask: (question: Question) => Promise<readonly unknown[]>;

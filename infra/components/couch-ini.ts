@@ -1,6 +1,6 @@
 import { buildCouchIni, hashAdminPassword } from "../../core/couchdb-ini.ts";
 
-export interface CouchSettings {
+interface CouchSettings {
   /** 32 hex digits that never change. */
   readonly uuid: string;
   /** Signs session cookies. */

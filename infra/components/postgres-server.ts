@@ -54,7 +54,7 @@ export interface LoginArgs {
 }
 
 /** Gateways own the database's objects, supervisors read reports, backups read everything. */
-export type LoginKind = "gateway" | "supervisor" | "backup";
+type LoginKind = "gateway" | "supervisor" | "backup";
 
 /** Login of a container. */
 export interface DatabaseLogin {

@@ -8,7 +8,7 @@ import { stackProgram } from "../stack-program.ts";
 import { withoutSidecars } from "./backend.ts";
 import { findEngine } from "./pulumi-engine.ts";
 
-export interface StackOptions {
+interface StackOptions {
   readonly stackName: string;
   /** Directory of Pulumi.yaml and Pulumi.<stack>.yaml; the project's root by default. */
   readonly workDir?: string;

@@ -13,7 +13,7 @@ import type { Session } from "./session.ts";
 import { pulumi } from "./settings.ts";
 
 /** A volume with data. */
-export interface KeptVolume {
+interface KeptVolume {
   readonly name: string;
   readonly host: "a" | "b";
 }

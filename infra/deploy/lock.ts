@@ -5,7 +5,7 @@ import { isEngine } from "./processes.ts";
 import type { Session } from "./session.ts";
 
 /** The process that holds the lock of a stack with its state in files. */
-export interface Lock {
+interface Lock {
   readonly pid: number;
   readonly hostname: string;
   readonly timestamp: string;

@@ -17,7 +17,7 @@ const COPIED_WITHIN_MS = 6 * HOUR_MS;
 const STOP_SECONDS = 600;
 
 /** Size of a copy. */
-export interface CopyTotals {
+interface CopyTotals {
   readonly tables: number;
   readonly rows: number;
 }

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { execute, executeOrThrow } from "../../core/execute.ts";
 
-export interface LeftoverProcess {
+interface LeftoverProcess {
   readonly pid: number;
   readonly program: string;
 }

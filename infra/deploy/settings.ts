@@ -2,7 +2,7 @@ import { execute } from "../../core/execute.ts";
 import { kubernetes, twoHosts } from "../config/stack-settings.ts";
 import { forgetSettings, type Session } from "./session.ts";
 
-export interface Setting {
+interface Setting {
   readonly value: string;
   readonly secret: boolean;
   /** The key is a path into an object. */

@@ -14,7 +14,7 @@ import type { Listener } from "../config/listeners.ts";
 const COMMAND_WITHIN_MS = 30_000;
 const PULL_WITHIN_MS = 600_000;
 
-export interface ProbeTask {
+interface ProbeTask {
   /** host: the host's own network; container: the network of the containers. */
   readonly from: "host" | "container";
   readonly bind?: readonly Listener[];
@@ -31,7 +31,7 @@ const probeAnswer = z.object({
   fetch: z.array(z.string()),
 });
 /** For each task "ok" or the error code, in the same order. */
-export type ProbeAnswer = Readonly<z.output<typeof probeAnswer>>;
+type ProbeAnswer = Readonly<z.output<typeof probeAnswer>>;
 
 const PROBE_LABEL = "hearth.probe";
 

@@ -13,7 +13,7 @@ export interface Attempt {
 }
 
 /** Counts wrong passwords by address and user. */
-export interface Lockout {
+interface Lockout {
   readonly isLocked: (attempt: Attempt) => boolean;
   /** Counts a password that is about to be checked; false, and not counted, above the limit. */
   readonly start: (attempt: Attempt) => boolean;

@@ -42,7 +42,7 @@ export async function hashPassword(
 }
 
 /** Checks passwords against hashes; correct ones are cached as keyed digests, since PBKDF2 takes a large part of a second. */
-export interface PasswordCheck {
+interface PasswordCheck {
   /** The keyed digest of a password in this process. */
   readonly digest: (password: string) => string;
   /** Whether this exact password was correct before. */

@@ -7,14 +7,14 @@ const NAME = "AuthSession";
 const RENEWED_AFTER = 0.1;
 
 /** The contents of a session cookie, not yet verified. */
-export interface SessionClaim {
+interface SessionClaim {
   readonly name: string;
   readonly since: number;
   readonly signature: Buffer;
 }
 
 /** Signed session cookies in CouchDB's format: name, time and signature. Stateless: a password change invalidates them. */
-export interface SessionCookies {
+interface SessionCookies {
   readonly read: (header: string | undefined) => SessionClaim | undefined;
   readonly isValid: (claim: SessionClaim, account: Account) => boolean;
   readonly isDueForRenewal: (claim: SessionClaim) => boolean;

@@ -10,7 +10,7 @@ import type { ServerContext } from "./context.ts";
 const MAX_BYTES = 10_000;
 
 /** A request that starts or ends a session; it needs no other credentials. */
-export interface SessionExchange {
+interface SessionExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly target: Target;

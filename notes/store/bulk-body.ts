@@ -15,7 +15,7 @@ const [COLON, COMMA, QUOTE] = [0x3a, 0x2c, 0x22];
 const MAX_DOCUMENTS = 50_000;
 const MAX_IDS_LENGTH = 8_000_000;
 
-export interface BulkBody {
+interface BulkBody {
   readonly entries: readonly BulkEntry[];
   readonly newEdits: boolean;
   readonly close: () => void;

@@ -66,7 +66,7 @@ export function readDocument(bytes: Buffer): IncomingDocument {
 }
 
 /** The id and the end of a document, and the bytes of its body. */
-export interface InspectedDocument {
+interface InspectedDocument {
   readonly id: string | undefined;
   readonly size: number;
   readonly end: number;

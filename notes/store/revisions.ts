@@ -75,14 +75,14 @@ export function newHash(
 }
 
 /** The current state of a document, derived from its tree. */
-export interface TreeState {
+interface TreeState {
   readonly winner: string;
   readonly deleted: boolean;
   /** All leaves, winner first, then those that are not deleted, each group from the newest to the oldest. */
   readonly leaves: readonly Leaf[];
 }
 
-export interface Leaf {
+interface Leaf {
   readonly rev: string;
   readonly deleted: boolean;
 }

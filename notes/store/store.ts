@@ -27,7 +27,7 @@ export interface DocumentRow {
 }
 
 /** The counters of a database; written with every transaction. */
-export interface Totals {
+interface Totals {
   updateSeq: number;
   documents: number;
   deleted: number;
@@ -36,7 +36,7 @@ export interface Totals {
 }
 
 /** Settings of a database. */
-export interface StoreSettings {
+interface StoreSettings {
   readonly security: SecurityObject;
   readonly revsLimit: number;
 }

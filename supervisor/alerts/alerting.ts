@@ -8,7 +8,7 @@ import type { AlertEvent, AlertEventKind, AlertMessage } from "./message.ts";
 import { silenceOf, type Silence } from "./silence.ts";
 import type { Sink } from "./sinks/sink.ts";
 
-export interface AlertingOptions {
+interface AlertingOptions {
   readonly store: AlarmStore;
   readonly sinks: readonly Sink[];
   /** Name of the machine, in every message. */

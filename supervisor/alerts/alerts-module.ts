@@ -10,7 +10,7 @@ import { startAlerting, type Alerting } from "./alerting.ts";
 import { makeSinks } from "./sinks/make-sinks.ts";
 import { startWatchdog } from "./watchdog.ts";
 
-export interface AlertsOptions {
+interface AlertsOptions {
   readonly env: Environment;
   readonly config: SupervisorConfig;
   readonly history: History;

@@ -5,7 +5,7 @@ import type { AlarmStore, Delivery } from "./alarm-store.ts";
 import type { AlertMessage } from "./message.ts";
 import type { Sink } from "./sinks/sink.ts";
 
-export interface DispatcherOptions {
+interface DispatcherOptions {
   readonly sinks: readonly Sink[];
   readonly store: AlarmStore;
   /** Pending messages of the previous process. */

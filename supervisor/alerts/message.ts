@@ -29,7 +29,7 @@ export interface AlertMessage {
 }
 
 /** Each has its own shape: colour is never the only difference. */
-export type AlertTone = Alarm["level"] | "fine";
+type AlertTone = Alarm["level"] | "fine";
 
 export function toneOf(message: AlertMessage): AlertTone {
   const lasting = message.events.filter(({ event }) => event !== "resolved");

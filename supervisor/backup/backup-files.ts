@@ -16,7 +16,7 @@ const MAKING = ".making-";
 const MIN_FREE_BYTES = 64 * 1024 * 1024;
 
 /** An incomplete backup, under a temporary name. */
-export interface Making {
+interface Making {
   readonly directory: string;
   /** Completes it atomically. */
   readonly finish: () => void;

@@ -22,7 +22,7 @@ import { chooseBackup, whichBackup } from "./which-backup.ts";
 
 const DRILL_SUFFIX = "_drill";
 
-export interface BackupPlaces {
+interface BackupPlaces {
   /** `backups/postgres` */
   readonly directory: string;
   /** The gateway's SQL files: a restore starts with the tables they create. */

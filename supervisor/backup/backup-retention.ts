@@ -30,7 +30,7 @@ export function backupsToKeep(
 }
 
 /** A copy of a backup of the other host, and when it was complete here. */
-export interface ReceivedCopy {
+interface ReceivedCopy {
   readonly name: string;
   readonly at: number;
 }

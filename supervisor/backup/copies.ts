@@ -49,7 +49,7 @@ export const copySchema = z.strictObject({
   keyId: z.string().regex(/^[0-9a-f]{8}$/),
   files: z.array(copyFile).min(1).readonly(),
 });
-export type Copy = Readonly<z.output<typeof copySchema>>;
+type Copy = Readonly<z.output<typeof copySchema>>;
 
 const ARRIVING = ".arriving-";
 const MIN_FREE_BYTES = 1e9;
@@ -57,7 +57,7 @@ const MIN_FREE_BYTES = 1e9;
 /** A complete copy is never changed: the sender may be compromised. */
 export class CopyIsComplete extends Failure {}
 
-export type ListedCopy = Copy & {
+type ListedCopy = Copy & {
   readonly kind: string;
   readonly name: string;
   readonly bytes: number;
@@ -69,7 +69,7 @@ export interface CopyPlace {
   readonly keyId: string;
 }
 
-export interface CopyRules {
+interface CopyRules {
   /** Maximum bytes of all copies. */
   readonly most: number;
   /** Which copies of a kind are kept when another one is complete. */

@@ -14,7 +14,7 @@ const stored = z.strictObject({
   /** When it was shown to a person; null if never. */
   shownAt: z.number().nullable(),
 });
-export type CopyKey = Readonly<z.output<typeof stored>>;
+type CopyKey = Readonly<z.output<typeof stored>>;
 
 function fileOf(home: Home): string {
   return join(home.root, "backup-copy-key.json");

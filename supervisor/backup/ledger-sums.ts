@@ -14,7 +14,7 @@ export const ledgerSumsSchema = z
     keys: z.string(),
   })
   .readonly();
-export type LedgerSums = z.output<typeof ledgerSumsSchema>;
+type LedgerSums = z.output<typeof ledgerSumsSchema>;
 
 /** Adds up the ledger of the database that the client is connected to. */
 export async function sumLedger(client: Client): Promise<LedgerSums> {

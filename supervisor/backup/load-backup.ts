@@ -14,7 +14,7 @@ import {
   type PostgresManifest,
 } from "./postgres-manifest.ts";
 
-export interface LoadBackup {
+interface LoadBackup {
   /** The directory of the backup. */
   readonly backup: string;
   /** An empty database. */

@@ -168,7 +168,7 @@ export async function databasesSetAside(
 /** While it is filled. */
 const filled = (database: string) => `${database}_restoring`;
 
-export interface ReplacedDatabase {
+interface ReplacedDatabase {
   /** Left by an interrupted restore, and dropped first. */
   readonly dropped: string | undefined;
   /** The name of the old database; undefined if it was empty, and therefore dropped. */

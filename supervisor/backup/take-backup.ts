@@ -8,7 +8,7 @@ import { backupName, writeManifest, type BackupFile } from "./manifest.ts";
 import { dumpDatabase } from "./pg-dump.ts";
 import type { BackupTable, PostgresManifest } from "./postgres-manifest.ts";
 
-export interface TakeBackup {
+interface TakeBackup {
   /** As a role that reads all tables. */
   readonly databaseUrl: string;
   /** `backups/postgres` */

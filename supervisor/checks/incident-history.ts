@@ -3,7 +3,7 @@ import type { History, HistoryEntry } from "../history/history.ts";
 import { incidents, type Incident } from "./incidents.ts";
 
 /** An incident in the place of its changes of state, automatic restarts and alarms; `at` is its start. */
-export interface IncidentEntry extends Omit<Incident, "check" | "from"> {
+interface IncidentEntry extends Omit<Incident, "check" | "from"> {
   readonly at: number;
   readonly kind: "incident";
   readonly name: string;

@@ -2,7 +2,7 @@ import { askHttp } from "./http-get.ts";
 import { probeTcp } from "./kinds/tcp.ts";
 
 /** Whether this machine is offline: then failures say nothing about other services. */
-export interface References {
+interface References {
   /** Probes, with a cache of a few seconds. Always false without references. */
   readonly isOffline: () => Promise<boolean>;
 }

@@ -2,7 +2,7 @@ import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 
-export interface ShownCertificate {
+interface ShownCertificate {
   readonly certificate: X509Certificate;
   /** Why this machine does not trust it; undefined if it does. */
   readonly distrust: string | undefined;

@@ -20,7 +20,7 @@ export interface CheckMemory {
   readonly flapping: boolean;
 }
 
-export interface Thresholds {
+interface Thresholds {
   /** Failures in a row before down. */
   readonly failAfter: number;
   /** Successes in a row before up again. */

@@ -8,7 +8,7 @@ import {
 } from "../../core/config/tree.ts";
 import { SECTIONS } from "./sections.ts";
 
-export interface MergedSections {
+interface MergedSections {
   readonly tree: Mapping;
   /** What was skipped because a variable is not set. */
   readonly skipped: readonly string[];

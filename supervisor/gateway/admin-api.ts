@@ -29,7 +29,7 @@ export interface AdminApi {
   readonly actingFor: (userId: string) => AdminApi;
 }
 
-export interface StreamedAnswer {
+interface StreamedAnswer {
   /** The call in the ledger. */
   readonly callId: string;
   readonly body: AsyncIterable<Uint8Array>;

@@ -77,7 +77,7 @@ export const userPage = z.object({
 
 export type ListedUser = z.infer<typeof userPage>["users"][number];
 
-export const teamRow = z.looseObject({
+const teamRow = z.looseObject({
   team_id: z.string(),
   team_alias: z.string().nullable(),
   ...limits,

@@ -4,7 +4,7 @@ import { Failure } from "../../core/failure.ts";
 import { Unanswered, type AdminApi } from "./admin-api.ts";
 
 /** A part of an answer, in the order in which it arrives. */
-export type ChatEvent =
+type ChatEvent =
   | { readonly kind: "started"; readonly callId: string }
   | { readonly kind: "text" | "reasoning"; readonly text: string }
   | {

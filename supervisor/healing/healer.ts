@@ -8,7 +8,7 @@ import { isWithin } from "../clock-jumps.ts";
 import { decideHealing } from "./healing.ts";
 import type { HealRule } from "../checks/kinds/every-check.ts";
 
-export interface HealRequest {
+interface HealRequest {
   readonly rule: HealRule;
   readonly check: string;
   /** The text of the failed probe. */
@@ -25,7 +25,7 @@ interface HealOutcome {
   readonly text: string | null;
 }
 
-export interface HealerOptions {
+interface HealerOptions {
   readonly runtime: Runtime | undefined;
   readonly history: History;
   readonly alarms: CheckAlarms;

@@ -1,7 +1,7 @@
 import { isWithin } from "../clock-jumps.ts";
 import type { HealRule } from "../checks/kinds/every-check.ts";
 
-export type HealingDecision =
+type HealingDecision =
   | { readonly kind: "heal" }
   | { readonly kind: "wait" }
   | { readonly kind: "gave-up" };

@@ -5,7 +5,7 @@ import { currentAuthor } from "./author.ts";
 import { newToken } from "./sessions.ts";
 
 /** What somebody who is invited gets at the gateway. */
-export interface InvitationOffer {
+interface InvitationOffer {
   /** For whom, as its author writes it. */
   readonly note: string;
   readonly userRole: "internal_user" | "internal_user_viewer";

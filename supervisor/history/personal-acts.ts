@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { OPERATOR } from "./author.ts";
 
 /** What a person did at the console or by a command. */
-export interface PersonalAct {
+interface PersonalAct {
   /** Continues a list: earlier acts have lower ones. */
   readonly cursor: string;
   /** Milliseconds since 1970. */
@@ -14,7 +14,7 @@ export interface PersonalAct {
   readonly text: string;
 }
 
-export interface PersonalActFilter {
+interface PersonalActFilter {
   /** A part of the author's name. */
   readonly author?: string;
   /** A part of what was changed. */

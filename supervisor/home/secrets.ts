@@ -71,7 +71,7 @@ export function readOrCreateSecrets(home: Home): Secrets {
 }
 
 /** Credentials of the operator, as far as stored in secrets.json. */
-export type AccessSecrets = Pick<
+type AccessSecrets = Pick<
   Secrets,
   "operatorPassword" | "cliToken" | "metricsToken"
 >;

@@ -23,10 +23,7 @@ export interface RunProgress {
   readonly nextTryAt: number | null;
 }
 
-export type RunEnd = Pick<
-  JobRun,
-  "status" | "attempts" | "text" | "details"
-> & {
+type RunEnd = Pick<JobRun, "status" | "attempts" | "text" | "details"> & {
   /** Set if the work ignored its signal: the job counts as running until this resolves. */
   readonly leftBehind?: Promise<unknown>;
 };

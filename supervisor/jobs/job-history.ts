@@ -17,7 +17,7 @@ export const ASKED_BY_COLUMN = "ALTER TABLE job_runs ADD COLUMN asked_by TEXT";
  * done, skipped: reported by the job; failed: after all attempts; stopped: by a person; interrupted: the supervisor ended
  * during the run, which is repeated once after the restart.
  */
-export type RunStatus =
+type RunStatus =
   "running" | "done" | "skipped" | "failed" | "stopped" | "interrupted";
 
 /** One run of a job with all its attempts. Times in milliseconds since 1970. */

@@ -36,7 +36,7 @@ export type JobOption = {
     }
 );
 
-export interface JobSchedule {
+interface JobSchedule {
   /** Five fields, in the operator's time zone; null: only on demand. */
   readonly cron: string | null;
   readonly timeoutMs: number;

@@ -16,7 +16,7 @@ import type { Job, JobOption } from "./job.ts";
 import { cronOf, missedRun, resumeAfterSetBack } from "./missed-run.ts";
 import { openSchedule, type Schedule } from "../../core/schedule.ts";
 
-export interface JobRunnerOptions {
+interface JobRunnerOptions {
   readonly history: JobHistory;
   readonly alarms: ReplacedAlarms;
   readonly clock: Clock;

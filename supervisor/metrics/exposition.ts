@@ -13,7 +13,7 @@ export interface Sample {
   readonly value: number;
 }
 
-export interface Exposition {
+interface Exposition {
   readonly contentType: string;
   readonly text: string;
 }

@@ -12,7 +12,7 @@ import {
   type OffsiteKind,
 } from "./store.ts";
 
-export interface PruneRules {
+interface PruneRules {
   readonly keep: Readonly<Record<OffsiteKind, KeepRule>>;
   readonly timeZone: string;
   /** Maximum bytes of all backups. */

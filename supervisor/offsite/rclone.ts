@@ -25,7 +25,7 @@ export interface Remote {
   ) => Promise<void>;
 }
 
-export interface RemotePlace {
+interface RemotePlace {
   /** In rclone's syntax: `nas:backups`, `/mnt/disk`. */
   readonly target: string;
   readonly folder: string;

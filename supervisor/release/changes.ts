@@ -1,7 +1,7 @@
 import { Failure } from "../../core/failure.ts";
 import { nameOf, type Release } from "./release.ts";
 
-export interface Changes {
+interface Changes {
   readonly from: Release;
   readonly to: Release;
   /** Migrations to apply. */

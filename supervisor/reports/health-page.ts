@@ -17,7 +17,7 @@ import {
 } from "./page-parts.ts";
 import { addDays, inFull } from "./period.ts";
 
-export interface HealthPage {
+interface HealthPage {
   readonly daysAStep: number;
   readonly checks: readonly {
     readonly name: string;

@@ -60,14 +60,14 @@ export interface Trend {
 }
 
 /** A measurement of the notes store with its typical value. */
-export interface NotesFigure {
+interface NotesFigure {
   readonly name: string;
   readonly seen: string;
   readonly typical: string;
   readonly within: boolean;
 }
 
-export interface JobHealth {
+interface JobHealth {
   readonly name: string;
   readonly status: string;
   readonly text: string;

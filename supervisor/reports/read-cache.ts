@@ -21,7 +21,7 @@ export interface CacheLimits {
 /** Reading takes longer than a page waits. */
 export class StillReading extends Failure {}
 
-export type ReadCache = <T>(
+type ReadCache = <T>(
   key: string,
   limits: CacheLimits,
   read: () => Promise<T>,

@@ -20,7 +20,7 @@ import { rankPayers, type Payer } from "./payers.ts";
 import { addDays, type Period } from "./period.ts";
 
 /** Days as `2026-11-21`, first and last included. */
-export type Days = Pick<Period, "from" | "until">;
+type Days = Pick<Period, "from" | "until">;
 
 /** Sums of today, which grow while a page is open. */
 const GROWING: CacheLimits = { freshMs: 2000, staleMs: 10_000 };

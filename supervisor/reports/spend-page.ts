@@ -15,7 +15,7 @@ import {
 } from "./spend-parts.ts";
 import type { SpendReport } from "./spend-report.ts";
 
-export interface SpendPage {
+interface SpendPage {
   readonly empty: boolean;
   readonly figures: readonly FigureView[];
   readonly charts: readonly ChartView[];

@@ -3,7 +3,7 @@ import { textOf } from "../../core/failure.ts";
 import { isWithin } from "../clock-jumps.ts";
 import type { ServiceView } from "./runtime.ts";
 
-export interface RegularProbeOptions {
+interface RegularProbeOptions {
   /** Updates the state of all services; throws if their engine does not answer. */
   readonly probe: () => Promise<void>;
   /** Called when the engine stops answering, and when the reason changes. */

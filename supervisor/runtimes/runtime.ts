@@ -104,7 +104,7 @@ export interface PodFacts {
   readonly restartCommand: string | null;
 }
 
-export interface PodContainer {
+interface PodContainer {
   readonly name: string;
   readonly image: string;
   readonly isReady: boolean;

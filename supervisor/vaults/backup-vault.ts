@@ -36,7 +36,7 @@ interface ReadOptions {
   readonly progress: (done: number) => void;
 }
 
-export interface VaultBackupOptions extends ReadOptions {
+interface VaultBackupOptions extends ReadOptions {
   /** The newest backup, `backups/notes/<name>`; undefined for the first one. */
   readonly newest: string | undefined;
   /** Directory of the backup that is being created. */

@@ -25,7 +25,7 @@ import { asUnreadable, unreadableWords } from "./unreadable-vault.ts";
 import { openUsers } from "./users.ts";
 import { counted } from "../../core/words.ts";
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly couch: Couch;
   /** `backups/notes`; contains a directory per backup. */
   readonly directory: string;

@@ -25,7 +25,7 @@ export interface UnusedChunks {
 }
 
 /** A device, or a replication checkpoint of a device on the server. */
-export interface Reader {
+interface Reader {
   readonly id: string;
   readonly kind: "device" | "checkpoint";
   readonly name: string;

@@ -7,7 +7,7 @@ import type { Database } from "./database.ts";
 import type { NotesState } from "./notes-state.ts";
 import { NoSuchVault } from "./vault-names.ts";
 
-export interface CompactionLimits {
+interface CompactionLimits {
   /** Minimum reclaimable space: bytes, and percent of the file. */
   readonly minBytes: number;
   readonly minPercent: number;

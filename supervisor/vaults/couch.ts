@@ -5,7 +5,7 @@ import type { CouchAnswer } from "./couch-answers.ts";
 import { isRejectedPassword, PasswordGate } from "./password-gate.ts";
 import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 
-export type CouchMethod = "GET" | "PUT" | "POST" | "DELETE";
+type CouchMethod = "GET" | "PUT" | "POST" | "DELETE";
 
 export interface CouchAsk {
   /** Sent as JSON. */
@@ -32,7 +32,7 @@ export interface Couch {
   readonly find: (path: string, options?: CouchAsk) => Promise<unknown>;
 }
 
-export interface CouchOptions {
+interface CouchOptions {
   readonly url: string;
   readonly admin?: string;
   /** Read before every request, so that a rotated password takes effect at once; undefined while there is none. */

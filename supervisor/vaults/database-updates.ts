@@ -15,7 +15,7 @@ const LONGPOLL_TIMEOUT_MS = 75_000;
 /** CouchDB provides the feed only if its database `_global_changes` exists. */
 const RETRY_AFTER_MS = 30_000;
 
-export interface DatabaseEvents {
+interface DatabaseEvents {
   readonly created: (database: string) => Promise<void>;
   /** Notified of every change of the embedded store; CouchDB's feed omits local documents. */
   readonly quiet: Pick<QuietVaults, "changed" | "connected" | "lost">;

@@ -38,7 +38,7 @@ interface Members {
   readonly roles: readonly string[];
 }
 
-export type ChangesAsk = CouchAsk & {
+type ChangesAsk = CouchAsk & {
   readonly since: string;
   readonly limit: number;
   /** Every leaf of a row, not only the winner. */

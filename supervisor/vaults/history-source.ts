@@ -57,12 +57,12 @@ export type HistorySummary = Pick<
   "from" | "now" | "versions" | "bytes"
 > & { readonly salt: string | null };
 /** Notes as of `at`, which can be earlier than requested where the history is thinned. */
-export type HistoryPage = Readonly<z.output<typeof page>>;
-export type HistoryRow = HistoryPage["rows"][number];
-export type ChunkRow = z.output<typeof chunkRows>["rows"][number];
+type HistoryPage = Readonly<z.output<typeof page>>;
+type HistoryRow = HistoryPage["rows"][number];
+type ChunkRow = z.output<typeof chunkRows>["rows"][number];
 
 /** Stored versions of documents, without chunks; `notesSeq` is the newest change at the time the page was read. */
-export type HeldPage = Readonly<z.output<typeof heldPage>>;
+type HeldPage = Readonly<z.output<typeof heldPage>>;
 
 /** Changed notes in their current version, the oldest change first; `next` continues, `more` is true if more are available. */
 export interface NoteChanges {

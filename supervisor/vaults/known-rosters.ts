@@ -4,7 +4,7 @@ import type { Couch } from "./couch.ts";
 import { openDatabase } from "./database.ts";
 import { readRoster, type Roster } from "./roster.ts";
 
-export interface KnownRoster extends Roster {
+interface KnownRoster extends Roster {
   /** Since when it has been known to be locked, milliseconds since 1970; null: it is not. */
   readonly lockedSince: number | null;
 }

@@ -30,7 +30,7 @@ const heldFile = z.object({
 const manifest = z.object({ vault: z.string(), files: z.array(heldFile) });
 type HeldFile = Readonly<z.output<typeof heldFile>>;
 
-export interface MirroredFile {
+interface MirroredFile {
   readonly id: string;
   readonly rev: string;
   readonly path: string;

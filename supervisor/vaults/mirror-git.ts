@@ -11,7 +11,7 @@ const COMMIT_EVERY_MS = 15 * MINUTE_MS;
 const ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n";
 
 /** The folder of a mirror as a git repository. */
-export interface MirrorGit {
+interface MirrorGit {
   /** Commits changes, at most every 15 minutes. */
   readonly commitIfDue: () => Promise<void>;
   readonly commit: () => Promise<void>;

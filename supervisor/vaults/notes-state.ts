@@ -46,7 +46,7 @@ const notesState = z.looseObject({
 
 type StoredState = z.output<typeof notesState>;
 export type VaultState = Readonly<z.output<typeof vaultState>>;
-export interface EventAlarm {
+interface EventAlarm {
   readonly alarm: Alarm;
   readonly until: number;
 }

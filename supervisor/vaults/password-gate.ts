@@ -8,7 +8,7 @@ import type { CouchAnswer } from "./couch-answers.ts";
  */
 const RETRY_DELAYS_MS = [5000, 600_000] as const;
 
-export interface PasswordGateOptions {
+interface PasswordGateOptions {
   /** Undefined while there is no password. */
   readonly password: () => string | undefined;
   /** Milliseconds since 1970. */

@@ -54,7 +54,7 @@ export type DeviceChoices = Readonly<z.output<typeof deviceChoices>>;
 
 export type VaultChoices = Readonly<z.output<typeof vaultChoices>>;
 
-export interface VaultAccess {
+interface VaultAccess {
   readonly vault: string;
   /** Where devices reach the store; no trailing slash. */
   readonly url: string;

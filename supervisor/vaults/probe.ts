@@ -1,7 +1,7 @@
 import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestTls } from "node:https";
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export interface ProbeOptions {
   readonly signal: AbortSignal;
 }
 
-export interface ProbeAnswer {
+interface ProbeAnswer {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;

@@ -11,7 +11,7 @@ const pullCheckpoint = z.looseObject({
 });
 
 /** How far a device has read, as it records on the server. Nothing names the device. */
-export interface PullCheckpoint {
+interface PullCheckpoint {
   /** Without the prefix `_local/`. */
   readonly id: string;
   readonly readUpTo: number;

@@ -12,7 +12,7 @@ import type { Couch } from "./couch.ts";
 import { openDatabase } from "./database.ts";
 import { unreadableWords, whyUnreadable } from "./unreadable-vault.ts";
 
-export interface RepairOptions {
+interface RepairOptions {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;

@@ -16,7 +16,7 @@ import {
 } from "./database.ts";
 import { countAll, restoreVault, supportedBy } from "./restore.ts";
 
-export interface DrillOptions {
+interface DrillOptions {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;

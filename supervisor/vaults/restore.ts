@@ -33,7 +33,7 @@ import { hasPassword, openUsers } from "./users.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName } from "./vault-names.ts";
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;

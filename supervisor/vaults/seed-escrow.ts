@@ -35,7 +35,7 @@ const escrowFile = z.looseObject({
     .nullable(),
 });
 
-export type Escrow = Readonly<z.output<typeof escrowFile>>;
+type Escrow = Readonly<z.output<typeof escrowFile>>;
 
 /** Copies of the security seeds, one file per vault (0600): an encrypted vault is unreadable without its seed. */
 export interface EscrowFiles {
@@ -82,7 +82,7 @@ export function openEscrow(directory: string): EscrowFiles {
 }
 
 /** What to do about a vault's seed. */
-export type SeedVerdict =
+type SeedVerdict =
   | { readonly kind: "fine" }
   /** The seed becomes the accepted one: the first ever, or the first of a recreated database. */
   | { readonly kind: "accept"; readonly seed: Seed }

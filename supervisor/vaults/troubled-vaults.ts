@@ -9,7 +9,7 @@ const systemSchema = z.object({
   failing_databases: incidents,
 });
 
-export interface TroubledVaults {
+interface TroubledVaults {
   /** Those that do not respond (true), or were reopened for that reason within the last hour (false). */
   readonly hung: ReadonlyMap<string, boolean>;
   /** Those that could not be read or written within the last hour. */

@@ -27,7 +27,7 @@ import type { Mutex } from "../../core/mutex.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 
-export interface VaultActParts {
+interface VaultActParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;

@@ -29,7 +29,7 @@ import {
 /** Holds the files until all are written: a folder without it is complete. */
 const UNFINISHED = ".hearth-unfinished-export";
 
-export interface Exported {
+interface Exported {
   readonly at: number;
   readonly files: number;
   /** Files that are incomplete on the server, cannot be decrypted or stored by the file system, and why. */

@@ -37,7 +37,7 @@ export type InspectionFindings = VaultAlarms & {
   readonly active: number | null;
 };
 
-export interface InspectionParts {
+interface InspectionParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;

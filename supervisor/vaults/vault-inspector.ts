@@ -25,7 +25,7 @@ import {
   type InspectionFindings,
 } from "./vault-inspection.ts";
 
-export interface InspectorParts {
+interface InspectorParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;

@@ -21,7 +21,7 @@ const INSPECT_EVERY_MS = MINUTE_MS;
 const STOP_WITHIN_MS = 5000;
 const PREPARATION_FINGERPRINT = "notes-begin";
 
-export interface MaintenanceParts {
+interface MaintenanceParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly files: VaultFiles;

@@ -37,7 +37,7 @@ export interface Difference {
   readonly unchanged: number;
 }
 
-export interface Restored {
+interface Restored {
   readonly at: number;
   readonly written: readonly string[];
   readonly deleted: readonly string[];

@@ -15,12 +15,12 @@ export const CODING_AGENTS = [
   "gemini-cli",
   "opencode",
 ] as const;
-export type CodingAgent = (typeof CODING_AGENTS)[number];
+type CodingAgent = (typeof CODING_AGENTS)[number];
 
 const PAGE = "docs/clients.md";
 export const GREETING = "Hello from the model\n";
 
-export interface AgentOptions {
+interface AgentOptions {
   readonly key: string;
   readonly alias: string;
   /** Instead of a WebSocket: Codex changes to HTTP by itself before it reports some errors, after a while. */

@@ -18,10 +18,10 @@ const LIBRARIES = {
   "openai-agents-js": "js",
   "openai-agents-python": "python",
 } as const;
-export type Library = keyof typeof LIBRARIES;
+type Library = keyof typeof LIBRARIES;
 export const LIBRARY_NAMES = Object.keys(LIBRARIES) as Library[];
 
-export interface LibraryOptions {
+interface LibraryOptions {
   readonly key: string;
   readonly alias: string;
   readonly until?: string;

@@ -16,7 +16,7 @@ import type { AgentTestbed } from "./testbed.ts";
 /** The directory into which scripts/toolchain.sh installed the programs. */
 export const PROGRAMS = programsDirectory();
 
-export interface ProgramOptions {
+interface ProgramOptions {
   /** The virtual key: `HEARTH_KEY`. */
   readonly key: string;
   /** Files by path below the home directory, such as `.codex/config.toml`. */

@@ -25,12 +25,12 @@ import { listen } from "../servers/ports.ts";
 /** What the provider answers: a reply, or an error of its own. */
 export type Scripted = ScriptedReply | ScriptedError;
 
-export interface ScriptedReply extends Omit<ModelReply, "usage"> {
+interface ScriptedReply extends Omit<ModelReply, "usage"> {
   /** Delays the rest of a stream after its first event. */
   readonly afterFirstEvent?: () => Promise<void>;
 }
 
-export interface ScriptedError {
+interface ScriptedError {
   readonly status: number;
   readonly message: string;
   /** Seconds. */
@@ -41,7 +41,7 @@ export interface ScriptedError {
 export type Script = (request: ModelRequest, body: string) => Scripted;
 
 /** One call as the provider bills it. */
-export interface ProviderCall {
+interface ProviderCall {
   /** The gateway's call id. */
   readonly id: string;
   /** `/openai/v1/responses`, `/anthropic/v1/messages`, `/local/v1/chat/completions`, … */

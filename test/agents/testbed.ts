@@ -29,7 +29,7 @@ export const CODEX_ALIAS = "gpt-5.5";
 /** Ten-millionths of a dollar per token, for every alias. */
 const PRICES = { input: 30, cached: 3, output: 150 };
 
-export interface LedgerTokens {
+interface LedgerTokens {
   readonly input: number;
   /** Of them, those that the provider remembered. */
   readonly cached: number;

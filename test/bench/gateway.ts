@@ -21,9 +21,9 @@ export interface BenchGateway extends Program {
   journaled(): Promise<number>;
 }
 
-export type Json = Readonly<Record<string, unknown>>;
+type Json = Readonly<Record<string, unknown>>;
 
-export interface GatewayOptions {
+interface GatewayOptions {
   readonly directory: string;
   readonly databaseUrl: string;
   readonly redisPort: number;

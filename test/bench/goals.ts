@@ -3,7 +3,7 @@ import type { Run } from "./measure.ts";
 import type { Added, Part, Results } from "./results.ts";
 
 /** A goal of the gateway, as measured in one run. */
-export interface Goal {
+interface Goal {
   readonly name: string;
   readonly goal: string;
   readonly measured: string;

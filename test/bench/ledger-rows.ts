@@ -18,7 +18,7 @@ export interface LedgerSize {
 }
 
 /** The token of the n-th key of a generated ledger, from 1. */
-export const TOKEN = "encode(sha256(('bench' || n)::text::bytea), 'hex')";
+const TOKEN = "encode(sha256(('bench' || n)::text::bytea), 'hex')";
 
 /**
  * Fills an empty, migrated database with a consistent ledger. For speed the indexes are dropped before the rows are inserted

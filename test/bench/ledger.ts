@@ -18,7 +18,7 @@ import { generateLedger, type LedgerSize } from "./ledger-rows.ts";
 import { readLedgerOptions } from "./ledger-options.ts";
 
 /** The latency of one list or report, in ms. */
-export interface Timing {
+interface Timing {
   readonly path: string;
   /** Processor time of Postgres and the gateway per request, more reliable than wall time on a busy machine; null: unknown. */
   readonly cpu: number | null;

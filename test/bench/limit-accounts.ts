@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 
 /** The state of one entity's limits in Redis (the layout is in gateway/limits/lua/prelude.lua). Money in nanodollars. */
-export interface Account {
+interface Account {
   /** Reserved by calls in flight. */
   readonly leased: number;
   readonly slots: number;

@@ -19,7 +19,7 @@ export interface Connection {
   close(): void;
 }
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   readonly onAnswer: (answer: Answer) => void;
   /** The connection failed, or ended during a response. */
   readonly onBroken: (reason: string) => void;

@@ -4,7 +4,7 @@ import { processCpu } from "./process-cpu.ts";
 import type { Program } from "./programs.ts";
 
 /** What a process has spent since the last reset. */
-export interface Cost {
+interface Cost {
   /** CPU time of all threads, in ms. */
   readonly cpuMs: number;
   readonly rssMb: number;

@@ -1,5 +1,5 @@
 /** A CPU profile as V8 writes it. */
-export interface CpuProfile {
+interface CpuProfile {
   readonly nodes: readonly ProfileNode[];
   readonly samples: readonly number[];
   /** Microseconds before each sample. */
@@ -23,7 +23,7 @@ export interface Share {
   readonly microsPerCall: number;
 }
 
-export interface Shares {
+interface Shares {
   readonly functions: readonly Share[];
   readonly files: readonly Share[];
   readonly packages: readonly Share[];

@@ -13,7 +13,7 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-export interface ProgramOptions {
+interface ProgramOptions {
   readonly name: string;
   readonly args?: readonly string[];
   readonly nodeArgs?: readonly string[];

@@ -30,7 +30,7 @@ export interface Results {
 }
 
 /** The throughput of one target divided by that of another under the same load. */
-export interface Ratio {
+interface Ratio {
   readonly of: TargetName;
   readonly to: TargetName;
   readonly load: Load;

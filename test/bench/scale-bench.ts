@@ -37,7 +37,7 @@ export interface ScaleOptions {
 }
 
 /** One run with several gateways, as `--json` prints it. Processor time in ms for each call. */
-export interface ScaleRun extends Expenses {
+interface ScaleRun extends Expenses {
   readonly instances: number;
   readonly calls_per_second: number;
   readonly p50_ms: number | null;

@@ -52,7 +52,7 @@ export interface Target {
   readonly meter: Meter | null;
 }
 
-export interface LoadOrder {
+interface LoadOrder {
   readonly load: Load;
   readonly schedule: Schedule;
   readonly salt: string;
@@ -60,7 +60,7 @@ export interface LoadOrder {
   readonly tenants?: number;
 }
 
-export interface TestbedOptions {
+interface TestbedOptions {
   /** Other gateways to compare with. */
   readonly peers: readonly InstalledPeer[];
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 
 /** One call route and a valid body for it. */
-export interface FuzzedRoute {
+interface FuzzedRoute {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
   /** Errors have Anthropic's shape. */

@@ -27,12 +27,12 @@ import {
 import { listen } from "../servers/ports.ts";
 
 export const FORMATS = ["openai", "anthropic", "gemini", "azure"] as const;
-export type FormatName = (typeof FORMATS)[number];
+type FormatName = (typeof FORMATS)[number];
 
 /** What the aliases `NAME-chat` are translated to: `responses` is a model of OpenAI that takes chats by its Responses API. */
 export const CHAT_FORMATS = [...FORMATS, "responses"] as const;
 
-export interface ReceivedRequest {
+interface ReceivedRequest {
   readonly at: number;
   readonly format: FormatName;
   readonly path: string;

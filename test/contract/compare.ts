@@ -9,7 +9,7 @@ import type { RawAnswer } from "./raw-request.ts";
 import type { Substitution } from "./substitution.ts";
 import { isTolerated, type Tolerance } from "./tolerated.ts";
 
-export interface CompareOptions {
+interface CompareOptions {
   readonly tolerance: Tolerance;
   /** Names of members that are not compared. */
   readonly ignore?: readonly string[];

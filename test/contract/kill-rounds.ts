@@ -11,7 +11,7 @@ interface Acknowledged {
   readonly local: Map<string, { readonly rev: number; readonly n: number }>;
 }
 
-export interface KillReport {
+interface KillReport {
   readonly rounds: number;
   readonly acknowledged: number;
   readonly lost: readonly string[];

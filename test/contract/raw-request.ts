@@ -6,7 +6,7 @@ export interface RawAnswer {
   readonly text: string;
 }
 
-export interface RawRequest {
+interface RawRequest {
   readonly base: string;
   readonly method: string;
   /** Path and query, sent unchanged. */

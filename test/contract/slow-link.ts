@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from "node:net";
 import { listen } from "../servers/ports.ts";
 
-export interface SlowLink {
+interface SlowLink {
   readonly url: string;
   readonly close: () => void;
 }

@@ -15,7 +15,7 @@ import {
 } from "../../notes/store/store.ts";
 
 /** The store of one database in a temporary directory. */
-export interface TemporaryStore {
+interface TemporaryStore {
   readonly store: Store;
   readonly directory: string;
   /** Writes a document with its revision or history, as a device pushes it. */

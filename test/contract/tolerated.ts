@@ -36,7 +36,7 @@ const READ_BEFORE_WRITE = new Set([
   "f-plain-vault 112",
 ]);
 
-export type Tolerated = keyof typeof tolerated;
+type Tolerated = keyof typeof tolerated;
 
 export function isTolerated(name: string): name is Tolerated {
   return Object.hasOwn(tolerated, name);

@@ -14,7 +14,7 @@ export interface Received {
   readonly at: number;
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly stream: boolean;
   /** Output tokens, and chunks of a stream: at most 8. */
   readonly tokens: number;
@@ -173,7 +173,7 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly urls: readonly string[];
   readonly accounts: readonly Account[];
   readonly random: Random;

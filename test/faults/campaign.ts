@@ -38,7 +38,7 @@ export interface Run {
   end(name: string): Promise<Verdict>;
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly parallel?: number;
   readonly pauseMs?: number;
   readonly leaving?: number;

@@ -11,7 +11,7 @@ import { mixedCampaign } from "./mixed.ts";
 import { postgresCampaign, redisCampaign } from "./outage.ts";
 import { sentinelCampaign } from "./sentinel.ts";
 
-export type Campaign = (
+type Campaign = (
   postgres: TestPostgres,
   options: CampaignOptions,
 ) => Promise<Verdict>;

@@ -64,7 +64,7 @@ export async function failoverCampaign(
 }
 
 /** The standby lacks the last `lostMs` when it is promoted; `killed` is restarted afterwards. */
-export async function failOver(
+async function failOver(
   replication: TestReplication,
   lostMs: number,
   killed?: Member,

@@ -3,7 +3,7 @@ import type { Testbed } from "./testbed.ts";
 const PREFIX = "hearth:limits:";
 
 /** The state of one payer's limits in Redis; money in nano-dollars. */
-export interface LimitsInRedis {
+interface LimitsInRedis {
   readonly entity: string;
   readonly leased: number;
   readonly holders: number;

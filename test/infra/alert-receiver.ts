@@ -13,7 +13,7 @@ export interface ReceivedAlarm {
   readonly at: number;
 }
 
-export interface AlertReceiver {
+interface AlertReceiver {
   readonly url: string;
   readonly received: readonly ReceivedAlarm[];
 }

@@ -17,7 +17,7 @@ export const containers = {
 } as const;
 
 /** The fields of `docker inspect` used by these tests. */
-export interface Inspected {
+interface Inspected {
   readonly HostConfig: Readonly<Record<string, unknown>>;
   readonly Config: { readonly Healthcheck: { readonly Interval: number } };
 }

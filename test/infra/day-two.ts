@@ -7,7 +7,7 @@ import { openSession, type Session } from "../../infra/deploy/session.ts";
 import { allHealthy } from "./containers.ts";
 import type { Testbed } from "./testbed.ts";
 
-export interface Ended {
+interface Ended {
   /** null: by a signal. */
   readonly code: number | null;
   readonly output: string;

@@ -7,7 +7,7 @@ import { inProject } from "../../infra/project-files.ts";
 import { containersOf, listOf, registerBy } from "./registered.ts";
 import { validConfig } from "./stack-config.ts";
 
-export interface RegisteredContainer {
+interface RegisteredContainer {
   /** Without the files. */
   readonly inputs: Readonly<Record<string, unknown>>;
   /** "MODE CONTENT" by path. */

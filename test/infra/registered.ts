@@ -18,7 +18,7 @@ export interface Registered {
 }
 
 /** Options of a resource; with names of resources, not URNs. */
-export interface RegisteredOptions {
+interface RegisteredOptions {
   readonly protect: boolean;
   readonly retainOnDelete: boolean;
   readonly dependsOn: readonly string[];

@@ -4,7 +4,7 @@ import { inProject } from "../../infra/project-files.ts";
 
 const run = promisify(execFile);
 
-export type HostOf<T> = Readonly<Record<"a" | "b", T>>;
+type HostOf<T> = Readonly<Record<"a" | "b", T>>;
 
 /** Addresses of the two test hosts (scripts/hosts.sh). */
 export const addresses = { a: "10.77.0.1", b: "10.77.0.2" } as const;

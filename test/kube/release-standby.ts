@@ -27,7 +27,7 @@ const PRIMARY = `${RELEASE_NAME}-postgres`;
 const MOUNT = "/var/lib/postgresql/";
 
 /** A second Postgres in the release's namespace: it follows the bundled one, which does not wait for it. */
-export interface Standby {
+interface Standby {
   /** Waits until it has everything that the primary has. */
   caughtUp(): Promise<void>;
   /** It receives nothing more. */

@@ -2,7 +2,7 @@ import type { Rendered } from "./helm.ts";
 
 // Reads what the chart rendered.
 
-export interface Container {
+interface Container {
   readonly name: string;
   readonly image: string;
   readonly command?: readonly string[];

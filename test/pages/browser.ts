@@ -4,7 +4,7 @@ import type { AxeResults } from "axe-core";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { findChromium } from "./find-chromium.ts";
 
-export interface Screen {
+interface Screen {
   readonly name: string;
   readonly width: number;
   readonly scheme: "light" | "dark";

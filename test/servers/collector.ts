@@ -30,7 +30,7 @@ export interface ReceivedSpan {
 }
 
 /** How the collector answers: at all, or with a status. */
-export type CollectorMode = "hang" | number;
+type CollectorMode = "hang" | number;
 
 /** A collector that receives OTLP over HTTP as protobuf. */
 export interface Collector {

@@ -34,7 +34,7 @@ export interface GatewayProcess {
   remove(): Promise<void>;
 }
 
-export interface GatewayProcessOptions {
+interface GatewayProcessOptions {
   readonly yaml: string;
   readonly databaseUrl: string;
   readonly redisPort?: number;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MockInstructions } from "./mock-instructions.ts";
 
 /** What a provider of audio, images or rankings answers: chunks of its body. */
-export interface MediaAnswer {
+interface MediaAnswer {
   readonly contentType: string;
   readonly chunks: readonly Buffer[];
 }

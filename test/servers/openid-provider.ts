@@ -10,7 +10,7 @@ import { Provider, type Configuration } from "oidc-provider";
 import { freePort, listen } from "./ports.ts";
 
 /** A user of the provider; without one, the account is blocked or removed. */
-export type Account = Readonly<Record<string, unknown>>;
+type Account = Readonly<Record<string, unknown>>;
 
 export const CLIENT = { id: "hearth", secret: "the-secret-of-the-client" };
 

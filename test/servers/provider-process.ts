@@ -33,7 +33,7 @@ const PROGRAM = fileURLToPath(
   new URL("./provider-program.ts", import.meta.url),
 );
 
-export interface ProviderProcessOptions {
+interface ProviderProcessOptions {
   readonly host?: string;
   /** A free one by default. */
   readonly port?: number;

@@ -18,7 +18,7 @@ export interface MockProvider {
   close(): Promise<void>;
 }
 
-export interface MockRequest {
+interface MockRequest {
   /** The gateway's call id. */
   readonly id: string;
   readonly path: string;

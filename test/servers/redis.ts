@@ -24,7 +24,7 @@ export interface TestRedis {
   remove(): Promise<void>;
 }
 
-export interface RedisServerOptions {
+interface RedisServerOptions {
   readonly cluster?: boolean;
 }
 

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import type { RunnerKind } from "../../gateway/runners/runner-state.ts";
 
 /** A request that a runner received. */
-export interface RunnerRequest {
+interface RunnerRequest {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly authorization: string | undefined;

@@ -24,7 +24,7 @@ export interface TestSentinels {
   remove(): Promise<void>;
 }
 
-export interface SentinelOptions {
+interface SentinelOptions {
   /** Of Redis; the user `gateway` has the password too. */
   readonly password?: string;
   readonly sentinelPassword?: string;

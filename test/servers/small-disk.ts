@@ -8,7 +8,7 @@ const FILLER = "filler";
 const PIECES = [1024 * 1024, 4096].map((bytes) => Buffer.alloc(bytes));
 
 /** A small tmpfs. */
-export interface SmallDisk {
+interface SmallDisk {
   readonly path: string;
   readonly fill: () => void;
   readonly free: () => void;

@@ -17,7 +17,7 @@ export interface Command {
   readonly input: string;
 }
 
-export interface RunningCommand {
+interface RunningCommand {
   readonly child: ChildProcess;
   readonly out: () => string;
   readonly ended: Promise<CommandResult>;

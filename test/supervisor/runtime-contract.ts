@@ -6,7 +6,7 @@ import type {
 import { waitFor } from "../wait-for.ts";
 
 /** Two running services, "one" and "two" in the contract, that have written the line "<name> says hello". */
-export interface RuntimeUnderTest {
+interface RuntimeUnderTest {
   readonly runtime: Runtime;
   readonly one: string;
   readonly two: string;

@@ -10,7 +10,7 @@ export interface SmallContainer {
 }
 
 /** An event as in `docker events`. */
-export interface SmallEvent {
+interface SmallEvent {
   readonly container: string;
   readonly action: string;
   /** As in StartedAt. */

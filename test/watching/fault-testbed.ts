@@ -9,7 +9,7 @@ import { startFaultProxy, type FaultProxy } from "./proxy.ts";
 import { listen, portOf } from "../servers/ports.ts";
 
 /** Intervals and limits of the checks and restarts, written as in config/supervisor.yaml. */
-export interface CheckTiming {
+interface CheckTiming {
   readonly every: string;
   readonly timeout: string;
   readonly cooldown: string;

@@ -14,7 +14,7 @@ export interface FaultProxy {
   readonly close: () => Promise<void>;
 }
 
-export type Failure =
+type Failure =
   | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "slow"; readonly ms: number };
 

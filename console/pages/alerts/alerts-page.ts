@@ -31,7 +31,7 @@ const silenceForm = z.object({
 });
 const endForm = z.object({ id: z.string("is required").max(200) });
 
-export interface AlertsPageParts {
+interface AlertsPageParts {
   readonly alerting: Alerting;
   readonly config: Pick<SupervisorConfig, "notify" | "watchdog" | "jobs">;
   readonly env: Environment;

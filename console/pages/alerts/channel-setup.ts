@@ -1,7 +1,7 @@
 import { howToApply, type Place } from "./config-place.ts";
 
 /** How to set up one kind of channel for alerts. */
-export interface ChannelSetup {
+interface ChannelSetup {
   /** As in `notify:`; `watchdog` is a section of its own. */
   readonly kind: "ntfy" | "slack" | "smtp" | "webhook" | "watchdog";
   readonly title: string;

@@ -19,7 +19,7 @@ export function placeOfConfig(home: Home, env: Environment): Place {
     : { kind: installation };
 }
 
-export interface ApplySteps {
+interface ApplySteps {
   /** The file that gets the settings. */
   readonly file: string;
   /** Where its secrets are set. */

@@ -12,7 +12,7 @@ import { backupsHeading, viewBackups } from "./backups-view.ts";
 
 const PATH = "/backups";
 
-export interface BackupsPageParts {
+interface BackupsPageParts {
   readonly home: Home;
   readonly env: Environment;
   readonly jobs: JobRunner;

@@ -4,7 +4,6 @@ import { withQuery } from "../nouns/noun-address.ts";
 export const CALLS_PATH = "/spend/calls";
 
 export const STATUSES = ["failure", "interrupted", "success"] as const;
-export type Status = (typeof STATUSES)[number];
 
 /** Which calls a page lists, as its address has it; empty texts select all. */
 export interface CallChoice {

@@ -11,7 +11,7 @@ import type { Call } from "../../../supervisor/gateway/usage.ts";
 import { callHref } from "./call-choice.ts";
 
 /** A call as templates/calls-table.eta shows it. */
-export interface CallRow {
+interface CallRow {
   readonly at: string;
   /** Its page. */
   readonly href: string;

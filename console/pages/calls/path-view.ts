@@ -5,7 +5,7 @@ import type { CallInFull } from "../../../supervisor/gateway/calls.ts";
 type Step = CallInFull["path"][number];
 
 /** One step on the way of a call. */
-export interface PathStep {
+interface PathStep {
   readonly look: Look;
   /** What was tried. */
   readonly what: string;

@@ -3,7 +3,7 @@ import { grouped, readable } from "../../../core/words.ts";
 import type { StoredPrompt } from "../../../supervisor/gateway/calls.ts";
 
 /** One text of a prompt or an answer. */
-export interface PromptText {
+interface PromptText {
   /** Whose it is: `system`, `user`, `assistant`. */
   readonly by: string;
   readonly text: string;

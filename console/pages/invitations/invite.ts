@@ -47,7 +47,7 @@ export const invitationRequest = z.strictObject({
     .refine((ms) => ms <= MAX_LIFETIME_MS, "must be at most 30d"),
 });
 
-export type InvitationRequest = z.output<typeof invitationRequest>;
+type InvitationRequest = z.output<typeof invitationRequest>;
 
 /** Creates an invitation, and records it with its author. Throws a Refusal for an unknown team. */
 export async function invite(

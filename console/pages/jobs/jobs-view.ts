@@ -12,7 +12,7 @@ import {
 } from "./run-words.ts";
 import { scheduleInWords } from "./schedule-words.ts";
 
-export interface Verdict {
+interface Verdict {
   readonly title: string;
   readonly look: Look;
 }
@@ -127,7 +127,7 @@ function fieldOf(option: JobOption): Field {
     : { ...field, kind: option.kind };
 }
 
-export interface JobPageFacts {
+interface JobPageFacts {
   readonly job: JobView;
   readonly options: readonly JobOption[];
   /** Newest first. */

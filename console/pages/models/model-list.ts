@@ -40,7 +40,7 @@ export interface ModelRow {
   readonly statistics: DeploymentStatistics | undefined;
 }
 
-export interface ModelsFacts {
+interface ModelsFacts {
   readonly deployments: readonly DeploymentRow[];
   readonly statistics: ReadonlyMap<string, DeploymentStatistics>;
   /** IANA name. */

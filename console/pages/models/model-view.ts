@@ -25,7 +25,7 @@ import {
 } from "./model-list.ts";
 import { waitingVariables } from "./stored-values.ts";
 
-export interface ModelFacts {
+interface ModelFacts {
   /** The alias. */
   readonly name: string;
   /** Its deployments; none for a name that a wildcard admits, or that is no longer configured. */

@@ -8,7 +8,7 @@ export const SUPPLY_PATH = `${MODELS_PATH}/supply`;
 type Storable = "key" | "address";
 
 /** Of a variable that models wait for, or whose value is stored; the form of templates/ask.eta that stores one. */
-export interface StoredValue {
+interface StoredValue {
   readonly variable: string;
   readonly models: readonly string[];
   readonly ask: {
@@ -57,7 +57,7 @@ export function storedVariables(
   });
 }
 
-export interface StoredCredential {
+interface StoredCredential {
   readonly credential_name: string;
   /** Names of the values. */
   readonly values: readonly string[];

@@ -7,7 +7,7 @@ export interface Piece {
 }
 
 /** Two lines side by side; null where one version has none. A gap replaces equal lines. */
-export type Row =
+type Row =
   | {
       readonly kind: "same" | "changed";
       readonly left: readonly Piece[] | null;

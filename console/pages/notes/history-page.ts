@@ -24,7 +24,7 @@ interface HistoryRequest {
   readonly Querystring: { readonly at?: string; readonly path?: string };
 }
 
-export interface HistoryPageParts {
+interface HistoryPageParts {
   readonly acts: VaultOperations;
   readonly timeZone: string;
   readonly now: () => number;

@@ -24,7 +24,7 @@ export interface HistoryQuery {
   readonly path: string | undefined;
 }
 
-export interface NoteVersion {
+interface NoteVersion {
   readonly since: number;
   readonly until: number | null;
   readonly bytes: number;

@@ -7,7 +7,7 @@ import { DECRYPT_SCRIPT } from "../decrypt.ts";
 import { compareTexts, type Comparison } from "./compare.ts";
 import type { HistoryFacts, HistoryQuery } from "./history-reader.ts";
 
-export type HistoryPageFacts = HistoryFacts & {
+type HistoryPageFacts = HistoryFacts & {
   readonly vault: string;
   readonly query: HistoryQuery;
   /** A time that cannot be shown, and why. */

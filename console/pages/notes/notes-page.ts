@@ -20,7 +20,7 @@ import type { NotesReader } from "./notes-reader.ts";
 import { atVault, registerVaultChanges } from "./vault-changes.ts";
 import { viewVault } from "./vault-view.ts";
 
-export interface NotesPageParts {
+interface NotesPageParts {
   readonly acts: VaultOperations;
   /** Reads the data of the pages within a few seconds. */
   readonly reader: NotesReader;
@@ -29,7 +29,7 @@ export interface NotesPageParts {
 }
 
 /** Why notes are not managed here, and the supervisor that manages them, if known. */
-export interface NoNotes {
+interface NoNotes {
   readonly why: string;
   readonly peer: string | undefined;
 }

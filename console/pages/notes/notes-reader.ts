@@ -27,7 +27,7 @@ import {
   type VaultPageFacts,
 } from "./vault-view.ts";
 
-export interface NotesReaderOptions {
+interface NotesReaderOptions {
   /** With a short timeout of the store. */
   readonly acts: VaultOperations;
   readonly escrow: EscrowFiles;

@@ -38,7 +38,7 @@ export interface NotesFacts {
 }
 
 /** A problem that needs a person. */
-export interface Problem {
+interface Problem {
   readonly look: "bad" | "warn";
   /** A sentence. */
   readonly text: string;

@@ -8,7 +8,7 @@ import { checkVaultName } from "../../../supervisor/vaults/vault-names.ts";
 import type { Field } from "../field.ts";
 
 /** Additional questions of the forms of a vault. */
-export interface AlsoAsked {
+interface AlsoAsked {
   /** The vault passphrase, where it is not stored here. */
   readonly passphrase: boolean;
 }

@@ -6,7 +6,7 @@ import {
 } from "../../../supervisor/gateway/admin-api.ts";
 import type { Notice } from "../frame.ts";
 
-export interface KnownAnswersOptions {
+interface KnownAnswersOptions {
   readonly api: AdminApi;
   /** The same with a short timeout: used once the gateway has not answered. */
   readonly hasty: AdminApi;

@@ -69,7 +69,7 @@ export function limitFigures(row: Readonly<Record<string, unknown>>): readonly {
 }
 
 /** The choice of models: all, or the selected ones. */
-export interface ModelsView {
+interface ModelsView {
   readonly all: boolean;
   readonly models: readonly {
     readonly id: string;

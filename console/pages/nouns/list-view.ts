@@ -23,7 +23,7 @@ export interface ListHead {
   readonly sorted: "ascending" | "descending" | null;
 }
 
-export interface ListView {
+interface ListView {
   readonly path: string;
   readonly query: ListQuery;
   readonly columns: readonly ListHead[];

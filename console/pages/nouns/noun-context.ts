@@ -41,7 +41,7 @@ const HASTY_TIMEOUT_MS = 1000;
 const PATIENT_TIMEOUT_MS = 15_000;
 
 /** What the pages know of the gateway besides its answers. */
-export interface GatewayState {
+interface GatewayState {
   /** Path of its page; null if it has none. */
   readonly page: () => string | null;
   /** Called when it does not answer. */

@@ -297,7 +297,7 @@ export function emptyFields(
   );
 }
 
-export type FieldView = Field & Pick<NounField, "part">;
+type FieldView = Field & Pick<NounField, "part">;
 
 function viewField(
   { name, label, part, note, required, choices }: NounField,

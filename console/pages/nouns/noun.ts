@@ -72,7 +72,7 @@ export interface NounFilter {
   readonly current: boolean;
 }
 
-export interface NounForm<Item> {
+interface NounForm<Item> {
   readonly fields: readonly NounField[];
   readonly create: {
     readonly title: string;
@@ -99,7 +99,7 @@ export interface NounForm<Item> {
   };
 }
 
-export interface NounDetail<Item> {
+interface NounDetail<Item> {
   /** Name of a template. */
   readonly template: string;
   /** Reads an object together with what only its page shows; like the noun's when left out. */
@@ -113,7 +113,7 @@ export interface NounDetail<Item> {
 }
 
 /** The heading, and whatever else the template shows. */
-export interface NounDetailView {
+interface NounDetailView {
   readonly title: string;
   readonly look: Look;
 }

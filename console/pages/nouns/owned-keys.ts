@@ -9,7 +9,7 @@ import { KEYS_PATH, type NounContext } from "./noun-context.ts";
 const SHOWN_KEYS = 10;
 
 /** The keys of a user or a team with the highest spend, as templates/keys-of.eta shows them. */
-export interface OwnedKeys {
+interface OwnedKeys {
   readonly columns: readonly ListHead[];
   readonly rows: readonly (readonly Cell[])[];
   readonly total: number;

@@ -49,7 +49,7 @@ export async function streamAnswer(
     .send(Readable.from(eventsOf(pieces, left)));
 }
 
-export interface Question {
+interface Question {
   /** null: the master key. */
   readonly key: string | null;
   /** The user of the console. */

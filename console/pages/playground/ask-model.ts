@@ -9,7 +9,7 @@ export type Piece =
   | { readonly kind: "started"; readonly callId: string }
   | { readonly kind: "text" | "reasoning"; readonly text: string };
 
-export interface ToolCall {
+interface ToolCall {
   readonly name: string;
   /** JSON, if the model wrote it correctly. */
   readonly arguments: string;

@@ -1,7 +1,7 @@
 import { readTools, type Tool } from "./tools.ts";
 
 /** An image in the form of a data URL. */
-export interface Image {
+interface Image {
   readonly name: string;
   readonly url: string;
 }

@@ -34,7 +34,7 @@ const schema = z
   )
   .min(1, "must contain at least one tool");
 
-export type ReadTools =
+type ReadTools =
   | { readonly kind: "read"; readonly tools: readonly Tool[] }
   | { readonly kind: "mistake"; readonly mistake: string };
 

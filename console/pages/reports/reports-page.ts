@@ -46,7 +46,7 @@ const reportQuery = z
     message: "date is required",
   });
 
-export interface ReportsPageParts extends ReportParts {
+interface ReportsPageParts extends ReportParts {
   readonly directory: string;
   readonly timeZone: string;
   readonly jobs: JobRunner;

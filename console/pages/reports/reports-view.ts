@@ -68,7 +68,7 @@ export const REPORT_FORM: readonly Field[] = [
   },
 ];
 
-export interface ReportsFacts {
+interface ReportsFacts {
   /** Newest first. */
   readonly reports: readonly WrittenReport[];
   /** Number of newer reports on other pages. */

@@ -3,7 +3,7 @@ import { momentWithSeconds, shortened } from "../../../core/words.ts";
 import type { Look } from "../../../core/shapes.ts";
 
 /** A line of a log as a page shows it. */
-export interface LogLine {
+interface LogLine {
   /** In the reader's zone; empty where the line has none. */
   readonly time: string;
   /** warn and bad: the line says so itself. */

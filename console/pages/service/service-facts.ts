@@ -16,7 +16,7 @@ export type Output =
   | { readonly kind: "none"; readonly why: string };
 
 /** Which part of the log is shown, and whether the page follows it. */
-export interface LogChoice {
+interface LogChoice {
   readonly filter: string;
   readonly follow: boolean;
 }

@@ -25,7 +25,7 @@ import {
   viewService,
 } from "./service-view.ts";
 
-export interface ServicePageOptions extends ServiceActionOptions {
+interface ServicePageOptions extends ServiceActionOptions {
   readonly status: () => Status;
   readonly checks: readonly Check[];
 }

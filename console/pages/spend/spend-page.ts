@@ -33,7 +33,7 @@ import {
 } from "./spend-view.ts";
 import { capital, dayIn } from "../../../core/words.ts";
 
-export interface SpendPageOptions {
+interface SpendPageOptions {
   readonly env: Environment;
   /** IANA name. */
   readonly timeZone: string;

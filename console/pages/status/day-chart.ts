@@ -4,7 +4,7 @@ import { axisMoney, money } from "../../../core/words.ts";
 import type { MonthSpend } from "./month-spend.ts";
 import { sum } from "../../../core/sum.ts";
 
-export interface DayChart {
+interface DayChart {
   /** Markup of numbers and fixed words only. */
   readonly svg: string;
   readonly series: readonly {

@@ -15,7 +15,7 @@ import { readMonthSpend } from "./month-spend.ts";
 import type { StatusFacts } from "./status-facts.ts";
 import { lookOfStatus, viewStatus } from "./status-view.ts";
 
-export interface StatusPageOptions {
+interface StatusPageOptions {
   readonly status: () => Status;
   readonly history: History;
   readonly jobs: JobRunner;

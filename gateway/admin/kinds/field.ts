@@ -5,7 +5,7 @@ import { out } from "./out.ts";
  * One field of a noun: what requests set, what answers show, and how Postgres stores it. A new field is one row in the
  * table of its noun and a migration that adds its column; `kinds.server.test.ts` compares the two.
  */
-export interface Field {
+interface Field {
   /** What a request may send; null resets the field. Absent: only the gateway sets it. */
   readonly input?: z.ZodType;
   /** What answers show. Absent: not shown. */
@@ -82,7 +82,7 @@ export const STAMPS = {
 } satisfies Fields;
 
 /** The validation of the fields that requests can set; each may be left out, or reset by null. */
-export type InputOf<Table extends Fields> = {
+type InputOf<Table extends Fields> = {
   readonly [
     Name in keyof Table as Table[Name] extends Settable<z.ZodType>
       ? Name

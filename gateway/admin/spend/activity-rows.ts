@@ -36,7 +36,7 @@ export interface ActivitySource {
   readonly aliases: readonly [string, string, string] | null;
 }
 
-export interface ActivityQuestion {
+interface ActivityQuestion {
   readonly filter: Conditions;
   /** The filter names keys. */
   readonly byKey: boolean;

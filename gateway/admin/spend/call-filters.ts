@@ -43,7 +43,7 @@ export const callFilters = {
   end_date: queryMoment.optional(),
 } as const;
 
-export type CallFilters = z.output<z.ZodObject<typeof callFilters>>;
+type CallFilters = z.output<z.ZodObject<typeof callFilters>>;
 
 /** What a search for calls is led by and filtered by. */
 export interface Restrictions {

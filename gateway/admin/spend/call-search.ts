@@ -20,7 +20,7 @@ export interface Driver {
   readonly condition: Restrict | null;
 }
 
-export interface CallSearch {
+interface CallSearch {
   /** What an index can find; the most selective one leads. */
   readonly drivers: readonly Driver[];
   /** What no index finds. */

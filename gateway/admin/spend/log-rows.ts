@@ -9,7 +9,7 @@ import { KEY_NOW, RENAMED } from "./former-keys.ts";
 import { withTexts } from "./prompt-views.ts";
 
 /** Which rows of the ledger are read, and in which order. The texts come from code, never from input. */
-export interface LogSelection {
+interface LogSelection {
   /** On the table `spend_log l`. */
   readonly filter: Conditions;
   /** `ORDER BY`. */

@@ -6,7 +6,7 @@ import { PAID_AS } from "./former-keys.ts";
 /** Names shown of a day by default. */
 export const MAX_NAMES = 50;
 
-export interface Ranking {
+interface Ranking {
   /** A statement for the days, as `of_day`. */
   readonly days: string;
   /** Daily rows and their filter. */

@@ -25,7 +25,7 @@ export const keySpend = z
 const SUMS =
   "sum(spend) AS total_cost, sum(prompt_tokens) AS total_input_tokens, sum(completion_tokens) AS total_output_tokens";
 
-export interface KeySpendQuery extends DayRange {
+interface KeySpendQuery extends DayRange {
   readonly api_key?: string | undefined;
   readonly internal_user_id?: string | undefined;
   readonly team_id?: string | undefined;

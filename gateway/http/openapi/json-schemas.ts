@@ -5,7 +5,7 @@ export interface Schema {
   readonly [keyword: string]: unknown;
 }
 
-export interface JsonSchemas {
+interface JsonSchemas {
   readonly byName: Readonly<Record<string, Schema>>;
   /** Schemas with an `id`, which the others refer to. */
   readonly components: Readonly<Record<string, Schema>>;

@@ -86,7 +86,7 @@ export function recording(seconds: number): File {
   });
 }
 
-export type Row = Readonly<Record<string, unknown>> & {
+type Row = Readonly<Record<string, unknown>> & {
   readonly metadata: Readonly<Record<string, unknown>> | null;
 };
 

@@ -26,7 +26,7 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
-export interface Observations {
+interface Observations {
   readonly answers: Map<Admission["kind"], number>;
   /** `budget_exceeded` for a payer with money left. */
   phantoms: number;

@@ -33,7 +33,7 @@ export interface OriginalFailure {
 }
 
 /** Rejected before a provider was reached. */
-export interface RejectedCall {
+interface RejectedCall {
   readonly error: unknown;
   readonly caller: Caller | null;
   /** null: the call was rejected before its model and its payers were known. */

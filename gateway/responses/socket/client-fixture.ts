@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { WebSocket, type ClientOptions } from "ws";
 
-export type ServerEvent = Readonly<Record<string, unknown>>;
+type ServerEvent = Readonly<Record<string, unknown>>;
 
 const LAST = [
   "response.completed",

@@ -19,7 +19,7 @@ import { SocketStreams, type SocketStream, type Waiting } from "./streams.ts";
 import { Turn } from "./turn.ts";
 
 /** The answer of the request that carries a turn out. */
-export interface TurnAnswer {
+interface TurnAnswer {
   readonly statusCode: number;
   readonly headers: JsonRecord;
   stream(): Readable;
@@ -31,7 +31,7 @@ export type CarryOut = (
   headers: Readonly<Record<string, string>>,
 ) => Promise<TurnAnswer>;
 
-export interface SocketPorts {
+interface SocketPorts {
   /** Names the key whose bodies its messages are. */
   readonly key: string;
   readonly bodies: Bodies;

@@ -1,7 +1,7 @@
 import { recordOf } from "../../../core/json.ts";
 import { textOf, titleOf, type AlertMessage } from "../message.ts";
 
-export interface SmtpSettings {
+interface SmtpSettings {
   readonly host: string;
   readonly port: number;
   /** tls from the first byte, starttls before any other command, or none. */

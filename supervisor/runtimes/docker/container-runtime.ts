@@ -24,7 +24,7 @@ import { withLastEnd } from "./last-end.ts";
 import { readLogFrames } from "./log-frames.ts";
 import { hadOomEvent } from "./oom-events.ts";
 
-export interface ContainerRuntimeOptions {
+interface ContainerRuntimeOptions {
   readonly engine: Engine;
   /** Prefix of the names of containers. */
   readonly prefix: string;

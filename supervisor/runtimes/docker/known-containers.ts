@@ -24,7 +24,7 @@ interface Order {
   readonly reason: string;
 }
 
-export interface KnownContainersOptions {
+interface KnownContainersOptions {
   readonly history: History;
   readonly onChange: (view: ServiceView, before: ServiceState) => void;
   /** Milliseconds; a container that a deployment replaces is absent for less. */

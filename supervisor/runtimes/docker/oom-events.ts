@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Engine } from "./engine.ts";
 
-export interface Run {
+interface Run {
   /** Name and id of the container. */
   readonly name: string;
   readonly id: string;

@@ -8,7 +8,7 @@ import { CLUSTER } from "./pod-check.ts";
 import { readPodLogs } from "./pod-logs.ts";
 import { readPods } from "./pod-view.ts";
 
-export interface PodRuntimeOptions extends PodEvents {
+interface PodRuntimeOptions extends PodEvents {
   readonly api: KubeApi;
   /** Pods of this Helm release are shown: those with the label app.kubernetes.io/instance. */
   readonly release: string;

@@ -1,7 +1,7 @@
 import type { PodEnd, ServiceState } from "../runtime.ts";
 import type { ContainerStatus, Pod, Terminated } from "./pod-answer.ts";
 
-export interface PodState {
+interface PodState {
   readonly state: ServiceState;
   readonly reason: string | null;
   /** Milliseconds since 1970; undefined if Kubernetes does not report it. */

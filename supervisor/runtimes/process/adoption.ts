@@ -8,7 +8,7 @@ import { aliveIn, type RunFile } from "./run-file.ts";
 import type { ServiceSpec } from "./service-spec.ts";
 import { stopProcess } from "./stop.ts";
 
-export interface AdoptionOptions {
+interface AdoptionOptions {
   readonly history: History;
   readonly logFile: string;
   readonly fingerprintKey: string;

@@ -78,7 +78,7 @@ function tryToListen(port: number): Promise<number | undefined> {
   });
 }
 
-export interface Holder {
+interface Holder {
   readonly pid: number;
   readonly program: string;
 }

@@ -19,7 +19,7 @@ import type { ServiceSpec } from "./service-spec.ts";
 import { statsOf } from "./stats.ts";
 import { stopProcess } from "./stop.ts";
 
-export interface ProcessRuntimeOptions {
+interface ProcessRuntimeOptions {
   readonly specs: readonly ServiceSpec[];
   readonly logDirectory: string;
   readonly policy: RestartPolicy;

@@ -10,7 +10,7 @@ import { nextRestart, type RestartPolicy } from "./restart-budget.ts";
 import { killGroup, sendSignal, stopProcess } from "./stop.ts";
 import type { ServiceSpec } from "./service-spec.ts";
 
-export interface ServiceEvents {
+interface ServiceEvents {
   /** After every change of state. */
   readonly changed: (view: ServiceView, before: ServiceState) => void;
   /** An automatic restart was decided. */

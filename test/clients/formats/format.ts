@@ -15,7 +15,7 @@ export interface ProviderFormat {
   error(refusal: Refusal): unknown;
 }
 
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly message: string;
 }

@@ -43,7 +43,7 @@ export interface MockUsage {
   readonly outputTokens: number;
 }
 
-export interface MockToolCall {
+interface MockToolCall {
   readonly id: string;
   readonly name: string;
   /** JSON, in the pieces in which it is streamed. */

@@ -136,7 +136,7 @@ export function event(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
-export function finishOf({ calls }: ModelReply): "stop" | "tool_calls" {
+function finishOf({ calls }: ModelReply): "stop" | "tool_calls" {
   return calls.length === 0 ? "stop" : "tool_calls";
 }
 

@@ -74,7 +74,7 @@ const UNNOTICED_WHEN_TAKEN_OUT = new Set([
 /** envs.order, ports.order: compared as sets. */
 const SETS = new Set(["envs", "ports", "labels"]);
 
-export interface ContainerDifference {
+interface ContainerDifference {
   readonly replaces: readonly string[];
   readonly updates: readonly string[];
 }
