@@ -70,15 +70,18 @@ export function sendWhole(
     cost: outcome.spend,
     cache: call.cacheKey === null ? "bypass" : "miss",
   });
-  return sendBytes(reply, headers, upstream.contentType, body);
+  return sendBytes(gateway, reply, headers, {
+    contentType: upstream.contentType,
+    body,
+  });
 }
 
 /** Bypasses the framework, which would validate each header again. Throws for an invalid header. */
 function sendBytes(
+  { config }: Pick<Gateway, "config">,
   reply: FastifyReply,
   headers: Record<string, string>,
-  contentType: string,
-  body: Buffer,
+  { contentType, body }: Pick<CachedAnswer, "contentType" | "body">,
 ): FastifyReply {
   headers["content-type"] = headerText(contentType);
   headers["content-length"] = String(body.length);
@@ -86,6 +89,8 @@ function sendBytes(
   reply.raw.writeHead(200, Object.entries(headers).flat());
   reply.hijack();
   if (body.length > LONG_BODY) {
+    // A client that does not read it is disconnected.
+    reply.raw.setTimeout(config.timeouts.idleMs);
     reply.raw.end(body);
   } else {
     // Node writes a text together with the head. In Latin-1, each character is one byte.
@@ -139,7 +144,7 @@ export async function sendCached(
     cost: 0,
     cache: "hit",
   });
-  return sendBytes(reply, headers, answer.contentType, answer.body);
+  return sendBytes(gateway, reply, headers, answer);
 }
 
 /** Caches an answer for identical calls, unless the caller disabled it. */

@@ -5,6 +5,7 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
@@ -47,6 +48,15 @@ const PROVIDERS: Readonly<
     await sleep(3_000);
     response.end(chunk("done") + "data: [DONE]\n\n");
   },
+  async whole(response) {
+    const message = { role: "assistant", content: "word ".repeat(4_000_000) };
+    response.end(
+      JSON.stringify({
+        choices: [{ index: 0, message, finish_reason: "stop" }],
+        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+      }),
+    );
+  },
 };
 
 const chunk = (content: string) =>
@@ -69,8 +79,12 @@ async function serve(
   for await (const part of question) {
     text += String(part);
   }
-  const { model } = JSON.parse(text) as { model: string };
-  response.writeHead(200, { "content-type": "text/event-stream" });
+  const { model, stream } = JSON.parse(text) as {
+    model: string;
+    stream: boolean;
+  };
+  const type = stream ? "text/event-stream" : "application/json";
+  response.writeHead(200, { "content-type": type });
   await PROVIDERS[model.replace(/^o3-/, "")]?.(response);
 }
 
@@ -91,7 +105,7 @@ beforeAll(async () => {
     databaseUrl: database.url,
     providerUrl: url,
     yaml: `model_list:
-${model("long", "long")}${model("endless", "endless")}${model("late_end", "late_end")}${model("broken", "broken")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}
+${model("long", "long")}${model("endless", "endless")}${model("late_end", "late_end")}${model("broken", "broken")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}${model("whole", "whole")}
 proxy_settings: { idle_timeout: 300ms }
 `,
   });
@@ -105,8 +119,11 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** A streamed call whose answer is read on demand. */
-async function streamed(model: string): Promise<IncomingMessage> {
+/** A call whose answer is read on demand. */
+async function answerTo(
+  model: string,
+  stream: boolean,
+): Promise<IncomingMessage> {
   const call = request(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}` },
@@ -115,13 +132,15 @@ async function streamed(model: string): Promise<IncomingMessage> {
   call.end(
     JSON.stringify({
       model,
-      stream: true,
+      stream,
       messages: [{ role: "user", content: "hello" }],
     }),
   );
   const [answer] = (await once(call, "response")) as [IncomingMessage];
   return answer;
 }
+
+const streamed = (model: string) => answerTo(model, true);
 
 async function textOf(answer: IncomingMessage): Promise<string> {
   let text = "";
@@ -183,6 +202,16 @@ test("a client that stops reading is disconnected after the idle timeout, and it
   answer.pause();
   await stopped;
   await expect.poll(() => gateway.running.gateway.activeCalls.count()).toBe(0);
+  answer.destroy();
+});
+
+test("a client that stops reading a whole answer is disconnected, too", async () => {
+  const connected = once(gateway.running.listener, "connection");
+  const answer = await answerTo("whole", false);
+  answer.on("error", () => undefined);
+  answer.pause();
+  const [connection] = (await connected) as [Socket];
+  await once(connection, "close");
   answer.destroy();
 });
 
