@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isUtf8 } from "node:buffer";
-import { isRecord, parseJson, type JsonRecord } from "../../core/json.ts";
+import { isRecord, type JsonRecord } from "../../core/json.ts";
 import { Refusal } from "../refusal.ts";
 import { invalidJson } from "./incoming.ts";
 import type { Body, StoreRequest } from "./protocol.ts";
@@ -75,12 +75,14 @@ export function bodyJson(body: Body | undefined): unknown {
 
 function validJson(bytes: Buffer): unknown {
   // JSON.parse takes any depth, at which what walks through the value would exhaust the stack.
-  const isScanned = scanValue(bytes, skipSpace(bytes, 0), true) >= 0;
-  const value = isScanned ? parseJson(bytes.toString()) : undefined;
-  if (value === undefined) {
-    throw invalidJson();
+  if (scanValue(bytes, skipSpace(bytes, 0), true) >= 0) {
+    try {
+      return JSON.parse(bytes.toString());
+    } catch {
+      // Invalid, too.
+    }
   }
-  return value;
+  throw invalidJson();
 }
 
 export function bodyObject(body: Body | undefined): JsonRecord {
