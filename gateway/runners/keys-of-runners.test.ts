@@ -8,7 +8,7 @@ import { Runners } from "./runners.ts";
 
 const RUNNER_KEY = "key-of-the-runner";
 
-const double = new RunnerDouble("vllm", ["m"]);
+let double: RunnerDouble;
 let runners: Runners;
 
 afterEach(async () => {
@@ -18,7 +18,10 @@ afterEach(async () => {
 
 async function startRunners(
   all: (url: string) => readonly PricedDeployment[],
+  key: string | null = null,
 ): Promise<readonly PricedDeployment[]> {
+  double = new RunnerDouble("vllm", ["m"]);
+  double.key = key;
   await double.start();
   const deployments = all(double.url);
   runners = new Runners({
@@ -39,18 +42,19 @@ const deployment = (
   testDeployment({ model: "m", apiBase, local: true, ...fields });
 
 test("the state of a runner is known to deployments with its key, whatever keys others at its address have", async () => {
-  double.key = RUNNER_KEY;
-  const deployments = await startRunners((url) => [
-    deployment(url, { apiKey: secret(RUNNER_KEY) }),
-    deployment(`${url}/v1`, { apiKey: secret("another") }),
-  ]);
+  const deployments = await startRunners(
+    (url) => [
+      deployment(url, { apiKey: secret(RUNNER_KEY) }),
+      deployment(`${url}/v1`, { apiKey: secret("another") }),
+    ],
+    RUNNER_KEY,
+  );
   await expect
     .poll(() => deployments.map((each) => runners.stateOf(each) !== null))
     .toEqual([true, true]);
   expect(
     deployments.map((each) => runners.stateOf(each)?.report?.kind),
   ).toEqual(["vllm", undefined]);
-  double.key = null;
 });
 
 test("a team's own model does not change the slots of the operator's at the same address", async () => {
