@@ -73,11 +73,11 @@ export const secretSettings = {
   }),
   gatewayPassword: password.meta({
     description:
-      "Password of the role that both gateways log in to Postgres as.",
+      "Password of the role of both gateways in Postgres.",
   }),
   supervisorPassword: password.meta({
     description:
-      "Password of the role that both supervisors log in to Postgres as.",
+      "Password of the role of both supervisors in Postgres.",
   }),
   backupPassword: password.meta({
     description: "Password of the role that backs up Postgres.",

@@ -47,7 +47,7 @@ function scheduledJobs(parts: NotesJobParts): readonly Job[] {
     {
       name: "notes-drill",
       description:
-        "Restore the latest backup into scratch databases and compare.",
+        "Restore the newest backup into scratch databases and compare; repair damaged notes from it.",
       schedule: scheduleOf(jobs.notes_drill),
       run: (context) => drill(parts, context),
     },
