@@ -40,16 +40,17 @@ beforeAll(async () => {
 });
 afterAll(() => testbed.close());
 
+function jobOf(name: string): Job {
+  const job = jobs.find((each) => each.name === name);
+  return job ?? expect.fail(`there is no job ${name}`);
+}
+
 function run(
   name: string,
   options: Readonly<Record<string, unknown>> = {},
   onDemand = true,
 ): Promise<JobOutcome> {
-  const job = jobs.find((each) => each.name === name);
-  if (job === undefined) {
-    throw new Error(`there is no job ${name}`);
-  }
-  return job.run({
+  return jobOf(name).run({
     signal: new AbortController().signal,
     now: testbed.now,
     progress: () => {},
@@ -79,6 +80,18 @@ test("a requested compaction runs and reports sizes", async () => {
   );
   expect(details).toMatchObject({ vaults: [{ vault: VAULT, status: "done" }] });
 });
+
+test.each(["compaction", "notes-doctor"])(
+  "%s of an unknown vault starts no run, whose failure would raise an alarm",
+  (name) => {
+    const { check } = jobOf(name);
+    expect(() => check?.({ vault: "vault-job" })).toThrow(
+      'vault "vault-job" not found (did you mean "vault-jobs"?)',
+    );
+    expect(() => check?.({ vault: VAULT })).not.toThrow();
+    expect(() => check?.({})).not.toThrow();
+  },
+);
 
 test("invalid options are rejected with one sentence", async () => {
   await expect(run("compaction", { vault: 7 })).rejects.toThrow(/^vault: /);

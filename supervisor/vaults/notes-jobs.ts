@@ -35,6 +35,7 @@ function scheduledJobs(parts: NotesJobParts): readonly Job[] {
           ...forceWords,
         },
       ],
+      check: (options) => rejectUnknownVault(parts, options),
       run: (context) => compact(parts, context),
     },
     {
@@ -110,6 +111,7 @@ function jobsOnDemand(parts: NotesJobParts): readonly Job[] {
           note: "Where devices reach it; defaults to the vault's own address.",
         },
       ],
+      check: (options) => rejectUnknownVault(parts, options),
       run: (context) => doctor(parts, context),
     },
   ];
@@ -123,6 +125,17 @@ function whichVault({ state }: NotesJobParts, otherwise: string): JobOption {
     otherwise,
     values: () => state.known().toSorted(),
   };
+}
+
+/** Databases that are not vaults of this supervisor are known from its regular checks. */
+function rejectUnknownVault(
+  { state, files }: NotesJobParts,
+  { vault }: JobContext["options"],
+): void {
+  const known = [...state.known(), ...files.names()];
+  if (typeof vault === "string" && !known.includes(vault)) {
+    throw new NoSuchVault(vault, known);
+  }
 }
 
 const doctorOptions = z.strictObject({
