@@ -1,3 +1,4 @@
+import { sum } from "../../core/sum.ts";
 import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 import { memberAt, memberPath } from "./selector.ts";
@@ -15,7 +16,7 @@ export function readFields(fields: unknown): Projection | undefined {
   const paths = (Array.isArray(fields) ? fields : [])
     .filter((field) => typeof field === "string")
     .map(memberPath);
-  if (paths.reduce((sum, names) => sum + names.length, 0) > MAX_NAMES) {
+  if (sum(paths.map(({ length }) => length)) > MAX_NAMES) {
     throw new Refusal(
       "bad_request",
       `\`fields\` may contain at most ${MAX_NAMES} names of members.`,
