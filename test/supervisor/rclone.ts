@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { freePort } from "../servers/ports.ts";
@@ -31,6 +31,7 @@ export async function serveSftp(directory: string): Promise<{
   mkdirSync(directory, { recursive: true });
   const port = await freePort();
   const password = "sftp-password-of-the-test";
+  const cache = `${directory}-cache`;
   const child = spawn(
     "rclone",
     [
@@ -47,7 +48,7 @@ export async function serveSftp(directory: string): Promise<{
       "--dir-cache-time",
       "0s",
       "--cache-dir",
-      `${directory}-cache`,
+      cache,
       "--config",
       "/dev/null",
     ],
@@ -69,6 +70,7 @@ export async function serveSftp(directory: string): Promise<{
       const ended = once(child, "exit");
       child.kill("SIGTERM");
       await ended;
+      rmSync(cache, { recursive: true, force: true });
     },
   };
 }
