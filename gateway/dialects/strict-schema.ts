@@ -1,7 +1,5 @@
 import { isRecord, listOf } from "../../core/json.ts";
-
-/** Deeper than any schema that is accepted; a limit for hostile ones. */
-const DEEPEST_SCHEMA = 64;
+import { DEEPEST_SCHEMA } from "../providers/anthropic-schema.ts";
 
 /**
  * Whether OpenAI accepts a schema as strict: every object in it is closed and requires all of its properties. Anthropic accepts

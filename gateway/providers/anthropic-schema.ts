@@ -1,7 +1,7 @@
 import { isRecord, textOf, type JsonRecord } from "../../core/json.ts";
 
 /** Deeper than any schema that is accepted; a limit for hostile ones. */
-const DEEPEST_SCHEMA = 64;
+export const DEEPEST_SCHEMA = 64;
 
 /** Constraints that OpenAI enforces and Anthropic rejects: https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
 const REJECTED = new Set([

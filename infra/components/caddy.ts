@@ -1,5 +1,6 @@
 import type { ContainerSpec } from "../container.ts";
 import { containerName, networkName, type StackNames } from "../names.ts";
+import { MEMORY_MIB } from "../config/memory-limits.ts";
 
 const CADDYFILE_PATH = "/etc/caddy/Caddyfile";
 /** Inside the container only. */
@@ -47,7 +48,7 @@ export function caddySpec(
     ports,
     volumes,
     networks: [{ name: networkName(engine), aliases: [alias] }],
-    memoryMiB: 128,
+    memoryMiB: MEMORY_MIB.caddy,
     // The binary has it as a file capability and does not start without it.
     capabilities: ["CAP_NET_BIND_SERVICE"],
     health: {

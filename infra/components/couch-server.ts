@@ -5,6 +5,7 @@ import { ports, type Host } from "../hosts.ts";
 import { containerName, networkName, volumeName } from "../names.ts";
 import { containerIni } from "./couch-ini.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
+import { MEMORY_MIB } from "../config/memory-limits.ts";
 
 export interface CouchServerArgs {
   /** Where it runs. */
@@ -92,7 +93,7 @@ function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
       },
     ],
     networks: [{ name: networkName(args.host.engine), aliases: ["notes"] }],
-    memoryMiB: 1024,
+    memoryMiB: MEMORY_MIB.couchdb,
     reservationMiB: 512,
     // Erlang sizes its tables from it: unlimited, it allocates 2.2 GB at boot and exceeds the memory limit. A host may allow
     // less.

@@ -4,6 +4,7 @@ import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import { ports, type Host } from "../hosts.ts";
 import { containerName, socketNetworkName, type StackNames } from "../names.ts";
 import { placeContainer, pullImage } from "./placed.ts";
+import { MEMORY_MIB } from "../config/memory-limits.ts";
 
 export interface SocketProxyArgs {
   /** The host whose Docker socket it guards. */
@@ -66,7 +67,7 @@ function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
     networks: [
       { name: socketNetworkName(host.engine), aliases: ["socket-proxy"] },
     ],
-    memoryMiB: 64,
+    memoryMiB: MEMORY_MIB.socketProxy,
     capabilities: [],
     health: {
       test: httpHealthTest(ports.socketProxy, "/healthz"),

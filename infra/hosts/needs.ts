@@ -1,6 +1,7 @@
 import type { HostName, HostSettings } from "../config/config-schema.ts";
 import { listenersOn, type Listener } from "../config/listeners.ts";
 import { otherHost } from "../hosts.ts";
+import { MEMORY_MIB } from "../config/memory-limits.ts";
 
 /** Listeners on the other host that containers on `host` must reach. */
 export function reachedFrom(
@@ -65,10 +66,6 @@ export function runnersOf(
   });
 }
 
-const CADDY_MEBIBYTES = 128;
-const COUCHDB_MEBIBYTES = 1024;
-const SOCKET_PROXY_MEBIBYTES = 64;
-
 /** Sum of the memory limits of the containers on a host, in MiB. */
 export function memoryOn(
   host: HostName,
@@ -77,11 +74,11 @@ export function memoryOn(
   const { gateway, supervisor, postgres, redis } = memory;
   // Caddy is the edge and the TLS endpoint.
   const everywhere =
-    gateway + supervisor + 2 * CADDY_MEBIBYTES + SOCKET_PROXY_MEBIBYTES;
+    gateway + supervisor + 2 * MEMORY_MIB.caddy + MEMORY_MIB.socketProxy;
   return (
     everywhere +
     (placement.postgres === host ? postgres : 0) +
     (placement.redis === host ? redis : 0) +
-    (placement.notes === host ? COUCHDB_MEBIBYTES : 0)
+    (placement.notes === host ? MEMORY_MIB.couchdb : 0)
   );
 }
