@@ -72,12 +72,10 @@ export const secretSettings = {
     description: "Password of the Postgres superuser, postgres.",
   }),
   gatewayPassword: password.meta({
-    description:
-      "Password of the role of both gateways in Postgres.",
+    description: "Password of the role of both gateways in Postgres.",
   }),
   supervisorPassword: password.meta({
-    description:
-      "Password of the role of both supervisors in Postgres.",
+    description: "Password of the role of both supervisors in Postgres.",
   }),
   backupPassword: password.meta({
     description: "Password of the role that backs up Postgres.",
