@@ -54,6 +54,17 @@ const GATEWAY_OPTIONS = `lb_try_duration 15s
 /** Inside the edge: the other host's gateway as an upstream without TLS. */
 const relay = `127.0.0.1:${ports.gatewayTls}`;
 
+/** Connects to the first gateway whose last probe was answered within `timeout`; waits for `tries` of 100 ms if there is none. */
+const gatewaysProbedWithin = (timeout: string, tries: number) =>
+  `reverse_proxy gateway:${ports.gateway} ${relay} {
+		lb_policy first
+		health_uri /health/readiness
+		health_interval ${EDGE_PROBE_SECONDS}s
+		health_timeout ${timeout}
+		lb_retries ${tries}
+		${GATEWAY_OPTIONS}
+	}`;
+
 /** Input of an edge's configuration. */
 export interface EdgeRoutes {
   /** The other host, whose gateway is the second choice. */
@@ -75,7 +86,8 @@ export interface TlsEndpointRoutes {
 /**
  * The edge's configuration. The local gateway comes first; both are probed every second, which is why a stopping gateway
  * reports it for longer than two probes before it closes. A failed connection is retried until the probe has found the other one:
- * nothing was sent yet. Failed calls say nothing about a gateway (`fail_duration`): Caddy would count bodies that a client breaks
+ * nothing was sent yet. If no gateway answers its probes in time, as on an overloaded machine, a call goes
+ * to one that is only late. Failed calls say nothing about a gateway (`fail_duration`): Caddy would count bodies that a client breaks
  * off or malforms. Responses of unknown length (streams, change feeds) are passed on immediately. Headers have limits of size and time; a
  * body has the largest allowed `max_request_size_mb` at the gateway, which enforces its own setting, and none at the notes
  * (attachments).
@@ -88,12 +100,9 @@ export function buildCaddyfile({
   const gateways = `request_body {
 		max_size ${MAX_BODY_MB}MiB
 	}
-	reverse_proxy gateway:${ports.gateway} ${relay} {
-		lb_policy first
-		health_uri /health/readiness
-		health_interval ${EDGE_PROBE_SECONDS}s
-		health_timeout 5s
-		${GATEWAY_OPTIONS}
+	${gatewaysProbedWithin("5s", 50)}
+	handle_errors 503 {
+	${gatewaysProbedWithin("1m", 100)}
 	}`;
   const notes = hasNotes
     ? passNotesOn

@@ -16,11 +16,18 @@ describe("the edge's real Caddy", () => {
   let gateways: readonly Server[];
   let caddy: ChildProcess;
   let edge: number;
+  let probesAreLate = false;
+  /** Gateways of which a probe was given up. */
+  const late = new Set<string>();
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "hearth-edge-"));
     gateways = ["own", "other"].map((name) =>
       createServer((request, response) => {
+        if (probesAreLate && request.url === "/health/readiness") {
+          response.once("close", () => late.add(name));
+          return;
+        }
         request.resume().on("end", () => response.end(name));
       }),
     );
@@ -36,7 +43,7 @@ describe("the edge's real Caddy", () => {
         hasNotes: true,
         https: { tls: "none" },
       })
-        .replace(
+        .replaceAll(
           `gateway:${ports.gateway} 127.0.0.1:${ports.gatewayTls}`,
           `127.0.0.1:${own} 127.0.0.1:${other}`,
         )
@@ -69,8 +76,8 @@ describe("the edge's real Caddy", () => {
   });
 
   /** Which gateway answers. */
-  const ask = (): Promise<string | null> =>
-    fetch(`http://127.0.0.1:${edge}/v1/models`).then(
+  const ask = (request: RequestInit = {}): Promise<string | null> =>
+    fetch(`http://127.0.0.1:${edge}/v1/models`, request).then(
       async (answer) => (answer.ok ? await answer.text() : null),
       () => null,
     );
@@ -84,6 +91,13 @@ describe("the edge's real Caddy", () => {
     expect(answer.toString()).toMatch(/^HTTP\/1.1 502 /);
     client.destroy();
     expect(await ask()).toBe("own");
+  });
+
+  test("calls reach a gateway although all answer their probes late", async () => {
+    probesAreLate = true;
+    await vi.waitUntil(() => late.size === gateways.length, 60_000);
+    expect(await ask({ method: "POST", body: "{}" })).toBe("own");
+    probesAreLate = false;
   });
 
   test("a gateway that is away is replaced by the other one", async () => {

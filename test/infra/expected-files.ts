@@ -47,12 +47,28 @@ http://:4000 {
 		health_uri /health/readiness
 		health_interval 1s
 		health_timeout 5s
+		lb_retries 50
 		lb_try_duration 15s
 		lb_try_interval 100ms
 		transport http {
 			dial_timeout 10s
 			keepalive off
 		}
+	}
+	handle_errors 503 {
+	reverse_proxy gateway:4001 127.0.0.1:4444 {
+		lb_policy first
+		health_uri /health/readiness
+		health_interval 1s
+		health_timeout 1m
+		lb_retries 100
+		lb_try_duration 15s
+		lb_try_interval 100ms
+		transport http {
+			dial_timeout 10s
+			keepalive off
+		}
+	}
 	}
 }
 
