@@ -139,6 +139,7 @@ async function deploy(
       ),
     exportStack: async () => ({ deployment: { resources } }),
     removeConfig: async (key: string) => void changed.push(`remove ${key}`),
+    preview: async () => ({ changeSummary: { same: 2 } }),
     up: async () => {
       changed.push("up");
       return { summary: { resourceChanges: { same: 2 } } };
@@ -167,6 +168,17 @@ test("before a migration Postgres and the notes are backed up by the supervisor 
   for (const asked of linesOf("asked")) {
     expect(asked).toMatch(/^--context k3s --namespace hearth (get|exec) /);
   }
+});
+
+test("a preview names the migrations, backs nothing up, and leaves to up why they cannot be read", async () => {
+  const notice = `The gateways will migrate the database (${last}); up backs up Postgres and the notes first.`;
+  expect((await deploy(["preview"])).output).toEqual([notice, "2 same"]);
+  expect(linesOf("ran")).toEqual([]);
+  objects(pod("hearth-gateway-0"), pod("hearth-supervisor-0", "False"));
+  expect(await deploy(["preview"])).toMatchObject({
+    ended: 0,
+    output: ["2 same"],
+  });
 });
 
 test("a stack without notes has none to back up", async () => {

@@ -11,7 +11,11 @@ import { BACKUP_WITHIN_MS } from "./backup-first.ts";
 import { ANSWERS_WITHIN_MS } from "./host-view.ts";
 import type { Session } from "./session.ts";
 import { RELEASE_TYPE, readState } from "./state.ts";
-import { backupNotice, unappliedMigrations } from "./unapplied-migrations.ts";
+import {
+  backupNotice,
+  migrationNotice,
+  unappliedMigrations,
+} from "./unapplied-migrations.ts";
 
 /**
  * Backs up Postgres and the notes if the gateways of this checkout will migrate the database, as on two hosts: the supervisor of the
@@ -21,11 +25,7 @@ export async function backUpClusterFirst(
   session: Pick<Session, "stack" | "say">,
   config: KubernetesConfig,
 ): Promise<void> {
-  if (!(await findSupervisor(session, config))) {
-    return;
-  }
-  const { migrations, notes } = await askSupervisor(config);
-  const missing = unappliedMigrations(migrations);
+  const { missing, notes } = await inquire(session, config);
   if (missing.length === 0) {
     return;
   }
@@ -34,6 +34,37 @@ export async function backUpClusterFirst(
   if (notes) {
     await runJob(config, "notes-backup");
   }
+}
+
+/** Says in a preview which migrations an `up` would run. If they cannot be read, `up` says why. */
+export async function announceClusterMigrations(
+  { stack, say }: Pick<Session, "stack" | "say">,
+  config: KubernetesConfig,
+): Promise<void> {
+  const quiet = { stack, say: () => undefined };
+  const { missing } = await inquire(quiet, config).catch(() => NOTHING);
+  if (missing.length > 0) {
+    say(migrationNotice(missing));
+  }
+}
+
+interface Inquiry {
+  /** Migrations of this checkout that are not applied yet; none for a database without tables. */
+  readonly missing: readonly string[];
+  readonly notes: boolean;
+}
+
+const NOTHING: Inquiry = { missing: [], notes: false };
+
+async function inquire(
+  session: Pick<Session, "stack" | "say">,
+  config: KubernetesConfig,
+): Promise<Inquiry> {
+  if (!(await findSupervisor(session, config))) {
+    return NOTHING;
+  }
+  const { migrations, notes } = await askSupervisor(config);
+  return { missing: unappliedMigrations(migrations), notes };
 }
 
 interface Listed {

@@ -9,7 +9,10 @@ import { SUPERVISOR_POD } from "../kubernetes/release-name.ts";
 import { given } from "./answer.ts";
 import { cancelVerb } from "./cancel-verb.ts";
 import { UsageError, USAGE, type Flags } from "./flags.ts";
-import { backUpClusterFirst } from "./kubernetes-backup-first.ts";
+import {
+  announceClusterMigrations,
+  backUpClusterFirst,
+} from "./kubernetes-backup-first.ts";
 import { rejectUnusableClusterSettings } from "./operators-files.ts";
 import { reportChanges } from "./report-changes.ts";
 import {
@@ -173,6 +176,7 @@ async function previewVerb(session: Session, flags: Flags): Promise<number> {
     ...session.options,
     ...(flags.refresh === true ? { refresh: true } : {}),
   });
+  await announceClusterMigrations(session, config);
   return reportChanges(session, changeSummary);
 }
 
