@@ -12,6 +12,10 @@ test.each([
     { KUBERNETES_SERVICE_HOST: "10.0.0.1", HEARTH_EXTRA_CONFIG: "/layer.yaml" },
     "kubernetes",
   ],
+  [
+    { KUBERNETES_SERVICE_HOST: "10.0.0.1", HEARTH_STACK: "grown" },
+    "stack-on-kubernetes",
+  ],
   [{}, "other"],
 ] as const)("%j is a gateway of the installation %s", (env, installation) => {
   expect(installationOfGateway(env)).toBe(installation);
@@ -20,6 +24,11 @@ test.each([
 test.each([
   ["embedded", "`service.env`", "`hearth up`"],
   ["two-hosts", "hearth:providerKeys.OPENAI_API_KEY", "npm run deploy -- up"],
+  [
+    "stack-on-kubernetes",
+    "hearth:providerKeys.OPENAI_API_KEY",
+    "npm run deploy -- up --stack NAME",
+  ],
   ["kubernetes", "`providerKeys`", "`helm upgrade`"],
   ["other", "environment of the gateway", "restart it"],
 ] as const)(
@@ -34,17 +43,31 @@ test.each([
   },
 );
 
-test("the address of a runner is first entered in the console", () => {
-  expect(howToSupply("LOCAL_RUNNER_A_URL", "kubernetes")).toMatch(
-    /^enter its address on the page Models of the console, which takes effect at once, or set LOCAL_RUNNER_A_URL/,
-  );
-});
-
-test.each(["embedded", "two-hosts", "kubernetes", "other"] as const)(
-  "an address cannot be stored as a key in %s",
-  (installation) => {
-    const advice = howToSupply("AZURE_API_BASE", installation);
-    expect(advice).toContain("AZURE_API_BASE");
-    expect(advice).not.toMatch(/models key|providerKeys/);
+test.each([
+  ["embedded", "set LOCAL_RUNNER_A_URL in the shell"],
+  ["two-hosts", "run `npx pulumi config set hearth:localRunnerA URL`"],
+  [
+    "stack-on-kubernetes",
+    "run `npx pulumi config set hearth:localRunnerA URL`",
+  ],
+  ["kubernetes", "set `localRunnerA` of the chart's values"],
+] as const)(
+  "the address of a runner is first entered in the console, then set as %s takes it",
+  (installation, set) => {
+    expect(howToSupply("LOCAL_RUNNER_A_URL", installation)).toContain(
+      `enter its address on the page Models of the console, which takes effect at once, or ${set}`,
+    );
   },
 );
+
+test.each([
+  "embedded",
+  "two-hosts",
+  "stack-on-kubernetes",
+  "kubernetes",
+  "other",
+] as const)("an address cannot be stored as a key in %s", (installation) => {
+  const advice = howToSupply("AZURE_API_BASE", installation);
+  expect(advice).toContain("AZURE_API_BASE");
+  expect(advice).not.toMatch(/models key|providerKeys/);
+});

@@ -1,7 +1,8 @@
 import { readVariable, type Environment } from "./environment.ts";
 
-/** How Hearth was installed; `other`: a program was started by hand. */
-type Installation = "embedded" | "two-hosts" | "kubernetes" | "other";
+/** How Hearth was installed; `stack-on-kubernetes`: the chart by `npm run deploy`; `other`: a program was started by hand. */
+type Installation =
+  "embedded" | "two-hosts" | "stack-on-kubernetes" | "kubernetes" | "other";
 
 /** The installation that started this gateway, by the variables that only it sets. */
 export function installationOfGateway(env: Environment): Installation {
@@ -9,7 +10,7 @@ export function installationOfGateway(env: Environment): Installation {
     return "embedded";
   }
   if (env["KUBERNETES_SERVICE_HOST"] !== undefined) {
-    return "kubernetes";
+    return installationOfChart(env);
   }
   return readVariable("HEARTH_EXTRA_CONFIG", env) === undefined
     ? "other"
@@ -24,10 +25,18 @@ export function installationOfSupervisor(
     case "docker":
       return "two-hosts";
     case "kubernetes":
-      return "kubernetes";
+      return installationOfChart(env);
     default:
       return "embedded";
   }
+}
+
+function installationOfChart(
+  env: Environment,
+): "stack-on-kubernetes" | "kubernetes" {
+  return readVariable("HEARTH_STACK", env) === undefined
+    ? "kubernetes"
+    : "stack-on-kubernetes";
 }
 
 /** The fix for a missing provider key or address: first the one that needs no restart. */
@@ -49,19 +58,36 @@ export function isProviderKey(variable: string): boolean {
   return variable.endsWith("_KEY");
 }
 
+/** Variables for which a stack and the chart have a setting, by the same name. */
+const RUNNER_SETTINGS: Readonly<Record<string, string>> = {
+  LOCAL_RUNNER_A_URL: "localRunnerA",
+  LOCAL_RUNNER_B_URL: "localRunnerB",
+};
+
 /** Where a variable of the gateway is set, and how it takes effect. */
 export function howToSet(variable: string, installation: Installation): string {
   const isKey = isProviderKey(variable);
+  const runner = RUNNER_SETTINGS[variable];
   switch (installation) {
     case "embedded":
       return `set ${variable} in the shell that starts Hearth (in \`service.env\` of its home where it starts at boot), then run \`hearth down\` and \`hearth up\``;
     case "two-hosts":
-      return isKey
-        ? `run \`npx pulumi config set --secret --path hearth:providerKeys.${variable}\`, then \`npm run deploy -- up\``
-        : `write the value into config/gateway.local.yaml in place of os.environ/${variable}, then run \`npm run deploy -- up\``;
+      return `${howToSetInStack(variable)}, then run \`npm run deploy -- up\``;
+    case "stack-on-kubernetes":
+      return `${howToSetInStack(variable)}, then run \`npm run deploy -- up --stack NAME\``;
     case "kubernetes":
-      return `set ${variable} in \`${isKey ? "providerKeys" : "gateway.env"}\` of the chart's values, then run \`helm upgrade\``;
+      return `set ${runner === undefined ? `${variable} in \`${isKey ? "providerKeys" : "gateway.env"}\`` : `\`${runner}\``} of the chart's values, then run \`helm upgrade\``;
     case "other":
       return `set ${variable} in the environment of the gateway and restart it`;
   }
+}
+
+function howToSetInStack(variable: string): string {
+  const runner = RUNNER_SETTINGS[variable];
+  if (runner !== undefined) {
+    return `run \`npx pulumi config set hearth:${runner} URL\``;
+  }
+  return isProviderKey(variable)
+    ? `run \`npx pulumi config set --secret --path hearth:providerKeys.${variable}\``
+    : `write the value into config/gateway.local.yaml in place of os.environ/${variable}`;
 }

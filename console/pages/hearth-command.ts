@@ -6,6 +6,7 @@ export function hearthCommand(env: Environment): string {
   switch (installationOfSupervisor(env)) {
     case "two-hosts":
       return "docker exec -it hearth-supervisor hearth";
+    case "stack-on-kubernetes":
     case "kubernetes":
       return "kubectl exec -it hearth-supervisor-0 -- hearth";
     case "embedded":

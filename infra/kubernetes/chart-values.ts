@@ -22,6 +22,7 @@ export const EDGE_SECRET = "hearth-edge";
 /** The values of charts/hearth for a stack, without those of `chartValues`. Throws one sentence for an unusable file. */
 export function buildChartValues(config: KubernetesProgramConfig): ChartValues {
   return {
+    stack: pulumi.getStack(),
     images: imageValues(config.images),
     ...secretValues(config),
     ...fileValues(config),

@@ -66,6 +66,7 @@ test("the required settings alone install the chart with bundled stores and two 
     values: expect.anything() as unknown,
   });
   expect(valuesOf(release)).toEqual({
+    stack: "home",
     images: {
       gateway: {
         repository: "registry.example.org/hearth/gateway",
@@ -128,6 +129,7 @@ test("a full configuration sets stores outside the cluster, host names, files, a
   });
   const volume = (size: string) => ({ size, storageClass: "local-path" });
   expect(valuesOf(release)).toEqual({
+    stack: "home",
     images: expect.anything() as unknown,
     masterKey: "sk-master-0123456789abcdef",
     masterKeyPrevious: "sk-previous-0123456789abcdef",

@@ -218,6 +218,11 @@ describe.each(CHANNEL_SETUPS)("the setup of $kind", (setup) => {
       "hearth up --detach",
     ],
     [{ kind: "two-hosts" }, "secret of the stack", "hearth:alertSecrets."],
+    [
+      { kind: "stack-on-kubernetes" },
+      "secret of the stack",
+      "npm run deploy -- up --stack NAME\nkubectl exec",
+    ],
     [{ kind: "kubernetes" }, "alertSecrets", "helm upgrade"],
   ] as const)("is applied as %j takes it", (place, secretsIn, command) => {
     const view = viewSetup(setup, place);

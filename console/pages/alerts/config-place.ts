@@ -5,8 +5,12 @@ import { operatorFile, type Home } from "../../../supervisor/home/home.ts";
 /** Where the settings of this supervisor are changed. */
 export type Place =
   | { readonly kind: "here"; readonly file: string; readonly home: string }
-  | { readonly kind: "two-hosts" }
-  | { readonly kind: "kubernetes" };
+  | {
+      readonly kind: Exclude<
+        ReturnType<typeof installationOfSupervisor>,
+        "embedded"
+      >;
+    };
 
 export function placeOfConfig(home: Home, env: Environment): Place {
   const installation = installationOfSupervisor(env);
@@ -28,6 +32,9 @@ interface ApplySteps {
   readonly commands: string;
 }
 
+const TEST_IN_CLUSTER =
+  "kubectl exec hearth-supervisor-0 -- hearth alerts test";
+
 /** How a change of the settings and of these secrets takes effect. */
 export function howToApply(
   place: Place,
@@ -44,6 +51,7 @@ export function howToApply(
           .join("\n"),
       };
     case "two-hosts":
+    case "stack-on-kubernetes":
       return {
         file: "config/supervisor.local.yaml of the deployment",
         secretsIn: `${names} is a secret of the stack; the command asks for it.`,
@@ -53,16 +61,19 @@ export function howToApply(
             (name) =>
               `npx pulumi config set --secret --path hearth:alertSecrets.${name}`,
           ),
-          "npm run deploy -- up",
-          "ssh HOST docker exec hearth-supervisor hearth alerts test",
+          ...(place.kind === "two-hosts"
+            ? [
+                "npm run deploy -- up",
+                "ssh HOST docker exec hearth-supervisor hearth alerts test",
+              ]
+            : ["npm run deploy -- up --stack NAME", TEST_IN_CLUSTER]),
         ].join("\n"),
       };
     case "kubernetes":
       return {
         file: "supervisorConfig of the chart's values",
         secretsIn: `Set ${names} in alertSecrets of the chart's values.`,
-        commands:
-          "helm upgrade hearth ./charts/hearth --values values.yaml\nkubectl exec hearth-supervisor-0 -- hearth alerts test",
+        commands: `helm upgrade hearth ./charts/hearth --values values.yaml\n${TEST_IN_CLUSTER}`,
       };
   }
 }
