@@ -152,11 +152,19 @@ export function userOf({ endpoint }: EngineAddress): string {
   return user ?? userInfo().username;
 }
 
-/** The host's name in ssh's list of known host keys, for a command to be typed. */
-export function knownHostOf({ endpoint }: EngineAddress): string {
+/** A command to be typed that removes the host's key from the list of known ones, also where an option of ssh names its file. */
+export function forgetHostKey({ endpoint, sshOpts }: EngineAddress): string {
   const { login = "", port = "22" } = sshLogin(endpoint) ?? {};
   const host = login.replace(/^.*@/, "");
-  return port === "22" ? host : shellQuoted(`[${host}]:${port}`);
+  const [file] = sshOpts.flatMap(
+    (word) => /UserKnownHostsFile[= ](\S+)/i.exec(word)?.[1] ?? [],
+  );
+  return [
+    "ssh-keygen",
+    ...(file === undefined ? [] : ["-f", file]),
+    "-R",
+    port === "22" ? host : shellQuoted(`[${host}]:${port}`),
+  ].join(" ");
 }
 
 /** Prefix of a command that the operator runs as root on the host; sudo may prompt for a password. */

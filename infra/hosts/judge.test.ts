@@ -68,6 +68,11 @@ test("a failing login is fixed by its cause", () => {
   expect(sentenceOf(judgeLogin({ name: "b", engine }, unknownKey))).toBe(
     "host B: ssh to root@192.168.1.11:2222 does not work (Host key verification failed): ssh-keygen -R '[192.168.1.11]:2222' (if the machine was replaced), then ssh -p 2222 root@192.168.1.11 true",
   );
+  const sshOpts = ["-o", "UserKnownHostsFile=~/.ssh/hearth_hosts"];
+  const ownFile = { engine: { ...engine, sshOpts }, name: "b" } as const;
+  expect(judgeLogin(ownFile, unknownKey).fix).toMatch(
+    /^ssh-keygen -f ~\/\.ssh\/hearth_hosts -R '\[192\.168\.1\.11\]:2222' /,
+  );
   expect(
     fixOf("ssh: Could not resolve hostname nas: Name or service not known"),
   ).toBe(setting);

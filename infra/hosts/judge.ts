@@ -3,7 +3,7 @@ import type { HostName, HostSettings } from "../config/config-schema.ts";
 import type { Listener } from "../config/listeners.ts";
 import {
   asRoot,
-  knownHostOf,
+  forgetHostKey,
   loginPrefix,
   typedDocker,
   userOf,
@@ -45,7 +45,7 @@ export function judgeLogin(
   const fixes: readonly (readonly [RegExp, string])[] = [
     [
       /host key verification failed/i,
-      `ssh-keygen -R ${knownHostOf(engine)} (if the machine was replaced), then ${ssh}true`,
+      `${forgetHostKey(engine)} (if the machine was replaced), then ${ssh}true`,
     ],
     [/could not resolve/i, setting],
     [
