@@ -114,7 +114,7 @@ test("destroy previews, asks, and says that the data is kept", async () => {
     requests: ["previewDestroy", "destroy"],
     ended: 0,
     output: [
-      "The volumes and the generated secrets are kept: `npm run deploy -- up --stack grown` uses them again.",
+      "The volumes and the generated secrets are kept: `npm run deploy -- up` uses them again.",
     ],
   });
 });
@@ -135,7 +135,7 @@ test("a new master key is stored after the earlier one, before the stack comes u
   expect(key).toMatch(/^sk-[\w-]{32}$/);
   expect(Date.parse(until) - Date.now()).toBeGreaterThan(1.9 * HOUR_MS);
   expect(output.at(-1)).toBe(
-    `The master key is replaced. The old one is valid until ${until}; \`npm run deploy -- rotate master --end --stack grown\` expires it now.`,
+    `The master key is replaced. The old one is valid until ${until}; \`npm run deploy -- rotate master --end\` expires it now.`,
   );
 });
 
@@ -164,7 +164,7 @@ test.each([
     const { requests, ended } = await runOn(words, flags);
     expect(requests).toEqual([]);
     expect((ended as Error).message).toBe(
-      "a rotation of master is unfinished: run `npm run deploy -- rotate master --stack grown` to complete it and bring the stack up.",
+      "a rotation of master is unfinished: run `npm run deploy -- rotate master` to complete it and bring the stack up.",
     );
   },
 );
@@ -208,12 +208,12 @@ const REJECTIONS: readonly (readonly [readonly string[], Flags, string])[] = [
   [
     ["adopt"],
     {},
-    "adopt is for two hosts; on Kubernetes: `helm --kube-context k3s --namespace hearth uninstall hearth` keeps all data, and `npm run deploy -- up --stack grown` installs the chart over it again.",
+    "adopt is for two hosts; on Kubernetes: `helm --kube-context k3s --namespace hearth uninstall hearth` keeps all data, and `npm run deploy -- up` installs the chart over it again.",
   ],
   [
     ["doctor"],
     {},
-    "doctor is for two hosts; on Kubernetes: `kubectl --context k3s --namespace hearth exec hearth-supervisor-0 -- hearth doctor` checks what runs, and `npm run deploy -- preview --refresh --stack grown` compares it with the state.",
+    "doctor is for two hosts; on Kubernetes: `kubectl --context k3s --namespace hearth exec hearth-supervisor-0 -- hearth doctor` checks what runs, and `npm run deploy -- preview --refresh` compares it with the state.",
   ],
   [
     ["rotate", "redis"],

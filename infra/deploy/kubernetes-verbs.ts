@@ -73,9 +73,9 @@ async function insteadOf(
     case "upgrade":
       return "the operator of postgres.mode cluster or the provider of an external Postgres upgrades it; the bundled one is for trials (docs/growing.md)";
     case "adopt":
-      return `\`helm --kube-context ${cluster.context} --namespace ${cluster.namespace} uninstall hearth\` keeps all data, and \`npm run deploy -- up --stack ${session.stack.name}\` installs the chart over it again`;
+      return `\`helm --kube-context ${cluster.context} --namespace ${cluster.namespace} uninstall hearth\` keeps all data, and \`npm run deploy -- up\` installs the chart over it again`;
     case "doctor":
-      return `\`${typedKubectl(cluster, `exec ${SUPERVISOR_POD} -- hearth doctor`)}\` checks what runs, and \`npm run deploy -- preview --refresh --stack ${session.stack.name}\` compares it with the state`;
+      return `\`${typedKubectl(cluster, `exec ${SUPERVISOR_POD} -- hearth doctor`)}\` checks what runs, and \`npm run deploy -- preview --refresh\` compares it with the state`;
   }
 }
 
@@ -136,7 +136,7 @@ async function rejectDuringRotation(
   session: Session,
 ): Promise<KubernetesConfig> {
   const config = await readKubernetesSettings(session);
-  rejectUnfinishedRotation(config, ` --stack ${session.stack.name}`);
+  rejectUnfinishedRotation(config);
   return config;
 }
 
@@ -229,7 +229,7 @@ async function rotateMaster(session: Session, flags: Flags): Promise<number> {
   const code = await bringUp(session, flags);
   await removeSettings(session, ["rotation"]);
   session.say(
-    `The master key is replaced. The old one is valid until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end --stack ${session.stack.name}\` expires it now.`,
+    `The master key is replaced. The old one is valid until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end\` expires it now.`,
   );
   return code;
 }
@@ -276,7 +276,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
   await dropPendingCreates(session);
   await stack.destroy(options);
   say(
-    `The volumes and the generated secrets are kept: \`npm run deploy -- up --stack ${stack.name}\` uses them again.`,
+    `The volumes and the generated secrets are kept: \`npm run deploy -- up\` uses them again.`,
   );
   return 0;
 }

@@ -13,6 +13,7 @@ import { onInterrupts } from "./interrupts.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { reasonOf } from "./reason.ts";
 import { openSession } from "./session.ts";
+import { DEFAULT_STACK, withStackFlag } from "./stack-flag.ts";
 import { runVerb } from "./verbs.ts";
 
 /** Runs one verb on the stack. Exit codes: 0 success, 1 failure, 2 usage error. */
@@ -27,12 +28,14 @@ async function main(): Promise<number> {
     return 2;
   }
   await askForPassphrase();
+  const stackName = values.stack ?? DEFAULT_STACK;
   const stack = await openStack({
-    stackName: values.stack ?? "home",
+    stackName,
     ...(values.cwd === undefined ? {} : { workDir: values.cwd }),
   });
   const failed: FailedResource[] = [];
-  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  const say = (line: string): void =>
+    void process.stdout.write(`${withStackFlag(line, stackName)}\n`);
   const session = await openSession(stack, say, {
     onEvent: (event: EngineEvent): void => {
       const resource = failedResource(event);
@@ -55,11 +58,12 @@ async function main(): Promise<number> {
     }
     return await runVerb(session, positionals, values);
   } catch (error) {
-    if (error instanceof UsageError) {
-      process.stderr.write(`hearth: ${error.message}\n`);
+    const isUsage = error instanceof UsageError;
+    const reason = isUsage ? error.message : reasonOf(error);
+    process.stderr.write(`hearth: ${withStackFlag(reason, stackName)}\n`);
+    if (isUsage) {
       return 2;
     }
-    process.stderr.write(`hearth: ${reasonOf(error)}\n`);
     for (const { container, host } of failed) {
       if (container !== null && host !== null) {
         process.stderr.write(

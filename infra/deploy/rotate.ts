@@ -70,18 +70,14 @@ export function rotationIn({
   return rotation === undefined ? null : parseRotation(rotation);
 }
 
-/**
- * Throws one sentence during a rotation: servers, configuration and state have different secrets. `stackFlag` belongs to the command that
- * completes it.
- */
+/** Throws one sentence during a rotation: servers, configuration and state have different secrets. */
 export function rejectUnfinishedRotation(
   config: Pick<HearthConfig, "rotation">,
-  stackFlag = "",
 ): void {
   const started = rotationIn(config);
   if (started !== null) {
     throw new Error(
-      `a rotation of ${started.of} is unfinished: run \`npm run deploy -- ${rotateCommand(started)}${stackFlag}\` to complete it and bring the stack up.`,
+      `a rotation of ${started.of} is unfinished: run \`npm run deploy -- ${rotateCommand(started)}\` to complete it and bring the stack up.`,
     );
   }
 }

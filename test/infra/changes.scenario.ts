@@ -122,7 +122,7 @@ describe("changes", () => {
       saltKey: /^hearth: hearth:saltKey is another one than deployed, /m,
       notesUuid: /^hearth: hearth:notesUuid is another one than deployed, /m,
       postgresPassword:
-        /^hearth: hearth:postgresPassword is not the password of Postgres' superuser; nothing was changed: npm run deploy -- rotate postgres gives both another one\.$/m,
+        /^hearth: hearth:postgresPassword is not the password of Postgres' superuser; nothing was changed: npm run deploy -- --stack test rotate postgres gives both another one\.$/m,
       notesAdminPassword:
         /^hearth: hearth:notesAdminPassword is not the password of the notes server's admin; nothing was changed: set it back, or /m,
     };

@@ -114,7 +114,7 @@ describe("data", () => {
     const result = await deploy(testbed, ["doctor"]);
     expect(result.code).toBe(1);
     expect(result.output).toMatch(
-      /the state is empty, but Hearth is running on the hosts \(host A: .*hearth-postgres.*\): .*if the state is lost: npm run deploy -- adopt\n/,
+      /the state is empty, but Hearth is running on the hosts \(host A: .*hearth-postgres.*\): .*if the state is lost: npm run deploy -- --stack test adopt\n/,
     );
     const before = await containerIds(testbed);
     for (const verb of ["up", "preview"]) {

@@ -32,7 +32,9 @@ describe("interrupted rotation", () => {
       for (const words of [["up"], ["refresh"], ["destroy", "--yes"]]) {
         const rejected = await deploy(testbed, words);
         expect(rejected.code).toBe(1);
-        expect(rejected.output).toContain(`npm run deploy -- rotate ${kind}`);
+        expect(rejected.output).toContain(
+          `npm run deploy -- --stack test rotate ${kind}`,
+        );
       }
       await expect(testbed.pulumi("preview")).rejects.toMatchObject({
         stdout: expect.stringContaining("a rotation is unfinished"),

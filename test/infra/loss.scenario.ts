@@ -45,7 +45,7 @@ describe("loss", () => {
     const result = await deploy(testbed, ["doctor"]);
     expect(result.code).toBe(1);
     expect(result.output).toContain(
-      "host B: hearth-edge is in the state but not on the host: npm run deploy -- up --refresh",
+      "host B: hearth-edge is in the state but not on the host: npm run deploy -- --stack test up --refresh",
     );
     await upWithRefresh(testbed);
     expect(await changedSince(testbed, before)).toEqual(["b hearth-edge"]);

@@ -40,7 +40,9 @@ describe("postgres-major", () => {
     for (const verb of ["up", "preview"]) {
       const { code, output } = await deploy(testbed, [verb]);
       expect(code, output).toBe(1);
-      expect(output).toContain("npm run deploy -- upgrade postgres");
+      expect(output).toContain(
+        "npm run deploy -- --stack test upgrade postgres",
+      );
     }
     const plain = await testbed
       .pulumi("up", "--yes", "--skip-preview")
