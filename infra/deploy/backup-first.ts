@@ -11,7 +11,12 @@ import {
 import { askPostgres } from "../postgres-socket.ts";
 import { containerName, volumeName } from "../names.ts";
 import { hostFlag, type Flags } from "./flags.ts";
-import { ANSWERS_WITHIN_MS, probeHost, requireHosts } from "./host-view.ts";
+import {
+  ANSWERS_WITHIN_MS,
+  orLeaveOut,
+  probeHost,
+  requireHosts,
+} from "./host-view.ts";
 import { postgresRuns, requireSameMajor } from "./postgres-major.ts";
 import { rejectUnusableSettings } from "./operators-files.ts";
 import { readSettings, type Session } from "./session.ts";
@@ -36,9 +41,7 @@ export async function checkAndBackUp(
   const without = hostFlag(flags.without);
   await requireHosts(session.engines, {
     without,
-    ...(maySkip
-      ? { otherwise: (host) => `or leave it out with --without ${host}` }
-      : {}),
+    ...(maySkip ? { otherwise: orLeaveOut } : {}),
   });
   await rejectUnusableSettings(await readSettings(session));
   await requireSameMajor(session, without);

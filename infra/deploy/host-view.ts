@@ -109,6 +109,10 @@ export async function requireHosts(
   );
 }
 
+/** What else to do about a host, in a verb that takes --without. */
+export const orLeaveOut = (host: HostName): string =>
+  `or leave it out with --without ${host}`;
+
 async function reasonNotToRespond(
   engine: StackEngine,
   host: HostName,

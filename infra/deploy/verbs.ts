@@ -7,7 +7,7 @@ import { cancelVerb } from "./cancel-verb.ts";
 import { destroyVerb } from "./destroy-verb.ts";
 import { examine } from "./stack-doctor.ts";
 import { hostFlag, UsageError, USAGE, type Flags } from "./flags.ts";
-import { requireHosts } from "./host-view.ts";
+import { orLeaveOut, requireHosts } from "./host-view.ts";
 import { followPlacement, rejectMovedServices } from "./placement.ts";
 import { rejectUnusableSettings } from "./operators-files.ts";
 import { forgetOldPostgres, upgradePostgres } from "./postgres-upgrade.ts";
@@ -109,9 +109,11 @@ async function previewVerb(session: Session, flags: Flags): Promise<number> {
 }
 
 async function refreshVerb(session: Session, flags: Flags): Promise<number> {
+  const without = hostFlag(flags.without);
   rejectUnfinishedRotation(await readSettings(session));
+  await requireHosts(session.engines, { without, otherwise: orLeaveOut });
   await rejectMovedServices(session);
-  await renewProviders(session, hostFlag(flags.without));
+  await renewProviders(session, without);
   const { summary } = await session.stack.refresh({
     ...session.options,
     clearPendingCreates: true,
