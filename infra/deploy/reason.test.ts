@@ -53,6 +53,20 @@ test.each([
   ],
   [
     ended(
+      "Updating (home):\n    error: Docker at ssh://root@10.8.0.2: write /var/lib/docker/tmp/1: no space left on device.\n",
+      "",
+    ),
+    "Docker at ssh://root@10.8.0.2: write /var/lib/docker/tmp/1: no space left on device. Free disk space on that host (`docker system df` there shows what uses it), then run the same command again.",
+  ],
+  [
+    ended(
+      "Updating (home):\n    error: 1 error occurred:\n    \t* Unable to create container: mkdir /var/lib/docker/1: no space left on device\n",
+      "",
+    ),
+    "Unable to create container: mkdir /var/lib/docker/1: no space left on device. Free disk space on that host (`docker system df` there shows what uses it), then run the same command again.",
+  ],
+  [
+    ended(
       "Updating (grown):\n    error: another operation (install/upgrade/rollback) is in progress\n",
       "",
     ),

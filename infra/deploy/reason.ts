@@ -31,6 +31,9 @@ function nextStep(sentence: string): string {
   if (sentence.endsWith('authentication failed for user "postgres"')) {
     return ": hearth:postgresPassword is not the server's; `npm run deploy -- rotate postgres` gives both another one.";
   }
+  if (/no space left on device\.?$/.test(sentence)) {
+    return `${sentence.endsWith(".") ? "" : "."} Free disk space on that host (\`docker system df\` there shows what uses it), then run the same command again.`;
+  }
   // Helm's error for a release that is pending.
   return /another operation \(.*\) is in progress$/.test(sentence)
     ? `: if that run was killed, \`helm rollback ${RELEASE_NAME}\` in the stack's namespace ends it, after a first installation \`helm uninstall ${RELEASE_NAME}\`; both keep all data.`
