@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { cancelVerb } from "./cancel-verb.ts";
-import { readLock } from "./lock.ts";
+import { readLock, rejectLocked } from "./lock.ts";
 import { isEngine } from "./processes.ts";
 import type { Session } from "./session.ts";
 
@@ -49,6 +49,23 @@ function locked(
   const session = { stack, say: () => undefined } as unknown as Session;
   return { session, requests };
 }
+
+test("a run is rejected while another one holds the lock, with what to do", async () => {
+  const { session } = locked(engine.pid);
+  await expect(rejectLocked(session)).rejects.toThrow(
+    `the stack is locked by a run of 2026-11-27T22:00:00Z (process ${engine.pid} on ${hostname()}); nothing was changed: wait for it to end, then run the same command again.`,
+  );
+  engine.kill("SIGKILL");
+  await once(engine, "exit");
+  await expect(rejectLocked(session)).rejects.toThrow(
+    "it was killed: run `npm run deploy -- cancel`, then the same command again.",
+  );
+  await expect(
+    rejectLocked(locked(engine.pid, "laptop").session),
+  ).rejects.toThrow(/on laptop\); nothing was changed: wait for it to end; if/);
+  rmSync(join(directory, ".pulumi"), { recursive: true });
+  await rejectLocked(session);
+});
 
 test("cancel is rejected while the run that holds the lock is running", async () => {
   const { session, requests } = locked(engine.pid);

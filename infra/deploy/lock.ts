@@ -48,3 +48,26 @@ export async function readLock({
   }
   return { ...lock, holder: (await isEngine(lock.pid)) ? "running" : "ended" };
 }
+
+const NEXT_STEP: Readonly<Record<Lock["holder"], string>> = {
+  running: "wait for it to end, then run the same command again",
+  ended:
+    "it was killed: run `npm run deploy -- cancel`, then the same command again",
+  "on another machine":
+    "wait for it to end; if it was killed, run `npm run deploy -- cancel`, then the same command again",
+};
+
+/**
+ * Throws one sentence if another run holds the lock: the engine asks for it only after the checks, a backup, and changes of the state
+ * that would be announced and then fail.
+ */
+export async function rejectLocked(
+  session: Pick<Session, "stack">,
+): Promise<void> {
+  const lock = await readLock(session);
+  if (lock !== null) {
+    throw new Error(
+      `the stack is locked by a run of ${lock.timestamp} (process ${lock.pid} on ${lock.hostname}); nothing was changed: ${NEXT_STEP[lock.holder]}.`,
+    );
+  }
+}

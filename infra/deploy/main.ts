@@ -10,6 +10,7 @@ import {
 import { hostFlag, UsageError, USAGE } from "./flags.ts";
 import type { Tunnel } from "./tunnel.ts";
 import { onInterrupts } from "./interrupts.ts";
+import { rejectLocked } from "./lock.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { reasonOf } from "./reason.ts";
 import { openSession } from "./session.ts";
@@ -49,11 +50,13 @@ async function main(): Promise<number> {
   let tunnel: Tunnel | null = null;
   try {
     const [verb] = positionals;
-    if (verb !== "doctor" && verb !== "cancel") {
-      letEngineStop(say);
-    }
-    // Neither needs Postgres, and both must work if nothing else does.
+    // Both must work if nothing else does.
     if (verb !== "cancel" && verb !== "doctor") {
+      letEngineStop(say);
+      // A preview takes no lock.
+      if (verb !== "preview") {
+        await rejectLocked(session);
+      }
       tunnel = await reachPostgres(session, hostFlag(values.without));
     }
     return await runVerb(session, positionals, values);
