@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { isWithin } from "../../core/clock-jumps.ts";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 
@@ -157,11 +158,6 @@ class CachedLookup<Value> implements Lookup<Value> {
     this.#loading.set(id, loading);
     return loading;
   }
-}
-
-/** Whether `at` is nearer than `spanMs`; in the future it is when the clock was set back. */
-function isWithin(at: number, spanMs: number, now: number): boolean {
-  return Math.abs(now - at) < spanMs;
 }
 
 /** Limited by `maxSize` because `max` reserves the memory for all entries at once. */

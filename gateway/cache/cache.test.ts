@@ -126,6 +126,14 @@ test("entries expire, and the least recently used is removed first", () => {
   expect(cache.clear()).toBe(2);
 });
 
+test("an entry is not kept for longer after the clock was set back", () => {
+  let now = 3_600_000;
+  const cache = createMemoryCache({ now: () => now });
+  cache.set("a", Buffer.alloc(100), 600_000);
+  now = 0;
+  expect(cache.get("a")).toBeNull();
+});
+
 test("an answer keeps its bytes unchanged", () => {
   const answer = {
     contentType: "application/json",

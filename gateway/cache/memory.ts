@@ -1,3 +1,5 @@
+import { isWithin } from "../../core/clock-jumps.ts";
+
 /** Answers in process, bounded in bytes; the least recently used is removed first. */
 export interface MemoryCache {
   get(key: string): Buffer | null;
@@ -17,7 +19,7 @@ export function createMemoryCache(
   const { maxBytes = MAX_BYTES, now = Date.now } = options;
   const entries = new Map<
     string,
-    { readonly value: Buffer; readonly expiresAt: number }
+    { readonly value: Buffer; readonly at: number; readonly ttlMs: number }
   >();
   let bytes = 0;
 
@@ -37,7 +39,7 @@ export function createMemoryCache(
       if (entry === undefined) {
         return null;
       }
-      if (entry.expiresAt <= now()) {
+      if (!isWithin(entry.at, entry.ttlMs, now())) {
         remove(key);
         return null;
       }
@@ -50,7 +52,7 @@ export function createMemoryCache(
       if (value.length + ENTRY_BYTES > maxBytes) {
         return;
       }
-      entries.set(key, { value, expiresAt: now() + ttlMs });
+      entries.set(key, { value, at: now(), ttlMs });
       bytes += value.length + ENTRY_BYTES;
       for (const oldest of entries.keys()) {
         if (bytes <= maxBytes) {

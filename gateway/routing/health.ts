@@ -1,4 +1,5 @@
 import { request } from "undici";
+import { isWithin } from "../../core/clock-jumps.ts";
 import { isLocalRunner } from "../pricing/local-runner.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
@@ -176,7 +177,7 @@ export class ModelHealth {
 
   #hasAnsweredWithin(ms: number, { id }: PricedDeployment): boolean {
     const answeredAt = this.#options.answeredAt(id);
-    return answeredAt !== null && Math.abs(this.#now() - answeredAt) < ms;
+    return answeredAt !== null && isWithin(answeredAt, ms, this.#now());
   }
 
   /** The model list is requested once for all deployments of a local runner with the same key, elsewhere once per deployment. */
@@ -196,8 +197,7 @@ export class ModelHealth {
 
   #cached(name: string, ask: () => Promise<Answer>): Promise<Answer> {
     const known = this.#cache.get(name);
-    // abs: after the clock was set back an entry would be kept for too long.
-    if (known !== undefined && Math.abs(this.#now() - known.at) < CACHE_MS) {
+    if (known !== undefined && isWithin(known.at, CACHE_MS, this.#now())) {
       return known.answer;
     }
     const answer = ask();

@@ -1,3 +1,4 @@
+import { isWithin } from "../../core/clock-jumps.ts";
 import { MINUTE_MS } from "../../core/duration.ts";
 
 /** Calls of one minute; `rejections` were not sent because of a cooldown. */
@@ -26,7 +27,7 @@ export function createRecentCalls(now: () => number): RecentCallCounts {
   function dropEnded(): void {
     const at = now();
     for (const [id, { since }] of minutes) {
-      if (Math.abs(at - since) < MINUTE_MS) {
+      if (isWithin(since, MINUTE_MS, at)) {
         return;
       }
       minutes.delete(id);

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isWithin } from "../../core/clock-jumps.ts";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
 import { mostExpensive } from "../pricing/cost.ts";
@@ -40,9 +41,8 @@ export function createObservations(now: () => number = Date.now): Observations {
   const latencies = new Map<string, number>();
   const missed = new Map<string, number>();
   const slow = new Map<string, number>();
-  // abs: the clock may have been set back.
-  const isWithin = (at: number | undefined, spanMs: number) =>
-    at !== undefined && Math.abs(now() - at) < spanMs;
+  const isRecent = (at: number | undefined, spanMs: number) =>
+    at !== undefined && isWithin(at, spanMs, now());
   return {
     started: (id) => void busy.set(id, (busy.get(id) ?? 0) + 1),
     answered(id, latencyMs) {
@@ -60,9 +60,9 @@ export function createObservations(now: () => number = Date.now): Observations {
     answeredAt: (id) => answered.get(id) ?? null,
     busy: (id) => busy.get(id) ?? 0,
     latencyMs: (id) =>
-      isWithin(slow.get(id), SLOW_FOR_MS) ? Infinity : (latencies.get(id) ?? 0),
+      isRecent(slow.get(id), SLOW_FOR_MS) ? Infinity : (latencies.get(id) ?? 0),
     missedResponses: (id) => void missed.set(id, now()),
-    lacksResponses: (id) => isWithin(missed.get(id), MISSED_FOR_MS),
+    lacksResponses: (id) => isRecent(missed.get(id), MISSED_FOR_MS),
   };
 }
 

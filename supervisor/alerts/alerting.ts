@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { textOf } from "../../core/failure.ts";
-import { isOpen, isWithin } from "../clock-jumps.ts";
+import { isOpen, isWithin } from "../../core/clock-jumps.ts";
 import type { Alarm, ReplacedAlarms } from "./alarm.ts";
 import type { AlarmRecord, AlarmStore } from "./alarm-store.ts";
 import { Dispatcher, type SinkState } from "./dispatcher.ts";

@@ -1,4 +1,4 @@
-import { isOpen } from "../clock-jumps.ts";
+import { isOpen } from "../../core/clock-jumps.ts";
 import type { Alarm } from "./alarm.ts";
 
 /** Matching alarms are displayed without notifications. Times in milliseconds since 1970. */

@@ -1,6 +1,6 @@
 import { createHealer, type Healer } from "../healing/healer.ts";
 import { withAuthor } from "../history/author.ts";
-import { openJumpDetector } from "../clock-jumps.ts";
+import { openJumpDetector } from "../../core/clock-jumps.ts";
 import { startChecks } from "./start-checks.ts";
 import { openCheckStore, type CheckStore } from "./check-store.ts";
 import { openCheckAlarms, type CheckAlarms } from "./check-alarms.ts";

@@ -1,5 +1,5 @@
 import { stateWord } from "../../core/words.ts";
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import type { Check } from "./config.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { MINUTE_MS } from "../../core/duration.ts";
-import { isOpen } from "../clock-jumps.ts";
+import { isOpen } from "../../core/clock-jumps.ts";
 import { openSchedule } from "../../core/schedule.ts";
 import type { MaintenancePlan } from "./config.ts";
 

@@ -1,4 +1,4 @@
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 
 /**
  * new: not probed yet, or not since a maintenance or a pause; pending: failed, but less than `fail_after` times; up, down:

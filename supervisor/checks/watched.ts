@@ -1,4 +1,4 @@
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 import type { Runtime } from "../runtimes/runtime.ts";
 import type { Recalled } from "./check-history.ts";
 import type { Check } from "./config.ts";

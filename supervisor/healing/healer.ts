@@ -4,7 +4,7 @@ import type { History } from "../history/history.ts";
 import type { Runtime } from "../runtimes/runtime.ts";
 import type { CheckAlarms } from "../checks/check-alarms.ts";
 import { clockTime } from "../checks/check-alarms.ts";
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 import { decideHealing } from "./healing.ts";
 import type { HealRule } from "../checks/kinds/every-check.ts";
 

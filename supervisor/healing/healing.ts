@@ -1,4 +1,4 @@
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 import type { HealRule } from "../checks/kinds/every-check.ts";
 
 type HealingDecision =

@@ -1,6 +1,6 @@
 import { resolveWithin } from "../../core/resolve-within.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 
 /** A cached value with its time. */
 export interface Cached<T> {

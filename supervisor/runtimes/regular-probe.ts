@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { textOf } from "../../core/failure.ts";
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 import type { ServiceView } from "./runtime.ts";
 
 interface RegularProbeOptions {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 import { Failure } from "../../core/failure.ts";
 import { sizeWords } from "../../core/size.ts";
 import { countConflicts } from "./conflicts.ts";

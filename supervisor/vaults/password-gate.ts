@@ -1,5 +1,5 @@
 import { Failure } from "../../core/failure.ts";
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 import type { CouchAnswer } from "./couch-answers.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { isWithin } from "../clock-jumps.ts";
+import { isWithin } from "../../core/clock-jumps.ts";
 /** A vault without changes is read only this often; the embedded store can close its database meanwhile. */
 const READ_EVERY_MS = 600_000;
 

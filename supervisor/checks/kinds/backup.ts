@@ -13,7 +13,7 @@ import { duration, whole } from "../../config/fields.ts";
 import { inWords } from "../../../core/duration.ts";
 import { codeOf, textOf } from "../../../core/failure.ts";
 import { sizeWords } from "../../../core/size.ts";
-import { isWithin } from "../../clock-jumps.ts";
+import { isWithin } from "../../../core/clock-jumps.ts";
 import { everyCheck } from "./every-check.ts";
 import {
   failing,

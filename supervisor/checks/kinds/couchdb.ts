@@ -3,7 +3,7 @@ import { z } from "zod";
 import { parseJson } from "../../../core/json.ts";
 import { MINUTE_MS } from "../../../core/duration.ts";
 import { webAddress } from "../../config/fields.ts";
-import { isWithin } from "../../clock-jumps.ts";
+import { isWithin } from "../../../core/clock-jumps.ts";
 import { askHttp } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
 import {

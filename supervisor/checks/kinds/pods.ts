@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { inWords } from "../../../core/duration.ts";
 import { duration } from "../../config/fields.ts";
-import { isWithin } from "../../clock-jumps.ts";
+import { isWithin } from "../../../core/clock-jumps.ts";
 import type { ServiceView } from "../../runtimes/runtime.ts";
 import { everyCheck } from "./every-check.ts";
 import {

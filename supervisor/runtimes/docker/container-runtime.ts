@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
-import { isWithin } from "../../clock-jumps.ts";
+import { isWithin } from "../../../core/clock-jumps.ts";
 import type { History } from "../../history/history.ts";
 import { lastLinesOf } from "../last-lines.ts";
 import { RegularProbe, unknownEngine } from "../regular-probe.ts";

@@ -1,4 +1,4 @@
-import { isWithin } from "../../clock-jumps.ts";
+import { isWithin } from "../../../core/clock-jumps.ts";
 import type { History } from "../../history/history.ts";
 import type {
   ContainerFacts,

@@ -1,4 +1,4 @@
-import { isWithin } from "../../clock-jumps.ts";
+import { isWithin } from "../../../core/clock-jumps.ts";
 
 /** Policy for restarts of a service that ended unexpectedly. Times in milliseconds. */
 export interface RestartPolicy {
