@@ -39,34 +39,26 @@ const logs = adminRoute(
   async (admin, input) => {
     const filter = conditions();
     await keepReachableSpend(admin, filter, "l.");
-    await restrict(admin, filter, input);
+    await restrictToNamed(admin, filter, input);
     return input.summarize
-      ? summary(admin, filter)
+      ? summary(admin, filter, input)
       : page(admin, filter, input);
   },
 );
-
-async function restrict(
-  admin: Admin,
-  filter: Conditions,
-  input: LogQuery,
-): Promise<void> {
-  await restrictToNamed(admin, filter, input);
-  const { timeZone } = admin.windowing;
-  if (input.start_date !== undefined) {
-    filter.and("l.started_at >= ?", startOfDay(input.start_date, timeZone));
-  }
-  if (input.end_date !== undefined) {
-    filter.and("l.started_at < ?", endOfDay(input.end_date, timeZone));
-  }
-}
 
 /** Prompts and answers are shown where they are stored. */
 function page(
   admin: Admin,
   filter: Conditions,
-  { page: number, page_size: size }: LogQuery,
+  { page: number, page_size: size, start_date, end_date }: LogQuery,
 ): Promise<readonly Row[]> {
+  const { timeZone } = admin.windowing;
+  if (start_date !== undefined) {
+    filter.and("l.started_at >= ?", startOfDay(start_date, timeZone));
+  }
+  if (end_date !== undefined) {
+    filter.and("l.started_at < ?", endOfDay(end_date, timeZone));
+  }
   return readLogWithPrompts(admin, {
     filter,
     order: "l.started_at DESC, l.request_id",
@@ -75,9 +67,22 @@ function page(
   });
 }
 
-/** Spend by day, with its users and models. */
-function summary(admin: Admin, filter: Conditions): Promise<readonly Row[]> {
+/**
+ * Spend by day, with its users and models: as in every report, a call belongs to the day on which it ended. The times bound what is
+ * read: in every time zone a day begins and ends within a day of its date in UTC.
+ */
+function summary(
+  admin: Admin,
+  filter: Conditions,
+  { start_date, end_date }: LogQuery,
+): Promise<readonly Row[]> {
   filter.and("l.payer IS NULL");
+  if (start_date !== undefined) {
+    filter.and("l.day >= ? AND l.ended_at >= ?::date - 1", start_date);
+  }
+  if (end_date !== undefined) {
+    filter.and("l.day <= ? AND l.started_at < ?::date + 2", end_date);
+  }
   return query(
     admin.pool,
     `WITH cells AS (

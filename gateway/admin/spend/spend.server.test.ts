@@ -362,3 +362,23 @@ test("the keys of a day are limited to the most expensive, its sums are not", as
   ]);
   expect(metadata?.["total_spend"]).toBe(0.003);
 });
+
+test("sums of the log by day are those of the reports, also of calls over midnight", async () => {
+  const [before, day, after] = ["2026-01-20", "2026-01-21", "2026-01-22"];
+  const overMidnight = (from: string, to: string, spend: number) => ({
+    started_at: `${from}T23:59:00.000Z`,
+    ended_at: `${to}T00:01:00.000Z`,
+    spend,
+  });
+  await fixture.spend(
+    overMidnight(before, day, 2),
+    overMidnight(day, after, 4),
+  );
+  const range = `start_date=${day}&end_date=${day}`;
+  expect(await list(`/global/spend/logs?${range}`)).toEqual([
+    { date: day, spend: 2 },
+  ]);
+  expect(await list(`/spend/logs?summarize=true&${range}`)).toMatchObject([
+    { startTime: day, spend: 2 },
+  ]);
+});
