@@ -15,6 +15,7 @@ import {
   type PayerKind,
 } from "./daily-sums.ts";
 import { readForecastBasis, type ForecastBasis } from "./forecast.ts";
+import { openLedgerDay, type LedgerDay } from "./ledger-day.ts";
 import { openReadCache, type Cached, type CacheLimits } from "./read-cache.ts";
 import { rankPayers, type Payer } from "./payers.ts";
 import { addDays, type Period } from "./period.ts";
@@ -36,9 +37,10 @@ const READ_TIMEOUT_MS = MINUTE_MS;
 /** `databaseUrl` is read for each query, because logins change while the supervisor runs. */
 export function openSpendReader(
   databaseUrl: () => string | undefined,
+  timeZone: string,
   now: () => number,
 ): SpendReader {
-  return new SpendReader(databaseUrl, now);
+  return new SpendReader(databaseUrl, timeZone, now);
 }
 
 /**
@@ -48,10 +50,23 @@ export function openSpendReader(
 export class SpendReader {
   readonly #databaseUrl: () => string | undefined;
   readonly #cache: ReturnType<typeof openReadCache>;
+  readonly #ledgerDay: LedgerDay;
+  readonly #now: () => number;
 
-  constructor(databaseUrl: () => string | undefined, now: () => number) {
+  constructor(
+    databaseUrl: () => string | undefined,
+    timeZone: string,
+    now: () => number,
+  ) {
     this.#databaseUrl = databaseUrl;
     this.#cache = openReadCache(now);
+    this.#ledgerDay = openLedgerDay(databaseUrl, timeZone, now);
+    this.#now = now;
+  }
+
+  /** The ledger's current day. */
+  today(): Promise<string> {
+    return this.#ledgerDay(this.#now());
   }
 
   async calls(days: Days, today: string): Promise<Cached<readonly CallSums[]>> {

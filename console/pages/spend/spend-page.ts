@@ -31,7 +31,7 @@ import {
   viewSpend,
   type SpendFacts,
 } from "./spend-view.ts";
-import { capital, dayIn } from "../../../core/words.ts";
+import { capital } from "../../../core/words.ts";
 
 interface SpendPageOptions {
   readonly env: Environment;
@@ -51,6 +51,7 @@ export function registerSpendPage(
 ): void {
   const book = openSpendReader(
     () => readVariable("SUPERVISOR_DATABASE_URL", env),
+    timeZone,
     Date.now,
   );
   const reader = { book, timeZone };
@@ -64,7 +65,7 @@ async function showSpend(
   reader: SpendContext,
 ): Promise<FastifyReply> {
   const choice = readChoice(request.query);
-  const today = dayIn(reader.timeZone, Date.now());
+  const today = await reader.book.today();
   const controls = viewControls(choice, today);
   const period = readPeriod(choice, today);
   const show = (page: Omit<Page, "current">, view: object) =>
@@ -115,7 +116,7 @@ async function sendCsv(
   reader: SpendContext,
 ): Promise<FastifyReply> {
   const choice = readChoice(request.query);
-  const today = dayIn(reader.timeZone, Date.now());
+  const today = await reader.book.today();
   const period = readPeriod(choice, today);
   if (period instanceof Failure) {
     return sendError(reply, 400, capital(period.message));

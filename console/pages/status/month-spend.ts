@@ -2,11 +2,11 @@ import type { Client } from "pg";
 import { MINUTE_MS } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
 import { inSnapshot } from "../../../supervisor/reports/daily-sums.ts";
+import { openLedgerDay } from "../../../supervisor/reports/ledger-day.ts";
 import {
   openReadCache,
   StillReading,
 } from "../../../supervisor/reports/read-cache.ts";
-import { dayIn } from "../../../core/words.ts";
 
 export interface MonthSpend {
   /** Dollars. */
@@ -60,12 +60,13 @@ export function readMonthSpend(
   now: () => number,
 ): () => Promise<SpendView> {
   const cache = openReadCache(now);
+  const ledgerDay = openLedgerDay(databaseUrl, timeZone, now);
   return async () => {
     const url = databaseUrl();
     if (url === undefined) {
       return { kind: "unknown" };
     }
-    const today = dayIn(timeZone, now());
+    const today = await ledgerDay(now());
     try {
       const { value, at, trouble } = await cache(
         today.slice(0, "2026-11".length),
