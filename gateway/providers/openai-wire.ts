@@ -1,4 +1,5 @@
 import {
+  inputUsageFromOpenAI,
   usageFromOpenAI,
   type Usage,
   type OtherUsage,
@@ -137,7 +138,7 @@ function factsOf(endpoint: Endpoint, bytes: Buffer): AnswerFacts {
 function embeddingsFacts(bytes: Buffer): AnswerFacts {
   const rest = readEmbeddings(bytes)?.rest;
   return {
-    usage: usageFromOpenAI(rest?.["usage"]),
+    usage: inputUsageFromOpenAI(rest?.["usage"]),
     responseId: typeof rest?.["id"] === "string" ? rest["id"] : null,
     text: "",
   };

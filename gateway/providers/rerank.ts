@@ -1,6 +1,7 @@
 import {
   inputOnly,
-  usageFromOpenAI,
+  inputUsageFromOpenAI,
+  MAX_TOKENS,
   type Usage,
 } from "../tokens/reported-usage.ts";
 import type { CallBody } from "../calls/body.ts";
@@ -171,21 +172,21 @@ function resultOf(result: JsonRecord, documents: readonly unknown[] | null) {
 function usageOf(answer: JsonRecord): Usage | null {
   const meta = recordOf(answer["meta"]);
   const billed = recordOf(meta["billed_units"]);
-  const searchUnits = numberOf(billed["search_units"]);
+  const units = numberOf(billed["search_units"]);
+  const searchUnits =
+    units !== null && units >= 0 && units <= MAX_TOKENS ? units : null;
   const tokens =
-    usageFromOpenAI(answer["usage"]) ??
-    usageFromOpenAI({
+    inputUsageFromOpenAI(answer["usage"]) ??
+    inputUsageFromOpenAI({
       input_tokens: recordOf(meta["tokens"])["input_tokens"],
     }) ??
-    usageFromOpenAI({ input_tokens: billed["total_tokens"] });
-  const total = numberOf(recordOf(answer["usage"])["total_tokens"]);
-  if (searchUnits === null && tokens === null && total === null) {
+    inputUsageFromOpenAI({ total_tokens: billed["total_tokens"] });
+  if (searchUnits === null && tokens === null) {
     return null;
   }
   return {
-    // There is no output: some report only a total.
-    ...inputOnly(Math.max(tokens?.inputTokens ?? 0, total ?? 0)),
-    ...(searchUnits !== null && searchUnits >= 0 ? { searchUnits } : {}),
+    ...inputOnly(tokens?.inputTokens ?? 0),
+    ...(searchUnits === null ? {} : { searchUnits }),
   };
 }
 

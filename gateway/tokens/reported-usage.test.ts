@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { inputOnly, usageFromOpenAI, type Usage } from "./reported-usage.ts";
+import {
+  inputOnly,
+  inputUsageFromOpenAI,
+  usageFromOpenAI,
+  type Usage,
+} from "./reported-usage.ts";
 
 test.each<[unknown, Partial<Usage> | null]>([
   [null, null],
@@ -55,6 +60,18 @@ test.each<[unknown, Partial<Usage> | null]>([
   ],
 ])("usage %j is read leniently", (json, parts) => {
   expect(usageFromOpenAI(json)).toEqual(
+    parts === null ? null : { ...inputOnly(0), ...parts },
+  );
+});
+
+test.each<[unknown, Partial<Usage> | null]>([
+  [null, null],
+  [{ prompt_tokens: 8, total_tokens: 8 }, { inputTokens: 8 }],
+  [{ total_tokens: 10 }, { inputTokens: 10 }],
+  [{ prompt_tokens: 0, total_tokens: 0 }, null],
+  [{ prompt_tokens: 0, total_tokens: 0, cost: 0.5 }, { reportedCost: 0.5 }],
+])("usage %j of an answer without output", (json, parts) => {
+  expect(inputUsageFromOpenAI(json)).toEqual(
     parts === null ? null : { ...inputOnly(0), ...parts },
   );
 });

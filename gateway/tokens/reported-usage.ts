@@ -101,6 +101,19 @@ export function usageFromOpenAI(json: unknown): Usage | null {
   };
 }
 
+/**
+ * The same of an answer without output, such as embeddings: some report only a total (Voyage), others zeros, which count as no report
+ * (LM Studio: https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1546).
+ */
+export function inputUsageFromOpenAI(json: unknown): Usage | null {
+  const usage = usageFromOpenAI(json) ?? NOTHING;
+  const total = isRecord(json) ? count(json["total_tokens"]) : null;
+  const inputTokens = Math.max(usage.inputTokens, total ?? 0);
+  return inputTokens === 0 && usage.reportedCost === undefined
+    ? null
+    : { ...usage, inputTokens, outputTokens: 0 };
+}
+
 const TICKS_PER_DOLLAR = 1e10;
 /** More than any call costs. */
 const MAX_DOLLARS = 1e6;
