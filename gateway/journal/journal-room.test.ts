@@ -297,6 +297,30 @@ test("sync always: a failed flush rejects", async () => {
   );
 });
 
+test("a journal whose disk takes no lines counts as full until it takes them again", async () => {
+  const log = recordingLog();
+  const failing = await open({ log });
+  failing.intent({ id: "a", startedAt: 1 });
+  const readOnly = vi.spyOn(fs, "writeSync").mockImplementation(() => {
+    throw new Error("EROFS: read-only file system, write");
+  });
+  for (const id of ["b", "c"]) {
+    expect(() => failing.intent({ id, startedAt: 1 })).toThrow(JournalFull);
+    expect(failing.state().full).toBe(true);
+  }
+  expect(log.lines).toMatchObject([
+    { level: "error", message: expect.stringContaining("EROFS") as string },
+  ]);
+  readOnly.mockRestore();
+  expect(failing.state().full).toBe(false);
+  failing.outcome({ id: "a", cost: 1 });
+  failing.record({ id: "b", startedAt: 1 }, { id: "b", cost: 2 });
+  expect(await readAll(failing)).toMatchObject([
+    { outcome: { cost: 1 } },
+    { outcome: { cost: 2 } },
+  ]);
+});
+
 test("an intent that cannot be written does not count as started", async () => {
   const failing = await open();
   failing.intent({ id: "a", startedAt: 1 });

@@ -45,6 +45,8 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
   #opened = false;
   #problem: string | null = null;
   #refusing = false;
+  /** The last line could not be written. */
+  #writeFailed = false;
 
   constructor(options: WriterOptions<Intent, Outcome>) {
     this.#instance = options.instance;
@@ -79,7 +81,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     try {
       this.#segments.append(lines);
     } catch (error) {
-      throw unwritable(error);
+      throw this.#unwritable(error);
     }
     const middle = start + first;
     this.#tail.add(segment, start, middle, { intent: opening.record, at });
@@ -173,10 +175,14 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     if (this.#problem !== null) {
       return true;
     }
+    // Here and below the disk is asked again, so that a journal without calls notices that it was repaired or has room.
+    this.#writeFailed &&= !this.#segments.takesWrites();
+    if (this.#writeFailed) {
+      return true;
+    }
     if (this.#segments.hasRoom(this.#reserveBytes, this.#open.size + 1)) {
       return false;
     }
-    // Asks the disk again, so that a journal without calls notices new room.
     this.#segments.keepSpare(this.#open.size);
     return true;
   }
@@ -197,9 +203,10 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
   }
 
   #hadRoom(): void {
+    this.#writeFailed = false;
     if (this.#refusing) {
       this.#refusing = false;
-      this.#log.info(this.#situation(), "The journal has room again.");
+      this.#log.info(this.#situation(), "The journal takes calls again.");
     }
     this.#segments.keepSpare(this.#open.size);
   }
@@ -224,7 +231,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
     try {
       this.#append(bytes, line);
     } catch (error) {
-      throw unwritable(error);
+      throw this.#unwritable(error);
     }
   }
 
@@ -264,13 +271,25 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
   }
 
   #noRoom(): JournalFull {
-    const message =
-      "The journal is full: reconnect the database so that it drains, free disk space, or raise its limit.";
+    return this.#refuse(
+      "The journal is full: reconnect the database so that it drains, free disk space, or raise its limit.",
+    );
+  }
+
+  #unwritable(error: unknown): JournalFull {
+    this.#writeFailed = true;
+    return this.#refuse(
+      `The journal cannot be written (${textOf(error)}): free or repair its disk.`,
+      { cause: error },
+    );
+  }
+
+  #refuse(message: string, options?: ErrorOptions): JournalFull {
     if (!this.#refusing) {
       this.#log.error(this.#situation(), message);
     }
     this.#refusing = true;
-    return new JournalFull(message);
+    return new JournalFull(message, options);
   }
 
   #situation(): object {
@@ -292,6 +311,7 @@ export class JournalWriter<Intent extends Started, Outcome extends Recorded> {
       }
       this.#append(bytes, { outcome, segment, at });
     } catch (error) {
+      this.#writeFailed = true;
       if (this.#refused.size === 0) {
         this.#log.error(
           { error: textOf(error) },
@@ -315,11 +335,4 @@ function outcomeLine(
   at: number,
 ): string {
   return `{"outcome":${json},"segment":${segment},"at":${at}}`;
-}
-
-function unwritable(error: unknown): JournalFull {
-  return new JournalFull(
-    `The journal cannot be written (${textOf(error)}): free or repair its disk.`,
-    { cause: error },
-  );
 }

@@ -4,7 +4,7 @@ import {
   type AllocatorOptions,
 } from "./segment-allocator.ts";
 import type { Recovered } from "./journal-recovery.ts";
-import { syncData, writeFully, type Segment } from "./segment.ts";
+import { clearBytes, syncData, writeFully, type Segment } from "./segment.ts";
 
 /** Part of the limit above which operators are alerted. */
 const NEAR_LIMIT = 0.8;
@@ -105,6 +105,20 @@ export class Segments {
     active.end += line.length;
     this.#dirty.add(active);
     this.#options.dirtied();
+  }
+
+  /** Whether the disk takes a line: writes the zeros again that are where the next one goes. */
+  takesWrites(): boolean {
+    const { size, end, fd } = this.#active;
+    try {
+      if (fd !== null) {
+        const next = Math.min(end + this.#options.reserveBytes, size);
+        clearBytes(fd, end, next);
+      }
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Starts creating a spare segment when less than a segment is free beyond `reserves` reserves. */

@@ -311,7 +311,7 @@ function ofLedger(gateway: Gateway): readonly Family[] {
     ),
     gauge(
       "hearth_journal_full",
-      "1 while calls are rejected because the journal is full.",
+      "1 while calls are rejected because the journal is full or cannot be written.",
       one(() => Number(journal.state().full)),
       "max",
     ),
