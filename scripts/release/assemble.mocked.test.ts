@@ -60,6 +60,19 @@ test("a release appears only when its files are on the disk", async () => {
   expect(readRelease(releaseDirectory(home, id))?.id).toBe(id);
 });
 
+test("commands at the same time create one release", async () => {
+  writeCheckout();
+  const home = locateHome({ HEARTH_HOME: join(directory, "home") });
+  sync.mockReset();
+  const [{ id }, other] = await Promise.all([
+    assembleRelease(checkout, home),
+    assembleRelease(checkout, home),
+  ]);
+  expect(other.id).toBe(id);
+  expect(sync).toHaveBeenCalledOnce();
+  expect(listReleases(home)).toMatchObject([{ id }]);
+});
+
 test("a new release replaces those before the previous one", async () => {
   writeCheckout();
   const home = locateHome({ HEARTH_HOME: join(directory, "home") });

