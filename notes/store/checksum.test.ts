@@ -153,12 +153,22 @@ test("a damaged past version is marked in the history, and left out of the list 
   expect(reported()).toEqual([REPORT, REPORT]);
 });
 
-test("a damaged current version keeps chunks from being counted as unused", () => {
-  damage();
-  expect(() => textOf(history(temporary.store, request({ held: "" })))).toThrow(
-    "is damaged",
-  );
-});
+test.each([
+  ["damaged", () => damage()],
+  [
+    "lost",
+    () =>
+      temporary.store.writer.exec("DELETE FROM revisions WHERE rev = '1-b'"),
+  ],
+])(
+  "a %s current version keeps chunks from being counted as unused",
+  (_how, harm) => {
+    harm();
+    expect(() =>
+      textOf(history(temporary.store, request({ held: "" }))),
+    ).toThrow("is damaged");
+  },
+);
 
 test("a leaf whose body the file has lost counts as damaged, and is replaced by a device that sends it again", async () => {
   const { store } = temporary;

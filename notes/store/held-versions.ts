@@ -1,8 +1,14 @@
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
-import { orReport, rowList, wrap } from "./assemble.ts";
+import { orReport, rowList, storedPieces, wrap } from "./assemble.ts";
 import { checkedBody, type SummedBody } from "./checksum.ts";
-import type { Statements, Store } from "./store.ts";
+import { stateOf } from "./revisions.ts";
+import {
+  treeOf,
+  type DocumentRow,
+  type Statements,
+  type Store,
+} from "./store.ts";
 
 /** LiveSync's chunks: content-addressed and never changed, so they are read by id. */
 export const FIRST_CHUNK = "h:";
@@ -24,6 +30,22 @@ interface Held extends SummedBody {
   readonly id: string;
   readonly rev: string;
   readonly leaf: number;
+}
+
+/** A page of all documents but chunks, and the start of the next one. */
+export function notePage(
+  store: Store,
+  start: string,
+): { readonly rows: readonly DocumentRow[]; readonly next: string | null } {
+  const rows = store.read
+    .other(
+      `SELECT * FROM documents d WHERE d.id >= ? AND ${isNoChunk} ORDER BY d.id LIMIT ${PAGE_ROWS}`,
+    )
+    .all(
+      start >= FIRST_CHUNK && start < AFTER_CHUNKS ? AFTER_CHUNKS : start,
+    ) as unknown as DocumentRow[];
+  const next = rows.length < PAGE_ROWS ? null : `${rows.at(-1)!.id}\0`;
+  return { rows, next };
 }
 
 /** The newest change of any document but chunks. */
@@ -60,6 +82,9 @@ function* heldPage(
   source: keyof typeof sources,
   after: number,
 ): Generator<Piece, void> {
+  if (source === "revisions" && after === 0) {
+    yield* requireLeaves(store);
+  }
   yield `{"notesSeq":${notesSequence(store.read)},"rows":[`;
   const page = store.read
     .other(
@@ -78,4 +103,21 @@ function* heldPage(
         ? "history-0"
         : null;
   yield `],"next":${JSON.stringify(next)}}\n`;
+}
+
+/** Throws for a current version whose row the file has lost: the list would be without it. */
+function* requireLeaves(store: Store): Generator<Piece, void> {
+  let start: string | null = "";
+  while (start !== null) {
+    const { rows, next } = notePage(store, start);
+    for (const row of rows) {
+      for (const { rev } of stateOf(treeOf(row)).leaves) {
+        if (store.read.revision.get(row.number, rev) === undefined) {
+          storedPieces(store, row, rev);
+        }
+      }
+    }
+    start = next;
+    yield "";
+  }
 }

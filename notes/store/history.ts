@@ -3,14 +3,13 @@ import { json, type Answer, type Piece } from "./answer.ts";
 import { orReport, rowList, storedPieces, wrap } from "./assemble.ts";
 import { checkedBody, type SummedBody } from "./checksum.ts";
 import { onMissingChunk } from "./collect.ts";
-import { AFTER_CHUNKS, FIRST_CHUNK, heldVersions } from "./held-versions.ts";
+import { heldVersions, notePage } from "./held-versions.ts";
 import { firstKeptInstant, keptInstant } from "./kept-instants.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { bodyObject, count } from "./query.ts";
 import { compareRevisions } from "./revisions.ts";
 import type { DocumentRow, Store } from "./store.ts";
 
-const PAGE_ROWS = 200;
 const MAX_ROWS = 2000;
 
 /** A version of a note and when it was current, in milliseconds since 1970. */
@@ -97,9 +96,9 @@ function* notesAt(
   let rows = 0;
   let next: string | null = start;
   while (next !== null && rows < limit) {
-    const page: DocumentRow[] = noteRows(store, next);
-    next = page.length < PAGE_ROWS ? null : afterId(page.at(-1)!.id);
-    for (const row of page) {
+    const page: ReturnType<typeof notePage> = notePage(store, next);
+    next = page.next;
+    for (const row of page.rows) {
       if (rows === limit) {
         next = row.id;
         break;
@@ -119,20 +118,6 @@ function* notesAt(
     yield "";
   }
   yield `\n],"next":${JSON.stringify(next)}}\n`;
-}
-
-function noteRows(store: Store, start: string): DocumentRow[] {
-  return store.read
-    .other(
-      `SELECT * FROM documents WHERE id >= ? AND (id < '${FIRST_CHUNK}' OR id >= '${AFTER_CHUNKS}') ORDER BY id LIMIT ${PAGE_ROWS}`,
-    )
-    .all(
-      start >= FIRST_CHUNK && start < AFTER_CHUNKS ? AFTER_CHUNKS : start,
-    ) as unknown as DocumentRow[];
-}
-
-function afterId(id: string): string {
-  return `${id}\0`;
 }
 
 /** The winning version at a time; undefined if it was deleted. */
