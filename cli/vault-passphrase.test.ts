@@ -20,6 +20,7 @@ beforeEach(() => {
     url: "https://notes.example",
     user: "family",
     password: "password",
+    earlierPasswords: [],
     connection: "http://family:password@127.0.0.1:5984/family",
     vaultPassphrase: "a passphrase",
     choices: vaultChoices.parse({}),

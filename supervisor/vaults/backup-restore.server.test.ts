@@ -177,6 +177,31 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(made.vaultPassphrase).toBeNull();
   });
 
+  test("a password that was replaced after a backup stays revoked when it is restored, and devices keep the new one", async () => {
+    const vault = "vault-rotated";
+    const made = await testbed.provisioning.add({
+      vault,
+      choices: vaultChoices.parse({}),
+    });
+    const { path } = await backup(testbed);
+    const { password } = await testbed.provisioning.rotate({ vault });
+    await testbed.provisioning.remove(vault);
+    // The second time, it continues an interrupted restore.
+    for (const _time of ["first", "second"]) {
+      await restore(testbed, path, { vault });
+      const statusWith = async (each: string) => {
+        const user = { name: vault, password: each };
+        return (await ask(`${testbed.server.url}/${vault}`, { user })).status;
+      };
+      expect(await statusWith(password)).toBe(200);
+      expect(await statusWith(made.password)).toBe(401);
+      const again = await testbed.provisioning.setupUri({ vault });
+      const { vaultPassphrase: passphrase } = made;
+      expect(again).toMatchObject({ password, vaultPassphrase: passphrase });
+    }
+    await testbed.provisioning.remove(vault);
+  });
+
   test("large chunks after small notes are read in small parts", async () => {
     const database = openDatabase(testbed.couch, "vault-large");
     await database.create();

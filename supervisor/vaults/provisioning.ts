@@ -140,6 +140,7 @@ export class Provisioning {
       url: address,
       user,
       password: access.password,
+      earlierPasswords: [],
       connection: connectionString(access),
       vaultPassphrase: forgetPassphrase ? null : access.passphrase,
       choices,
@@ -201,7 +202,8 @@ export class Provisioning {
     for (const each of holders) {
       const { nextPassword: _taken, ...kept } = each;
       const connection = connectionString({ ...kept, password, passphrase });
-      files.write({ ...kept, password, connection });
+      const earlierPasswords = [...each.earlierPasswords, each.password];
+      files.write({ ...kept, password, earlierPasswords, connection });
     }
     return this.#seal({ ...file, password, passphrase }, file.choices);
   }
@@ -260,6 +262,7 @@ export class Provisioning {
       url: publicAddress(this.#parts.address()),
       user: member,
       password: "",
+      earlierPasswords: [],
       connection: "",
       vaultPassphrase: null,
       choices: vaultChoices.parse({ e2ee }),

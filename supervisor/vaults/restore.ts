@@ -98,11 +98,14 @@ export async function restoreNotes(
             ...options,
             entry,
             target,
-            filled: (head) => register(options, target, head),
+            filled: async (head) => {
+              await register(options, target, head);
+              if (target === entry.name) {
+                const { member } = state.vault(target);
+                await restoreUsers(options, member ?? undefined);
+              }
+            },
           });
-      if (target === entry.name) {
-        await restoreUsers(options, state.vault(target).member ?? undefined);
-      }
       restored.push({
         vault: target,
         from: entry.name,
@@ -169,7 +172,7 @@ async function requireEmpty(couch: Couch, target: string): Promise<void> {
 
 /**
  * Restores missing users. The user of a vault that was restored under its own name gets its old password even if a user of
- * that name exists (created for the empty vault): the devices have the old password.
+ * that name exists (created for the empty vault): the devices have the old password. One that was replaced since stays revoked.
  */
 async function restoreUsers(
   { couch, backup, files, now }: RestoreOptions,
@@ -181,15 +184,21 @@ async function restoreUsers(
     if (of !== undefined && document["name"] !== of) {
       continue;
     }
-    const changed = await users.putBack(document, of !== undefined);
     if (of === undefined) {
+      await users.putBack(document, false);
       continue;
     }
-    // The password in the file is no longer valid; that of a removed vault's file may be again.
-    if (changed) {
+    const found = await files.putBack(
+      of,
+      (password) => hasPassword(document, password),
+      now(),
+    );
+    if (found?.isRotated === true) {
+      await users.save(of, found.file.password);
+    } else if ((await users.putBack(document, true)) && found === undefined) {
+      // The password in the file is no longer valid.
       files.remove(of, now());
     }
-    await files.putBack(of, (password) => hasPassword(document, password));
   }
 }
 

@@ -10,10 +10,13 @@ const FAMILY: VaultFile = {
   url: "https://notes.example",
   user: "family",
   password: "before",
+  earlierPasswords: ["first", "second"],
   connection: "http://family:before@127.0.0.1:5984/family",
   vaultPassphrase: "a passphrase",
   choices: vaultChoices.parse({}),
 };
+
+const NOW = Date.parse("2026-11-03T00:00:00Z");
 
 let directory: string;
 beforeEach(() => {
@@ -27,29 +30,48 @@ test("an unreadable file among those of removed vaults hides no other one", asyn
   files.remove("family", Date.parse("2026-11-01T00:00:00Z"));
   mkdirSync(join(directory, "removed", "family.2026-11-02T000000Z.json"));
   expect(files.removed("family")).toEqual([FAMILY]);
-  await files.putBack("family", async () => true);
+  await files.putBack("family", async () => true, NOW);
   expect(files.read("family")).toEqual(FAMILY);
 });
 
 test.each([
-  ["its password", FAMILY, "before"],
+  ["its password", FAMILY, "before", false],
   [
     "the next password of an incomplete rotation",
     { ...FAMILY, nextPassword: "after" },
     "after",
+    false,
   ],
+  ["a password that a rotation has replaced", FAMILY, "second", true],
 ])(
   "a removed file is put back by %s, any other one stays",
-  async (_which, file, valid) => {
+  async (_which, file, valid, isRotated) => {
     const files = openVaultFiles(directory);
+    const other = { ...FAMILY, password: "another", earlierPasswords: [] };
     files.write(file);
     files.remove("family", Date.parse("2026-11-01T00:00:00Z"));
-    files.write({ ...FAMILY, password: "of another vault" });
+    files.write(other);
     files.remove("family", Date.parse("2026-11-02T00:00:00Z"));
     expect(files.names()).toEqual([]);
-    await files.putBack("family", async (password) => password === "none");
+    const putBack = (password: string) =>
+      files.putBack("family", async (each) => each === password, NOW);
+    expect(await putBack("none")).toBeUndefined();
     expect(files.names()).toEqual([]);
-    await files.putBack("family", async (password) => password === valid);
-    expect(files.read("family")).toEqual(file);
+    for (const _time of ["removed", "there"]) {
+      expect(await putBack(valid)).toEqual({ file, isRotated });
+      expect(files.read("family")).toEqual(file);
+    }
+    expect(files.removed("family")).toEqual([other]);
   },
 );
+
+test("a file that is put back leaves the one in its place among those of removed vaults", async () => {
+  const files = openVaultFiles(directory);
+  files.write(FAMILY);
+  files.remove("family", Date.parse("2026-11-01T00:00:00Z"));
+  const created = { ...FAMILY, password: "created", earlierPasswords: [] };
+  files.write(created);
+  await files.putBack("family", async (each) => each === "first", NOW);
+  expect(files.read("family")).toEqual(FAMILY);
+  expect(files.removed("family")).toEqual([created]);
+});

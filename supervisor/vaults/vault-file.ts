@@ -21,6 +21,8 @@ const vaultFile = z.looseObject({
   password: z.string(),
   /** The new password of an incomplete rotation; the store may have it already. */
   nextPassword: z.string().optional(),
+  /** Replaced by rotations; a backup from before them has the hash of one. */
+  earlierPasswords: z.array(z.string()).default([]),
   /** `http://user:password@host:5984/db`, for tools. */
   connection: z.string(),
   /** Of the vault's encryption; null without encryption, or if it must not be stored. */
@@ -40,30 +42,38 @@ export interface VaultFiles {
   readonly write: (file: VaultFile) => void;
   /** Deletes the file. One with a passphrase, without which the vault's backups cannot be read, is moved; returns its new path. */
   readonly remove: (vault: string, now: number) => string | undefined;
-  /** Moves back the file of a removed vault whose password is valid again, unless the vault has a file. */
+  /**
+   * Finds the file of a vault by its password, or by one that a rotation has replaced: the current file, or one of a removed vault,
+   * which is moved back. Undefined if there is none.
+   */
   readonly putBack: (
     vault: string,
-    isValid: (password: string) => Promise<boolean>,
-  ) => Promise<void>;
+    isPassword: (password: string) => Promise<boolean>,
+    now: number,
+  ) => Promise<FoundFile | undefined>;
   /** The readable files of removed vaults of this name, the latest first. */
   readonly removed: (vault: string) => readonly VaultFile[];
+}
+
+interface FoundFile {
+  readonly file: VaultFile;
+  /** The password it was found by is an earlier one. */
+  readonly isRotated: boolean;
 }
 
 /** Directory of the files of removed vaults. */
 const REMOVED = "removed";
 
 export function openVaultFiles(directory: string): VaultFiles {
-  const pathOf = (vault: string) => join(directory, `${vault}.json`);
-  const removed = join(directory, REMOVED);
   return {
-    pathOf,
+    pathOf: (vault) => pathIn(directory, vault),
     names: () =>
       listDirectory(directory)
         .filter((name) => name.endsWith(".json"))
         .map((name) => name.slice(0, -".json".length))
         .toSorted(),
     read: (vault) => {
-      const path = pathOf(vault);
+      const path = pathIn(directory, vault);
       try {
         return vaultFile.parse(JSON.parse(readFileSync(path, "utf8")));
       } catch (error) {
@@ -80,34 +90,65 @@ export function openVaultFiles(directory: string): VaultFiles {
     },
     write: (file) => {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
-      writeDurably(pathOf(file.vault), `${JSON.stringify(file, null, 2)}\n`);
+      const path = pathIn(directory, file.vault);
+      writeDurably(path, `${JSON.stringify(file, null, 2)}\n`);
     },
-    remove: (vault, now) => {
-      const path = pathOf(vault);
-      if (!existsSync(path)) {
-        return undefined;
-      }
-      if (hasNoPassphrase(path)) {
-        rmSync(path);
-        return undefined;
-      }
-      const kept = join(removed, `${vault}.${backupName(now)}.json`);
-      mkdirSync(removed, { recursive: true, mode: 0o700 });
-      renameSync(path, kept);
-      syncDirectory(removed);
-      return kept;
-    },
-    putBack: async (vault, isValid) => {
-      const kept = existsSync(pathOf(vault))
-        ? undefined
-        : await findValid(keptFiles(removed, vault), isValid);
-      if (kept !== undefined) {
-        renameSync(kept, pathOf(vault));
-        syncDirectory(directory);
-      }
-    },
-    removed: (vault) => keptFiles(removed, vault).map(({ file }) => file),
+    remove: (vault, now) => remove(directory, vault, now),
+    putBack: (vault, isPassword, now) =>
+      putBack(directory, vault, isPassword, now),
+    removed: (vault) => keptFiles(directory, vault).map(({ file }) => file),
   };
+}
+
+const pathIn = (directory: string, vault: string): string =>
+  join(directory, `${vault}.json`);
+
+function remove(
+  directory: string,
+  vault: string,
+  now: number,
+): string | undefined {
+  const path = pathIn(directory, vault);
+  if (!existsSync(path)) {
+    return undefined;
+  }
+  if (hasNoPassphrase(path)) {
+    rmSync(path);
+    return undefined;
+  }
+  const removed = join(directory, REMOVED);
+  const kept = join(removed, `${vault}.${backupName(now)}.json`);
+  mkdirSync(removed, { recursive: true, mode: 0o700 });
+  renameSync(path, kept);
+  syncDirectory(removed);
+  return kept;
+}
+
+async function putBack(
+  directory: string,
+  vault: string,
+  isPassword: (password: string) => Promise<boolean>,
+  now: number,
+): Promise<FoundFile | undefined> {
+  const path = pathIn(directory, vault);
+  const own = parseFile(path);
+  const candidates = [
+    ...(own === undefined ? [] : [{ path, file: own }]),
+    ...keptFiles(directory, vault),
+  ];
+  for (const { path: from, file } of candidates) {
+    const isRotated = await isFoundBy(file, isPassword);
+    if (isRotated === undefined) {
+      continue;
+    }
+    if (from !== path) {
+      remove(directory, vault, now);
+      renameSync(from, path);
+      syncDirectory(directory);
+    }
+    return { file, isRotated };
+  }
+  return undefined;
 }
 
 interface KeptFile {
@@ -116,7 +157,8 @@ interface KeptFile {
 }
 
 /** The latest first; a damaged or unreadable file hides no other one. */
-function keptFiles(removed: string, vault: string): readonly KeptFile[] {
+function keptFiles(directory: string, vault: string): readonly KeptFile[] {
+  const removed = join(directory, REMOVED);
   return listDirectory(removed)
     .filter((name) => name.startsWith(`${vault}.`))
     .toSorted()
@@ -128,15 +170,19 @@ function keptFiles(removed: string, vault: string): readonly KeptFile[] {
     });
 }
 
-async function findValid(
-  kept: readonly KeptFile[],
-  isValid: (password: string) => Promise<boolean>,
-): Promise<string | undefined> {
-  for (const { path, file } of kept) {
-    for (const password of [file.password, file.nextPassword]) {
-      if (password !== undefined && (await isValid(password))) {
-        return path;
-      }
+/** Whether the password that is accepted has been replaced; undefined if none of the file is. */
+async function isFoundBy(
+  { password, nextPassword, earlierPasswords }: VaultFile,
+  isPassword: (password: string) => Promise<boolean>,
+): Promise<boolean | undefined> {
+  for (const current of [password, nextPassword]) {
+    if (current !== undefined && (await isPassword(current))) {
+      return false;
+    }
+  }
+  for (const earlier of earlierPasswords) {
+    if (await isPassword(earlier)) {
+      return true;
     }
   }
   return undefined;
