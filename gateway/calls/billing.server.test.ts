@@ -132,6 +132,7 @@ test("usage that never arrives is awaited for a limited time, then the count is 
 test.each([
   ["zeros", { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
   ["the input alone", { prompt_tokens: 10, total_tokens: 10 }],
+  ["the output alone", { prompt_tokens: 0, completion_tokens: 3 }],
 ])(
   "text beside a usage of %s is counted, streamed or not",
   async (_what, usage) => {

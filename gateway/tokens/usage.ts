@@ -31,14 +31,19 @@ function tokenUsageOf(
   facts: AnswerFacts,
 ): Usage {
   const { usage } = facts;
-  if (usage !== null && !lacksOutput(call, usage, facts)) {
+  const mayLack = usage !== null && mayLackTokens(call, usage, facts);
+  if (usage !== null && !(mayLack && usage.outputTokens === 0)) {
     tokens.learn(deployment.id, call.inputTokens, usage.inputTokens);
     const answers = usage.images ?? facts.choices ?? 1;
     tokens.recordOutput(
       call.group.alias,
       Math.ceil(usage.outputTokens / Math.max(1, answers)),
     );
-    return withTiers(usage, usage.tiers ?? facts.tiers ?? []);
+    const { inputTokens } = mayLack && usage.inputTokens === 0 ? call : usage;
+    return withTiers(
+      { ...usage, inputTokens },
+      usage.tiers ?? facts.tiers ?? [],
+    );
   }
   const written =
     facts.text === ""
@@ -57,20 +62,15 @@ function tokenUsageOf(
 }
 
 /**
- * Some servers of OpenAI's format report zeros, or the input alone until the stream ends. A report that names the cost is complete;
- * what is priced by its measure needs no tokens.
+ * Some servers of OpenAI's format report zeros, the input alone until the stream ends, or none for a prompt that they remember (Ollama:
+ * https://github.com/ollama/ollama/issues/5370). A report that names the cost is complete; what is priced by its measure needs no tokens.
  */
-function lacksOutput(
+function mayLackTokens(
   { measure }: Pick<Call, "measure">,
-  { outputTokens, reportedCost }: Usage,
+  { reportedCost }: Usage,
   { text }: AnswerFacts,
 ): boolean {
-  return (
-    outputTokens === 0 &&
-    text !== "" &&
-    measure === null &&
-    reportedCost === undefined
-  );
+  return text !== "" && measure === null && reportedCost === undefined;
 }
 
 /** The service tiers that a call requests, as far as the deployment's provider has them. */
