@@ -18,6 +18,14 @@ export function sameRules(one: Security, other: Security): boolean {
   return textOf(one) === textOf(other);
 }
 
+/** The user of a vault whose rules are those of `hearth notes add`. */
+export function memberOf(security: Security): string | null {
+  const [user] = security.members.names;
+  return user !== undefined && sameRules(security, memberRules(user))
+    ? user
+    : null;
+}
+
 function textOf({ admins, members }: Security): string {
   return JSON.stringify(
     [admins.names, admins.roles, members.names, members.roles].map((list) =>

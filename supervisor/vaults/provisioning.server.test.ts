@@ -222,11 +222,43 @@ describe.each(serversUnderTest())("on $name", (under) => {
       vault: "vault-late",
       choices,
     });
-    expect(again.user).toBe(made.user);
+    const { user, password, vaultPassphrase } = made;
+    expect(again).toMatchObject({ user, password, vaultPassphrase });
     const answer = await ask(`${testbed.server.url}/vault-late`, {
       user: { name: again.user, password: again.password },
     });
     expect(answer.status).toBe(200);
+  });
+
+  test("a vault whose state was lost keeps its credentials, and is watched again", async () => {
+    const vault = "vault-stateless";
+    await testbed.provisioning.add({ vault, choices });
+    const before = testbed.files.read(vault);
+    const database = openDatabase(testbed.couch, vault);
+    await database.put("note", { type: "plain" });
+    testbed.state.forget(vault);
+    await expect(testbed.provisioning.add({ vault, choices })).rejects.toThrow(
+      "already exists",
+    );
+    expect(testbed.files.read(vault)).toEqual(before);
+    await testbed.provisioning.recordMembers();
+    expect(testbed.state.vault(vault).member).toBe(vault);
+  });
+
+  test("a passphrase in the file of a lost vault is kept when the vault is added without encryption", async () => {
+    const vault = "vault-open";
+    const { vaultPassphrase } = await testbed.provisioning.add({
+      vault,
+      choices,
+    });
+    testbed.state.forget(vault);
+    await openDatabase(testbed.couch, vault).drop();
+    await testbed.provisioning.add({
+      vault,
+      choices: vaultChoices.parse({ e2ee: false }),
+    });
+    expect(testbed.files.read(vault)?.vaultPassphrase).toBeNull();
+    expect(testbed.files.removed(vault)).toMatchObject([{ vaultPassphrase }]);
   });
 
   test("removing a vault reports what remains, and keeps its seed and its passphrase", async () => {

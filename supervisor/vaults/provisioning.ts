@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { Failure } from "../../core/failure.ts";
-import { memberRules } from "./access-rules.ts";
+import { memberOf, memberRules } from "./access-rules.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase, vaultNames } from "./database.ts";
 import { asUnreadable } from "./unreadable-vault.ts";
 import { ENCRYPTED_CHUNKS } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
@@ -112,37 +112,45 @@ export class Provisioning {
     const address = publicAddress(url ?? this.#parts.address());
     const database = openDatabase(couch, vault);
     const exists = (await database.info()) !== undefined;
-    const unfinished = files.read(vault);
     if (
       state.vault(vault).member !== null ||
-      (exists && unfinished === undefined)
+      (exists && !(await this.isUnfinished(vault)))
     ) {
       throw new Failure(
         `vault "${vault}" already exists. Run \`hearth notes setup-uri ${vault}\` to connect a device.`,
       );
     }
+    const unfinished = files.read(vault);
     const user = unfinished?.user ?? vault;
     if (unfinished === undefined && (await this.#users.exists(user))) {
       throw new Failure(
         `user "${user}" already exists in the notes store: choose another name for vault "${vault}".`,
       );
     }
+    // A file may also be of a vault whose database was lost: its passphrase is kept, here or among those of removed vaults.
+    const kept = unfinished?.vaultPassphrase ?? null;
     const access = {
       vault,
       url: address,
       user,
-      password: makePassword(),
-      passphrase: choices.e2ee ? makePassphrase(VAULT_PASSPHRASE_GROUPS) : null,
+      password: unfinished?.password || makePassword(),
+      passphrase: choices.e2ee
+        ? (kept ?? makePassphrase(VAULT_PASSPHRASE_GROUPS))
+        : null,
     };
+    const vaultPassphrase = forgetPassphrase ? null : access.passphrase;
+    if (kept !== vaultPassphrase) {
+      files.remove(vault, Date.now());
+    }
     // Written first, so that an interrupted attempt is continued by the next one.
     files.write({
       vault,
       url: address,
       user,
       password: access.password,
-      earlierPasswords: [],
+      earlierPasswords: unfinished?.earlierPasswords ?? [],
       connection: connectionString(access),
-      vaultPassphrase: forgetPassphrase ? null : access.passphrase,
+      vaultPassphrase,
       choices,
     });
     if (!exists) {
@@ -152,6 +160,36 @@ export class Provisioning {
     await database.secure(memberRules(user));
     state.change(vault, { member: user });
     return this.#seal(access, choices);
+  }
+
+  /** Whether an attempt to add a vault was interrupted: it has credentials, and no device has written to it. */
+  async isUnfinished(vault: string): Promise<boolean> {
+    const { couch, files, state } = this.#parts;
+    const info = await openDatabase(couch, vault).info();
+    const documents =
+      info === undefined ? 0 : info.doc_count + info.doc_del_count;
+    return (
+      documents === 0 &&
+      state.vault(vault).member === null &&
+      files.read(vault) !== undefined
+    );
+  }
+
+  /** Records the users of vaults again whose state was lost: those with credentials who alone have access. */
+  async recordMembers(): Promise<void> {
+    const { couch, files, state } = this.#parts;
+    for (const vault of await vaultNames(couch)) {
+      if (state.vault(vault).member !== null) {
+        continue;
+      }
+      const rules = await openDatabase(couch, vault)
+        .security()
+        .catch(asUnreadable);
+      const member = typeof rules === "string" ? null : memberOf(rules);
+      if (member !== null && credentialsOfUser(files, member).length > 0) {
+        state.change(vault, { member });
+      }
+    }
   }
 
   /** A new Setup URI for the same vault; `url` sets another address, which `keep` stores as the vault's own. */

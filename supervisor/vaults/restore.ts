@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { z } from "zod";
 import { verifyFiles } from "../backup/backup-files.ts";
 import { Failure } from "../../core/failure.ts";
-import { closedRules, memberRules, sameRules } from "./access-rules.ts";
+import { closedRules, memberOf } from "./access-rules.ts";
 import {
   parseDocument,
   readHead,
@@ -23,7 +23,6 @@ import {
   vaultNames,
   type CouchDocument,
   type Database,
-  type Security,
 } from "./database.ts";
 import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
@@ -352,14 +351,6 @@ async function register(
   if (seed !== undefined && instance !== null) {
     escrow.write(accepting(escrow.read(vault), seed, instance, now()));
   }
-}
-
-/** The user of a vault whose rules are those of `hearth notes add`. */
-function memberOf(security: Security): string | null {
-  const [user] = security.members.names;
-  return user !== undefined && sameRules(security, memberRules(user))
-    ? user
-    : null;
 }
 
 /**

@@ -14,7 +14,6 @@ import type { Provisioning } from "./provisioning.ts";
 import { openQuietVaults } from "./quiet-vaults.ts";
 import { dropUnfinished } from "./restore.ts";
 import type { Mutex } from "../../core/mutex.ts";
-import type { VaultFiles } from "./vault-file.ts";
 
 const TICK_EVERY_MS = 2000;
 const INSPECT_EVERY_MS = MINUTE_MS;
@@ -24,7 +23,6 @@ const PREPARATION_FINGERPRINT = "notes-begin";
 interface MaintenanceParts {
   readonly couch: Couch;
   readonly state: NotesState;
-  readonly files: VaultFiles;
   readonly inspector: VaultInspector;
   readonly provisioning: Provisioning;
   readonly turns: Mutex;
@@ -172,7 +170,7 @@ export class VaultMaintenance {
 
   /** Each step once after a start of this process or the store, as soon as the store answers. */
   async #prepare(): Promise<void> {
-    const { couch, busy } = this.#parts;
+    const { couch, busy, provisioning } = this.#parts;
     if (!this.#leftoversDropped) {
       for (const vault of await dropUnfinished(couch, busy)) {
         this.#context.onNotice(
@@ -181,19 +179,21 @@ export class VaultMaintenance {
       }
     }
     this.#leftoversDropped = true;
+    await provisioning.recordMembers();
     await this.#createFirstVault();
   }
 
   async #createFirstVault(): Promise<void> {
-    const { couch, state, files, provisioning } = this.#parts;
+    const { couch, state, provisioning } = this.#parts;
     const vault = this.#context.config.notes.first_vault;
     if (vault === "off" || state.firstVaultCreated()) {
       return;
     }
-    const others = (await vaultNames(couch)).filter(
-      (name) => name !== vault || files.read(name) === undefined,
-    );
-    if (others.length === 0 && state.vault(vault).member === null) {
+    const names = await vaultNames(couch);
+    const isOnly = names.every((name) => name === vault);
+    const isFree =
+      names.length === 0 || (await provisioning.isUnfinished(vault));
+    if (isOnly && isFree && state.vault(vault).member === null) {
       await provisioning.add({ vault, choices: vaultChoices.parse({}) });
     }
     state.recordFirstVault();

@@ -1,4 +1,10 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -92,12 +98,22 @@ test("only the first start creates the vault notes", async () => {
   expect(await vaults()).toMatchObject([
     { vault: "notes", url: "https://notes.example.org", user: "notes" },
   ]);
+  const stateFile = join(place.home.root, "notes-state.json");
+  const state = () => readFileSync(stateFile, "utf8");
+  const credentials = readFileSync(file("notes"), "utf8");
+  await watcher.stop();
+  rmSync(stateFile);
+  watcher = await start();
+  await waitFor(
+    "the lost state",
+    () => existsSync(stateFile) && state().includes('"firstVaultMade":true'),
+  );
+  expect(state()).toContain('"member":"notes"');
+  expect(readFileSync(file("notes"), "utf8")).toBe(credentials);
   expect((await hearth(["notes", "remove", "notes"])).code).toBe(2);
   expect((await hearth(["notes", "remove", "notes", "--yes"])).code).toBe(0);
   await watcher.stop();
   watcher = await start();
-  const state = () =>
-    readFileSync(join(place.home.root, "notes-state.json"), "utf8");
   expect(state()).toContain('"firstVaultMade":true');
   expect(await vaults()).toEqual([]);
 });
