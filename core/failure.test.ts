@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { sentencesOf, textOf } from "./failure.ts";
+import { request } from "undici";
+import { loggedError, sentencesOf, textOf } from "./failure.ts";
 
 test.each([
   ["EACCES", "/data/notes is not accessible to this user"],
@@ -37,4 +38,60 @@ test("a read-only file system is named where Node gives an error of rmSync no co
     "the file system of /data/run.json is read-only",
   );
   expect(textOf(error)).toBe("Read-only file system '/data/run.json'");
+});
+
+const SECRET = "pass\nword";
+
+async function errorOf(work: () => unknown): Promise<unknown> {
+  try {
+    await work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("no error");
+}
+
+const headers = { authorization: `Bearer ${SECRET}` };
+const AT = "http://user:pa%20ss@127.0.0.1:1/";
+
+test.each([
+  ["a header", () => fetch("http://127.0.0.1:1/", { headers }), "a header has"],
+  ["an address", () => fetch(AT), "http://127.0.0.1:1/"],
+  ["an invalid address", () => fetch("http://user:pa/ss@[x/"), "Invalid URL"],
+  ["the input of URL", () => new URL("redis://user:pa ss@[x/"), "Invalid URL"],
+  ["a header of undici", () => request(AT, { headers }), "invalid"],
+  ["a command", () => Promise.reject(failedCommand()), "WRONGPASS"],
+])(
+  "an error repeats no secret of %s, neither as text nor in a log",
+  async (_, work, kept) => {
+    const error = await errorOf(work);
+    expect(textOf(error)).toContain(kept);
+    const logged = JSON.stringify(loggedError(error));
+    expect(logged).toContain(kept);
+    expect(textOf(error) + logged).not.toMatch(/pa(ss|%20|\/| )|word/);
+  },
+);
+
+/** As ioredis reports one. */
+function failedCommand(): Error {
+  const error = new Error("WRONGPASS invalid pair");
+  return Object.assign(error, {
+    command: { name: "auth", args: ["user", SECRET] },
+  });
+}
+
+test("a log shows where an error happened, its code and its cause", () => {
+  const cause = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+  expect(loggedError(new TypeError("fetch failed", { cause }))).toEqual({
+    type: "TypeError",
+    message: "fetch failed",
+    stack: expect.stringContaining("failure.test.ts"),
+    cause: {
+      type: "Error",
+      message: "refused",
+      stack: expect.stringContaining("failure.test.ts"),
+      code: "ECONNREFUSED",
+    },
+  });
+  expect(loggedError("a sentence")).toBe("a sentence");
 });

@@ -54,8 +54,48 @@ export function textOf(error: unknown): string {
     return error.errors.map(textOf).join("; ") || error.message;
   }
   return error instanceof Error
-    ? error.message.replace(UNKNOWN_ERROR, "")
+    ? withoutQuoted(error.message.replace(UNKNOWN_ERROR, ""))
     : String(error);
+}
+
+/** What messages of Node quote that may be a secret, and what takes its place. */
+const QUOTED: readonly (readonly [RegExp, string])[] = [
+  [/".*" is an invalid header value/s, "a header has an invalid value"],
+  [/Failed to parse URL from .*/s, "Invalid URL"],
+  // Of an address, its user and password.
+  [/(?<=:\/\/)[^\s/]*@/g, ""],
+];
+
+function withoutQuoted(message: string): string {
+  return QUOTED.reduce(
+    (text, [quoted, instead]) => text.replace(quoted, instead),
+    message,
+  );
+}
+
+/** Of Node and Postgres. */
+const LOGGED_FIELDS = ["code", "syscall", "table", "constraint"] as const;
+
+/**
+ * An error as logs show it. Other fields are left out, as libraries add secrets and prompts: ioredis the arguments of its command,
+ * `URL` its input, Postgres the row.
+ */
+export function loggedError(error: unknown): unknown {
+  if (!(error instanceof Error)) {
+    return error;
+  }
+  const message = textOf(error);
+  const fields = LOGGED_FIELDS.flatMap((name) => {
+    const value = textIn(error, name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  return {
+    type: error.name,
+    message,
+    stack: error.stack?.replace(error.message, () => message),
+    ...Object.fromEntries(fields),
+    ...(error.cause === undefined ? {} : { cause: loggedError(error.cause) }),
+  };
 }
 
 /** The path may be in the home, or one that the command line names. */
@@ -98,8 +138,8 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
   }
 }
 
-/** A field of a system error. */
-function textIn(error: unknown, field: "path" | "dest"): string | undefined {
+/** A field of an error. */
+function textIn(error: unknown, field: string): string | undefined {
   const value: unknown =
     typeof error === "object" && error !== null
       ? Reflect.get(error, field)

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import type { Server } from "node:net";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { pino, stdSerializers, type Logger } from "pino";
+import { pino, type Logger } from "pino";
+import { loggedError } from "../core/failure.ts";
 import { openLogOutput } from "../core/log-output.ts";
 import { onStopSignals } from "../core/signals.ts";
 import { formatProblem } from "../core/config/problem.ts";
@@ -61,8 +62,7 @@ function readArguments(): Arguments {
 }
 
 function createLog(): Logger {
-  // pino serializes errors only under the name `err` by default.
-  const serializers = { error: stdSerializers.err };
+  const serializers = { error: loggedError, err: loggedError };
   return process.stdout.isTTY
     ? pino({ serializers, transport: { target: "pino-pretty" } })
     : pino({ serializers }, openLogOutput(1, { sync: false }));
