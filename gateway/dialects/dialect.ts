@@ -31,6 +31,13 @@ const WITHOUT_FILES: ReadonlySet<string> = new Set([
 /** Models known to support `reasoning_effort`; others declare it with `model_info.supports_reasoning`. */
 const REASONING = /^(o[1-9](-|$)|gpt-[5-9]|gpt-oss|gemini-(2\.5|[3-9]))/;
 
+/** Names of models that do not reason, although their family does: `gpt-5-chat-latest`. */
+const CHAT_ONLY = /-chat(-|$)/;
+
+export function isChatOnly({ baseModel, model }: PricedDeployment): boolean {
+  return CHAT_ONLY.test(baseModel ?? model);
+}
+
 /** Whether a model is known to reason. */
 export function reasons(deployment: PricedDeployment): boolean {
   const model = deployment.baseModel ?? deployment.model;
@@ -52,7 +59,7 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
     // Those of Anthropic and Gemini are collected by their own translation.
     leadingInstructions:
       !strict && !["anthropic", "gemini"].includes(deployment.provider),
-    reasoning: reasons(deployment),
+    reasoning: reasons(deployment) && !isChatOnly(deployment),
     files: !WITHOUT_FILES.has(deployment.providerName),
   };
 }
@@ -64,8 +71,8 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
 export function limitNameOf(
   deployment: PricedDeployment,
 ): Dialect["maxTokens"] | null {
-  const { maxTokens, reasoning } = dialectOf(deployment);
-  return maxTokens === "max_tokens" || reasoning ? maxTokens : null;
+  const { maxTokens } = dialectOf(deployment);
+  return maxTokens === "max_tokens" || reasons(deployment) ? maxTokens : null;
 }
 
 /** Models that take an effort above `high`: https://developers.openai.com/api/docs/guides/reasoning */

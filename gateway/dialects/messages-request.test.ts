@@ -125,6 +125,12 @@ test.each([
   expect(body["reasoning_effort"]).toBe(sent);
 });
 
+test("a model for chat alone gets no effort, which it rejects", () => {
+  const fields = { output_config: { effort: "high" } };
+  const deployment = testDeployment({ model: "gpt-5.1-chat-latest" });
+  expect(ask(fields, deployment).body).not.toHaveProperty("reasoning_effort");
+});
+
 test.each([
   ["", "Error:"],
   ["Exit code 1", "Error: Exit code 1"],

@@ -1,4 +1,5 @@
 import type { CallBody } from "../calls/body.ts";
+import { isChatOnly } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { completionOf } from "./chat-responses-answer.ts";
 import {
@@ -7,7 +8,7 @@ import {
 } from "./chat-responses-request.ts";
 import { ChatOfResponses } from "./chat-responses-stream.ts";
 import { parseRecord, recordsOf } from "../../core/json.ts";
-import { isChatOnly, isOpenAi } from "./responses-request.ts";
+import { isOpenAi } from "./responses-request.ts";
 import type { ProviderWire } from "./wire.ts";
 
 /** Models without chat. https://developers.openai.com/api/docs/models */

@@ -90,6 +90,37 @@ test.each([
   },
 );
 
+// Clients of Gemini's API send `none` and `minimal`, whichever model answers.
+test.each([
+  ["gpt-5-mini", "none", "minimal"],
+  ["gpt-5-2025-08-07", "minimal", "minimal"],
+  ["gpt-5-codex", "minimal", "low"],
+  ["o4-mini", "none", "low"],
+  ["o4-mini", "minimal", "low"],
+  ["gpt-5.2", "none", "none"],
+  ["gpt-5.2", "minimal", "low"],
+  ["gpt-5.2", "xhigh", "xhigh"],
+  ["gpt-5.2-chat-latest", "medium", "medium"],
+  ["gpt-5.2-chat-latest", "none", undefined],
+  ["gpt-4.1", "low", undefined],
+])("%s gets the effort %s as %s", (model, effort, sent) => {
+  const body = { model: "alias", reasoning_effort: effort };
+  const openai = { apiBase: PROVIDERS["openai"]?.apiBase ?? "" };
+  const effortAt = (place: object) => {
+    const deployment = testDeployment({ model, ...place });
+    const asked = openaiWire.request("chat", body, deployment, false);
+    const lacks = openaiWire.unsupported("chat", body, deployment);
+    expect(lacks.includes("reasoning_effort")).toBe(
+      asked["reasoning_effort"] === undefined,
+    );
+    return asked["reasoning_effort"];
+  };
+  expect(effortAt(openai)).toBe(sent);
+  expect(effortAt({ ...AZURE, baseModel: model, model: "mine" })).toBe(sent);
+  // What another server does with a model of this name is not known.
+  expect(effortAt({})).toBe(effort);
+});
+
 test("usage that a stream reports inside its last choice counts, as Moonshot's does", () => {
   const reader = createStreamReader();
   const read = (chunk: object) =>

@@ -14,7 +14,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
-import { refusedSampling } from "./openai-sampling.ts";
+import { nearestEffort, refusedSampling } from "./openai-sampling.ts";
 import { withDetails } from "./reasoning-details.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
@@ -36,6 +36,12 @@ export function openaiRequest(
   };
   if (endpoint === "chat") {
     nameLimit(sent, body, deployment);
+    if (sent["reasoning_effort"] != null) {
+      sent["reasoning_effort"] = nearestEffort(
+        sent["reasoning_effort"],
+        deployment,
+      );
+    }
     for (const name of refusedSampling(body, deployment)) {
       delete sent[name];
     }

@@ -1,5 +1,5 @@
 import { PROVIDERS } from "../config/providers.ts";
-import { reasons } from "../dialects/dialect.ts";
+import { isChatOnly, reasons } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { isRecord, listOf, textOf, type JsonRecord } from "../../core/json.ts";
 import { readableReasoning } from "./reasoning-origin.ts";
@@ -26,13 +26,6 @@ export function responsesRequest(
       : {}),
     store: false,
   };
-}
-
-/** Names of models that do not reason, although their family does: `gpt-5-chat-latest`. */
-const CHAT_ONLY = /-chat(-|$)/;
-
-export function isChatOnly({ baseModel, model }: PricedDeployment): boolean {
-  return CHAT_ONLY.test(baseModel ?? model);
 }
 
 /** OpenAI itself, or Azure: other servers have the same API only in part. */

@@ -191,6 +191,15 @@ test.each([
   expect(error.message).toMatch(message);
 });
 
+test("thinking is left out for a model that does not reason", async () => {
+  await answerOf("without-reasoning", {
+    generationConfig: { thinkingConfig: { thinkingBudget: 0 } },
+  });
+  const { body } = testbed.providers.requests.at(-1) ?? {};
+  expect(body).toMatchObject({ model: "played-gpt" });
+  expect(body).not.toHaveProperty("reasoning_effort");
+});
+
 test("a method that is not supported is named, whatever its body is", async () => {
   const fields = { contents: undefined, content: user({ text: "Hello" }) };
   const answer = await ask("openai-chat:embedContent", fields);

@@ -262,6 +262,11 @@ model_list:${[
     alias("gemini-chat", "gemini/gemini-3-flash"),
     alias("azure-chat", "azure/played-gpt"),
     alias(
+      "without-reasoning",
+      "azure/played-gpt",
+      "\n    model_info:\n      base_model: gpt-4.1",
+    ),
+    alias(
       "responses-chat",
       "openai/gpt-5.6",
       "\n    model_info:\n      mode: responses",

@@ -34,7 +34,8 @@ const CHAT = "/v1/chat/completions";
 const COUNT = "/utils/token_counter";
 
 /** Clients of Gemini send what its models take, without a setting that leaves it out: other providers get what they take of it. */
-const SAMPLING = [
+const GENERATION = [
+  "reasoning_effort",
   "temperature",
   "top_p",
   "top_k",
@@ -108,7 +109,7 @@ async function answerContents(
     );
   }
   const body = validateBody(contentsBody, request.body);
-  const chat = { ...chatOfContents(body), model, drop_params: SAMPLING };
+  const chat = { ...chatOfContents(body), model, drop_params: GENERATION };
   return answer({ gateway, request, reply, chat });
 }
 
