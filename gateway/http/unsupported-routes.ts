@@ -70,6 +70,34 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
     "Results of checks are not kept: GET /health checks the models now.",
   ],
   [
+    /^\/(model\/(metrics|streaming_metrics)|global\/activity\/exceptions)(\/|$)/,
+    "Charts of models have one route: GET /model/statistics returns calls, failures and latency; GET /spend/calls?status=failure lists failed calls.",
+  ],
+  [
+    /^\/(global\/all_end_users|global\/spend\/end_users)$/,
+    "End users have routes of their own: GET /customer/list returns them with their spend, GET /customer/daily/activity by day.",
+  ],
+  [
+    /^\/(global\/spend\/all_tag_names|tag\/(distinct|summary|dau|wau|mau|user-agent\/.*))$/,
+    "Tags have fewer routes: GET /spend/tags returns their names and spend, GET /tag/daily/activity the same by day.",
+  ],
+  [
+    /^\/global\/spend\/reset$/,
+    "Spend is not reset for all at once: use POST /key/KEY/reset_spend for each key.",
+  ],
+  [
+    /^\/spend\/logs\/session\/ui$/,
+    "Sessions have no route of their own: GET /spend/logs/v2?session_id=ID returns their calls.",
+  ],
+  [
+    /^\/(user|team)\/filter\/ui$/,
+    "Searches have no route of their own: use GET /user/list or GET /v2/team/list with a filter.",
+  ],
+  [
+    /^\/budget\/settings$/,
+    "Fields of tiers are not described by requests: POST /budget/info returns a tier, /openapi.json its fields.",
+  ],
+  [
     /^\/(cost\/estimate|utils\/transform_request)$/,
     "Calls are neither estimated nor translated without being made: POST /spend/calculate returns the cost of a call.",
   ],
