@@ -41,6 +41,10 @@ beforeAll(async () => {
     team_public_model_name: "of-a-team",
   });
   await add("of-no-team", "openai/six", address, { team_id: "dissolved" });
+  await add("paused", "openai/seven", address);
+  await litellm.run(
+    `UPDATE "LiteLLM_ProxyModelTable" SET blocked = true WHERE model_name = 'paused'`,
+  );
   await litellm.run(
     `INSERT INTO "LiteLLM_CredentialsTable" (credential_id, credential_name, credential_values) VALUES ('1', 'house', $1)`,
     [JSON.stringify(sealed(address))],
@@ -116,7 +120,7 @@ async function bring(...litellmKeys: readonly string[]) {
 
 test("without LiteLLM's key no model is imported, and a remark says what to do", async () => {
   const { tally, remarks } = await bring("sk-a-wrong-one");
-  expect(tally).toMatchObject({ there: 6, brought: 0, left: 6 });
+  expect(tally).toMatchObject({ there: 7, brought: 0, left: 7 });
   expect(remarks).toContainEqual([
     expect.stringMatching(
       /^models: encrypted: run the import again with .*LITELLM_SALT_KEY.* or .*POST \/model\/new/,
@@ -128,7 +132,7 @@ test("without LiteLLM's key no model is imported, and a remark says what to do",
 
 test("with LiteLLM's key models are imported with their provider keys and answer, and a second run changes nothing", async () => {
   const { tally, remarks } = await bring(SALT);
-  expect(tally).toMatchObject({ there: 6, brought: 3, left: 3 });
+  expect(tally).toMatchObject({ there: 7, brought: 4, left: 3 });
   expect(remarks).toEqual([
     [expect.stringContaining("guardrails must be configured"), ["shared"]],
     [
@@ -161,6 +165,13 @@ test("with LiteLLM's key models are imported with their provider keys and answer
       )
       .toBe(200);
   }
+  const paused = await fixture.chat(await fixture.createKey(), "hi", {
+    model: "paused",
+  });
+  expect([paused.status, paused.json["error"]]).toEqual([
+    403,
+    expect.objectContaining({ type: "model_blocked" }),
+  ]);
   const ofTeam = { model: "of-a-team" };
   const crew = await fixture.createKey({ team_id: "crew" });
   expect((await fixture.chat(crew, "hi", ofTeam)).status).toBe(200);
@@ -174,12 +185,12 @@ test("with LiteLLM's key models are imported with their provider keys and answer
     fixture.pool,
     "SELECT * FROM audit_log WHERE object_type = 'model'",
   );
-  expect(audits).toHaveLength(4);
+  expect(audits).toHaveLength(5);
   expect(JSON.stringify([rows, audits])).not.toContain(PROVIDER_KEY);
 
   expect((await bring(SALT)).tally).toMatchObject({
     brought: 0,
-    known: 3,
+    known: 4,
     left: 3,
   });
   expect(

@@ -43,7 +43,7 @@ export async function importModels(
     if ("why" in read) {
       notes.left("models", nameOf(given), read.why);
     } else {
-      await importModel(context, read);
+      await importModel(context, read, given["blocked"] === true);
     }
   }
 }
@@ -110,6 +110,7 @@ function nameOf({ model_name: name, model_info: info }: Row): string {
 async function importModel(
   { client, notes }: ModelImportContext,
   { row, dropped }: Readable,
+  blocked: boolean,
 ): Promise<void> {
   const made = await insertRow(
     client,
@@ -120,6 +121,14 @@ async function importModel(
   notes.count("models", made === null ? "known" : "brought");
   if (made === null) {
     return;
+  }
+  if (blocked) {
+    await insertRow(
+      client,
+      "blocked_models",
+      { model_id: row.model_id, blocked_by: ACTOR },
+      "ON CONFLICT DO NOTHING",
+    );
   }
   if (dropped.length > 0) {
     notes.changed(
@@ -134,7 +143,7 @@ async function importModel(
   await auditModel(client, ACTOR, {
     action: "created",
     before: null,
-    after: row,
+    after: { ...row, blocked },
   });
 }
 

@@ -63,6 +63,7 @@ CREATE TABLE "LiteLLM_OrganizationMembership" (
   created_at timestamp(3) DEFAULT now(), updated_at timestamp(3) DEFAULT now(), PRIMARY KEY (user_id, organization_id));
 CREATE TABLE "LiteLLM_ProxyModelTable" (
   model_id text PRIMARY KEY, model_name text NOT NULL, litellm_params jsonb NOT NULL, model_info jsonb,
+  blocked boolean NOT NULL DEFAULT false,
   created_at timestamp(3) NOT NULL DEFAULT now(), created_by text NOT NULL DEFAULT '',
   updated_at timestamp(3) NOT NULL DEFAULT now(), updated_by text NOT NULL DEFAULT '');
 CREATE TABLE "LiteLLM_CredentialsTable" (
