@@ -17,6 +17,7 @@ test.each([
   [{ project_id: "p" }, "keys: projects are not imported"],
   [{ agent_id: "a" }, "keys: agents are not imported"],
   [{ tpd_limit: 5 }, "keys: `tpd_limit` is not supported"],
+  [{ budget_fallbacks: { a: ["b"] } }, "keys: `budget_fallbacks`"],
   [
     { allowed_routes: ["openai_routes"] },
     "keys: `openai_routes` allows nothing",
@@ -72,16 +73,18 @@ test.each([
   expect(read).not.toHaveProperty("row.temp_budget_expiry");
 });
 
-test("a tier's limit per day and an end user's models are reported", () => {
-  expect(
-    textsOf((notes) => budgetOf({ budget_id: "b", tpd_limit: "9" }, notes)),
-  ).toEqual([expect.stringContaining("`tpd_limit`")]);
+test("a tier's limit per day and temporary raise, and an end user's models are reported", () => {
+  const tier = { budget_id: "b", tpd_limit: "9", temp_budget_increase: 5 };
+  expect(textsOf((notes) => budgetOf(tier, notes))).toEqual([
+    expect.stringContaining("temporary raises of team members"),
+    expect.stringContaining("`tpd_limit`"),
+  ]);
   expect(
     textsOf((notes) => endUserOf({ user_id: "e", models: ["a"] }, notes)),
   ).toEqual([expect.stringContaining("`models` of an end user")]);
 });
 
-test("settings, guardrails and projects of LiteLLM's database are listed, its own counters are not", async () => {
+test("settings, guardrails and other objects of LiteLLM's database are listed, its own counters are not", async () => {
   const rows: Partial<Record<SourceTable, readonly object[]>> = {
     settings: [
       { param_name: "router_settings", param_value: { num_retries: 3 } },
@@ -90,6 +93,9 @@ test("settings, guardrails and projects of LiteLLM's database are listed, its ow
     ],
     guardrails: [{ guardrail_name: "pii" }],
     projects: [{ project_id: "p" }],
+    policies: [{ policy_name: "strict" }],
+    tokenKeys: [{ jwt_claim_name: "sub", jwt_claim_value: "anna" }],
+    mcpServers: [{ server_id: "mail" }],
   };
   const notes = createNotes();
   await listOthers(
@@ -107,5 +113,8 @@ test("settings, guardrails and projects of LiteLLM's database are listed, its ow
     ["settings", ["router_settings"]],
     ["guardrails", ["pii"]],
     ["projects", ["p"]],
+    ["policies", ["strict"]],
+    ["keys of tokens (JWT)", ["anna"]],
+    ["MCP servers", ["mail"]],
   ]);
 });

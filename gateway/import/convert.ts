@@ -35,6 +35,11 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
     "projects are not imported: the project's models and limits no longer apply",
   ],
   ["agent_id", "agents are not imported: the agent's limits no longer apply"],
+  ["budget_fallbacks", "`budget_fallbacks` is not supported"],
+  [
+    "temp_budget_increase",
+    "temporary raises of team members are not imported: raise the tier's `max_budget` until they end",
+  ],
   ["tpd_limit", "`tpd_limit` is not supported: use `tpm_limit` or a budget"],
   [
     "default_team_member_models",

@@ -34,6 +34,37 @@ const OTHERS: readonly (readonly [
     "project_id",
     "there are no projects: create teams with their models and limits",
   ],
+  [
+    "policies",
+    "policies",
+    "policy_name",
+    "there are no policies: set their guardrails on teams, keys or models",
+  ],
+  [
+    "tokenKeys",
+    "keys of tokens (JWT)",
+    "jwt_claim_value",
+    "tokens are not mapped to keys: the section `jwt` of the configuration file says which user and team a token belongs to",
+  ],
+  ["agents", "agents", "agent_name", "there are no agents"],
+  [
+    "mcpServers",
+    "MCP servers",
+    "server_id",
+    "there are no MCP servers: connect clients to each",
+  ],
+  [
+    "prompts",
+    "prompts",
+    "prompt_id",
+    "there are no stored prompts: send the messages with each call",
+  ],
+  [
+    "vectorStores",
+    "vector stores",
+    "vector_store_id",
+    "there are no vector stores",
+  ],
 ];
 
 /** LiteLLM keeps its own counters beside them. */

@@ -24,6 +24,12 @@ export const TABLES = {
   guardrails: "LiteLLM_GuardrailsTable",
   accessGroups: "LiteLLM_AccessGroupTable",
   projects: "LiteLLM_ProjectTable",
+  policies: "LiteLLM_PolicyTable",
+  tokenKeys: "LiteLLM_JWTKeyMapping",
+  agents: "LiteLLM_AgentsTable",
+  mcpServers: "LiteLLM_MCPServerTable",
+  prompts: "LiteLLM_PromptTable",
+  vectorStores: "LiteLLM_ManagedVectorStoresTable",
 } as const;
 
 export type SourceTable = keyof typeof TABLES;
