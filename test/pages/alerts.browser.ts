@@ -80,7 +80,7 @@ beforeAll(async () => {
       pastRun(history, {
         job: "restore-drill",
         startedAt: now - 5 * HOUR_MS,
-        endedAt: now - 5 * HOUR_MS + 60_000,
+        endedAt: now - 4.5 * HOUR_MS,
         status: "done",
         text: `${backup} restores.`,
         details: { backup },
