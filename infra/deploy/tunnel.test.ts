@@ -139,6 +139,14 @@ test("an accepted and a refused connection both count as reachable", async () =>
   expect(await isReached("127.0.0.1", await freePort())).toBe(true);
 });
 
+test("an answer that arrives while this process is busy counts", async () => {
+  const port = await greet();
+  const reached = isReached("127.0.0.1", port);
+  // Longer than the probe waits.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+  expect(await reached).toBe(true);
+});
+
 test("a stack's tunnel always uses the same local port", () => {
   expect(tunnelPort("home")).toBe(tunnelPort("home"));
   expect(tunnelPort("home")).not.toBe(tunnelPort("test"));

@@ -116,7 +116,8 @@ function knock(
       resolve(answer);
     };
     socket.on("connect", () => end("accepted"));
-    socket.on("timeout", () => end("silent"));
+    // After an answer that arrived while this process was busy.
+    socket.on("timeout", () => setImmediate(end, "silent"));
     socket.on("error", (error: NodeJS.ErrnoException) =>
       end(error.code === "ECONNREFUSED" ? "refused" : "silent"),
     );
