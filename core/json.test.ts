@@ -13,6 +13,10 @@ test.each(["", "{", '{"a":1', "x"])("%j is no JSON", (text) => {
   expect(parseJson(text)).toBeUndefined();
 });
 
+test("text with more values than any real one is not read, as they would take 13 times its memory", () => {
+  expect(parseJson(`[${"[],".repeat(4_100_000)}1]`)).toBeUndefined();
+});
+
 test("text that is nested deeper than any real one is not read", () => {
   expect(parseJson(nested(4_000_000))).toBeUndefined();
   expect(parseRecord(`{"error":${nested(20_000)}}`)).toBeNull();

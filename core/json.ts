@@ -16,11 +16,17 @@ export function parseRecord(text: string): JsonRecord | null {
 /** In characters; a shorter text has too few levels to matter. */
 const CHECKED_FROM = 4_096;
 
-/** undefined for text that is not JSON, or is nested deeper than any real one: a provider could stop all other calls with it. */
+/** Twenty alternatives for each of 16,000 tokens are three million. */
+const MAX_VALUES = 4_000_000;
+
+/**
+ * undefined for text that is not JSON, is nested deeper than any real one or has more values: a provider could stop all other calls
+ * with it, or the process.
+ */
 export function parseJson(text: string): unknown {
   if (
     text.length > CHECKED_FROM &&
-    countValues(Buffer.from(text)) === "too-deep"
+    typeof countValues(Buffer.from(text), MAX_VALUES) === "string"
   ) {
     return undefined;
   }
