@@ -16,6 +16,7 @@ import type { ConfigDiff } from "./config/diff.ts";
 import type { ConfigProblem } from "../core/config/problem.ts";
 import type { GatewayConfig } from "./config/types.ts";
 import type { LoadResult } from "./config/load.ts";
+import type { Bodies } from "./http/bodies.ts";
 import type { DatabaseState } from "./database/connection.ts";
 import type { SocketAcceptor } from "./http/upgrade.ts";
 import type { CallMetrics } from "./metrics/call-metrics.ts";
@@ -61,6 +62,7 @@ export interface Gateway {
   readonly responses: ResponseStore;
   readonly responseEvents: ResponseEvents;
   readonly background: BackgroundResponses;
+  readonly bodies: Bodies;
   readonly sockets: ResponseSockets;
   readonly acceptor: SocketAcceptor;
   /** null: calls are not traced. */

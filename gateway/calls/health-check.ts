@@ -87,7 +87,7 @@ export async function tryDeployment(
   const call = healthCall(gateway, deployment);
   let outcome: Outcome | null = null;
   try {
-    await whileAdmitted(gateway, call, async () => {
+    await whileAdmitted(gateway, call, null, async () => {
       const route = await chooseDeployment(gateway, call, null);
       await journalIntent(gateway, call, deployment);
       const upstream = await callProvider(gateway, call, route, null);

@@ -123,7 +123,7 @@ export async function askModeration(
   call: Call,
 ): Promise<readonly string[]> {
   try {
-    return await whileAdmitted(gateway, call, async () => {
+    return await whileAdmitted(gateway, call, null, async () => {
       const route = await chooseDeployment(gateway, call, null);
       await journalIntent(gateway, call, route.target.deployment);
       const upstream = await callProvider(gateway, call, route, null);

@@ -66,7 +66,7 @@ export type ArrivingAnswer = Extract<Upstream, { kind: "stream" | "bytes" }>;
 export async function callProvider(
   gateway: RecordPorts &
     SlotPorts &
-    Pick<Gateway, "catalog" | "providers" | "router">,
+    Pick<Gateway, "bodies" | "catalog" | "providers" | "router">,
   call: Call,
   { route, ...first }: ChosenRoute,
   client: WaitingClient | null,

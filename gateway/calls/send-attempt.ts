@@ -1,4 +1,5 @@
 import type { Gateway } from "../gateway.ts";
+import { keyOf } from "../http/bodies.ts";
 import { isRetryable, UpstreamFailure } from "../providers/failure.ts";
 import type { ProviderCall } from "../providers/provider-call.ts";
 import {
@@ -56,7 +57,13 @@ interface AttemptOptions {
 
 export type AttemptPorts = Pick<
   Gateway,
-  "config" | "metrics" | "providers" | "router" | "runners" | "activeCalls"
+  | "activeCalls"
+  | "bodies"
+  | "config"
+  | "metrics"
+  | "providers"
+  | "router"
+  | "runners"
 >;
 
 /** Sends a call to one deployment. Throws {@link UpstreamFailure}. */
@@ -164,7 +171,7 @@ const OF_ANY_TYPE: ReadonlySet<Endpoint> = new Set([
 ]);
 
 function requestOf(
-  gateway: Pick<Gateway, "metrics">,
+  gateway: Pick<Gateway, "bodies" | "metrics">,
   call: Call,
   deployment: PricedDeployment,
   { endpoint, path, headers, body, error }: Translation,
@@ -178,6 +185,7 @@ function requestOf(
     callId: call.id,
     body: body(),
     error,
+    reserve: (part) => gateway.bodies.reserveChunk(keyOf(call), call.id, part),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { Gateway } from "../gateway.ts";
 import { CallError, loggedMessage } from "../http/errors.ts";
 import type { Call } from "./call.ts";
@@ -6,14 +7,15 @@ import { endCall, type RecordPorts } from "./record.ts";
 
 /**
  * Runs `work` for an admitted call. If it throws before the call was recorded, the call is recorded here and its
- * reservation released: nothing stays open, whatever the error.
+ * reservation released: nothing stays open, whatever the error. `client` receives the answer, which occupies memory until then.
  */
 export async function whileAdmitted<T>(
-  gateway: RecordPorts & Pick<Gateway, "log">,
+  gateway: RecordPorts & Pick<Gateway, "bodies" | "log">,
   call: Call,
+  client: ServerResponse | null,
   work: () => Promise<T>,
 ): Promise<T> {
-  const { activeCalls, limits } = gateway;
+  const { activeCalls, bodies, limits } = gateway;
   activeCalls.admitted(call.id);
   try {
     return await work();
@@ -26,6 +28,11 @@ export async function whileAdmitted<T>(
     throw error;
   } finally {
     activeCalls.ended(call.id);
+    if (client === null || client.writableFinished || client.destroyed) {
+      bodies.release(call.id);
+    } else {
+      client.once("close", () => bodies.release(call.id));
+    }
   }
 }
 

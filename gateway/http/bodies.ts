@@ -23,8 +23,8 @@ const MIN_BYTES_PER_MS = 100;
 
 type Done = (error: Error | null, body?: unknown) => void;
 
-/** Whose bytes are counted: a request, or a WebSocket that receives a message. */
-type Holder = object;
+/** Whose bytes are counted: a request, a WebSocket that receives a message, or a call, by its id. */
+type Holder = object | string;
 
 interface Reserved {
   readonly key: string;
@@ -32,9 +32,9 @@ interface Reserved {
 }
 
 /**
- * Reads bodies. All of them together, each from its first byte until its response is closed, occupy at most `bodiesLimitBytes`;
- * null: a quarter of the memory that this process may use. `workers` processes share the limit and the memory, and keys share it
- * fairly. Bytes are counted for a key, by its hash; empty: for the master key.
+ * Reads bodies. All of them, and the whole answers of providers, each from its first byte until its response is closed, occupy at
+ * most `bodiesLimitBytes`; null: a quarter of the memory that this process may use. `workers` processes share the limit and the
+ * memory, and keys share it fairly. Bytes are counted for a key, by its hash; empty: for the master key.
  */
 export class Bodies {
   readonly #limit: number;
@@ -218,7 +218,7 @@ export function maxArrivalMs(
   return headersMs + Math.ceil(bodyLimitBytes / MIN_BYTES_PER_MS);
 }
 
-function keyOf({ caller }: FastifyRequest): string {
+export function keyOf({ caller }: Pick<FastifyRequest, "caller">): string {
   return caller?.kind === "key" ? caller.token : "";
 }
 

@@ -23,6 +23,8 @@ export interface ProviderCall {
   readonly anyType?: true;
   /** Receives the headers of a successful answer. */
   readonly onHeaders?: (headers: ResponseHeaders) => void;
+  /** Counts a part of a long whole answer; throws where this gateway has no memory for it. */
+  readonly reserve?: (part: Buffer) => void;
   /** Ends the call early. */
   readonly signal: AbortSignal;
   /** Until the first byte of the answer, instead of the configured time; null: as configured. */

@@ -8,6 +8,7 @@ import {
   errorAnswer,
   isTimeout,
   MAX_ERROR_BYTES,
+  reservePart,
 } from "./error-answer.ts";
 import { brokenOff, UpstreamFailure, unreachable } from "./failure.ts";
 import {
@@ -197,7 +198,7 @@ async function readFirstChunk(
   const { headers, body } = answer;
   const contentType = contentTypeOf(headers);
   if (headers["content-type"] !== undefined && /json/.test(contentType)) {
-    const bytes = Buffer.from(await body.arrayBuffer());
+    const bytes = await readCounted(call, body);
     const error = errorInBody(bytes);
     if (error !== null) {
       throw answeredError(call, headers, error);
@@ -214,6 +215,20 @@ async function readFirstChunk(
     failure.mayBeCharged = true;
     throw failure;
   }
+}
+
+async function readCounted(
+  call: ProviderCall,
+  body: Readable,
+): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of body as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    reservePart(call, part, bytes);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
 }
 
 /** Waits for the first chunk, which the result yields again. */

@@ -7,6 +7,7 @@ import {
   errorAnswer,
   isTimeout,
   MAX_ERROR_BYTES,
+  reservePart,
 } from "./error-answer.ts";
 import {
   brokenOff,
@@ -102,10 +103,18 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(
-    _controller: Dispatcher.DispatchController,
+    controller: Dispatcher.DispatchController,
     chunk: Buffer,
   ): void {
     this.#bytes += chunk.length;
+    if (this.#isSuccess()) {
+      try {
+        reservePart(this.#call, chunk, this.#bytes);
+      } catch (error) {
+        controller.abort(error as UpstreamFailure);
+        return;
+      }
+    }
     if (this.#isSuccess() || this.#bytes <= MAX_ERROR_BYTES) {
       this.#chunks.push(chunk);
     }
@@ -151,6 +160,10 @@ class WholeAnswerReader implements Dispatcher.DispatchHandler {
   ): void {
     this.#stopListening();
     const { deployment, signal } = this.#call;
+    if (error instanceof UpstreamFailure) {
+      this.#reject(error);
+      return;
+    }
     const describe = this.#status === 0 ? unreachable : brokenOff;
     const failure = describe(error, deployment.apiBase);
     failure.mayBeCharged =

@@ -91,7 +91,7 @@ export async function carryOut(
   const admitted = await lookupAndAdmit(gateway, call);
   call.responseContext?.background?.admitted();
   request.admitted = admitted;
-  return whileAdmitted(gateway, call, async () => {
+  return whileAdmitted(gateway, call, reply.raw, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);
     if (cached !== null) {
       return cached;

@@ -78,7 +78,7 @@ async function carryOutItems(
   const reduced = withoutCached(gateway, call, kept);
   const admitted = await lookupAndAdmit(gateway, reduced, areAllCached(kept));
   request.admitted = admitted;
-  return whileAdmitted(gateway, call, async () => {
+  return whileAdmitted(gateway, call, reply.raw, async () => {
     const cached = await embeddingsFromCache(
       gateway,
       call,
