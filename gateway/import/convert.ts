@@ -19,7 +19,6 @@ const MAX_BUDGET = 9_000_000;
 const NOT_HERE: readonly (readonly [string, string])[] = [
   ["allowed_cache_controls", "`allowed_cache_controls` is not supported"],
   ["allowed_model_region", "`allowed_model_region` is not supported"],
-  ["allowed_models", "`allowed_models` of a tier is not supported"],
   [
     "access_group_ids",
     "access groups are not imported: create them with POST /v1/access_group",
@@ -135,7 +134,7 @@ export function textOf(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-function namesOf(value: unknown): readonly string[] {
+export function namesOf(value: unknown): readonly string[] {
   return listOf(value).filter((name) => typeof name === "string");
 }
 

@@ -4,7 +4,7 @@ import { ORGANIZATION } from "../admin/kinds/organization.ts";
 import { TEAM } from "../admin/kinds/team.ts";
 import type { Row } from "../database/rows.ts";
 import { ensureUser } from "./import-people.ts";
-import { listOf, objectOf, teamOf, textOf } from "./convert.ts";
+import { listOf, namesOf, objectOf, teamOf, textOf } from "./convert.ts";
 import {
   type ImportContext,
   idsOf,
@@ -59,7 +59,7 @@ export async function importTeams(context: ImportContext): Promise<void> {
       notes,
     );
     if (await importRow(context, TEAM, "teams", row, given["spend"])) {
-      await importMembers(context, given, memberships.get(name) ?? []);
+      await importMembers(context, given, memberships.get(name) ?? [], tiers);
     }
   }
 }
@@ -70,11 +70,12 @@ function limitsMoreThanDollars(tier: Row): boolean {
   );
 }
 
-/** A team's row has its members; their spend and tiers are in a separate table. */
+/** A team's row has its members; their spend and tiers are in a separate table, their models in their tiers. */
 async function importMembers(
   context: ImportContext,
   team: Row,
   memberships: readonly Row[],
+  litellmTiers: ReadonlyMap<unknown, Row>,
 ): Promise<void> {
   const { client, notes } = context;
   const tiers = await idsOf(client, BUDGET);
@@ -115,6 +116,9 @@ async function importMembers(
         user_id: user,
         role,
         budget_id: textOf(membership?.["budget_id"]),
+        allowed_models: namesOf(
+          litellmTiers.get(membership?.["budget_id"])?.["allowed_models"],
+        ),
       }),
       membership?.["spend"],
     );

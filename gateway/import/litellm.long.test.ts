@@ -163,6 +163,16 @@ test("windows, members, tiers, roles and rights are imported", async () => {
       expect.objectContaining({ user_id: "user-31", role: "user" }),
     ]),
   });
+  // LiteLLM keeps the models of a member in its tier.
+  expect(await fixture.get("/team/info?team_id=team-10")).toMatchObject({
+    team_memberships: expect.arrayContaining([
+      expect.objectContaining({
+        user_id: "user-10",
+        budget_id: "tier-1",
+        allowed_models: ["mock"],
+      }),
+    ]),
+  });
   expect(await fixture.get("/user/info?user_id=user-1")).toMatchObject({
     user_info: { user_role: "proxy_admin", user_email: "user1@example.org" },
   });

@@ -112,8 +112,8 @@ export async function makeLitellmTables(databaseUrl: string): Promise<{
 
 /** 30 teams with members, 200 users, 1,000 keys, with budgets and spend; key n is `sk-litellm-key-n`. */
 export const USUAL_DATA = `
-INSERT INTO "LiteLLM_BudgetTable" (budget_id, max_budget, budget_duration, rpm_limit)
-  SELECT 'tier-' || n, n * 10, '30d', n FROM generate_series(1, 5) n;
+INSERT INTO "LiteLLM_BudgetTable" (budget_id, max_budget, budget_duration, rpm_limit, allowed_models)
+  SELECT 'tier-' || n, n * 10, '30d', n, CASE WHEN n = 1 THEN '{mock}'::text[] ELSE '{}' END FROM generate_series(1, 5) n;
 INSERT INTO "LiteLLM_OrganizationTable" (organization_id, organization_alias, budget_id, models, spend)
   SELECT 'org-' || n, 'Organization ' || n, 'tier-' || n, '{}', n * 1.5 FROM generate_series(1, 3) n;
 INSERT INTO "LiteLLM_UserTable" (user_id, user_email, user_role, max_budget, budget_duration, spend, models)
