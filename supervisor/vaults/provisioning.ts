@@ -57,7 +57,8 @@ export interface Removed {
 interface AddOptions {
   readonly vault: string;
   readonly url?: string | undefined;
-  readonly choices: VaultChoices;
+  /** By default those of existing credentials. */
+  readonly choices?: VaultChoices;
   readonly forgetPassphrase?: boolean;
 }
 
@@ -104,12 +105,13 @@ export class Provisioning {
   async add({
     vault,
     url,
-    choices,
+    choices: chosen,
     forgetPassphrase = false,
   }: AddOptions): Promise<SetupAnswer> {
     const { couch, files, state } = this.#parts;
     checkVaultName(vault);
-    const address = publicAddress(url ?? this.#parts.address());
+    const unfinished = files.read(vault);
+    const choices = chosen ?? unfinished?.choices ?? vaultChoices.parse({});
     const database = openDatabase(couch, vault);
     const exists = (await database.info()) !== undefined;
     if (
@@ -120,7 +122,6 @@ export class Provisioning {
         `vault "${vault}" already exists. Run \`hearth notes setup-uri ${vault}\` to connect a device.`,
       );
     }
-    const unfinished = files.read(vault);
     const user = unfinished?.user ?? vault;
     if (unfinished === undefined && (await this.#users.exists(user))) {
       throw new Failure(
@@ -131,7 +132,7 @@ export class Provisioning {
     const kept = unfinished?.vaultPassphrase ?? null;
     const access = {
       vault,
-      url: address,
+      url: publicAddress(url ?? unfinished?.url ?? this.#parts.address()),
       user,
       password: unfinished?.password || makePassword(),
       passphrase: choices.e2ee
@@ -145,7 +146,7 @@ export class Provisioning {
     // Written first, so that an interrupted attempt is continued by the next one.
     files.write({
       vault,
-      url: address,
+      url: access.url,
       user,
       password: access.password,
       earlierPasswords: unfinished?.earlierPasswords ?? [],

@@ -9,7 +9,6 @@ import type { VaultInspector } from "./vault-inspector.ts";
 import { devicesOf, lockOf, openRosters } from "./known-rosters.ts";
 import type { NotesState } from "./notes-state.ts";
 import { openPendingConflicts } from "./pending-conflicts.ts";
-import { vaultChoices } from "./plugin-settings.ts";
 import type { Provisioning } from "./provisioning.ts";
 import { openQuietVaults } from "./quiet-vaults.ts";
 import { dropUnfinished } from "./restore.ts";
@@ -194,7 +193,7 @@ export class VaultMaintenance {
     const isFree =
       names.length === 0 || (await provisioning.isUnfinished(vault));
     if (isOnly && isFree && state.vault(vault).member === null) {
-      await provisioning.add({ vault, choices: vaultChoices.parse({}) });
+      await provisioning.add({ vault });
     }
     state.recordFirstVault();
   }
