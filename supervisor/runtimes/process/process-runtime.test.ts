@@ -8,7 +8,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSmallDisk } from "../../../test/servers/small-disk.ts";
 import { answersOk } from "../../checks/http-get.ts";
@@ -196,16 +195,35 @@ test("a restart ends, too, when another is requested before the program is up", 
   await runtime.start();
   writeFileSync(sick, "");
   const first = runtime.restart("one", "check one is down", "supervisor");
-  // Also long enough for it to wait for the new process instead of the end of the old one.
-  await expect(Promise.race([first, sleep(500, "starting")])).resolves.toBe(
-    "starting",
+  // It then waits for the new process instead of the end of the old one.
+  await waitFor(
+    "the new process",
+    () => runtime.inspect("one")?.state === "starting",
   );
-  expect(runtime.inspect("one")?.state).toBe("starting");
   const second = runtime.restart("one", "requested", "operator");
   rmSync(sick);
   await second;
   await first;
   expect(runtime.inspect("one")?.state).toBe("running");
+});
+
+test("a restart requested while a start is being completed ends with the new process", async () => {
+  const isUp = Promise.withResolvers<void>();
+  const completed = Promise.withResolvers<void>();
+  const afterUp = (): Promise<void> => {
+    isUp.resolve();
+    return completed.promise;
+  };
+  const runtime = runtimeOf([await program("one", [], { afterUp })]);
+  const started = runtime.start();
+  await isUp.promise;
+  const pid = pidOf(runtime, "one");
+  const restarted = runtime.restart("one", "requested", "operator");
+  completed.resolve();
+  await restarted;
+  await started;
+  expect(runtime.inspect("one")?.state).toBe("running");
+  expect(pidOf(runtime, "one")).not.toBe(pid);
 });
 
 test("a service that could not start again is not stopped, whoever requests the restart", async () => {

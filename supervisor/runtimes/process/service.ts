@@ -203,6 +203,7 @@ export class Service {
       const failure = await untilHealthy(spec, running, this.#turn.signal);
       if (failure === undefined) {
         await spec.afterUp();
+        this.#turn.signal.throwIfAborted();
         const tookMs = Math.round(performance.now() - started);
         this.#become("running", { tookMs });
         return { kind: "up", running };
