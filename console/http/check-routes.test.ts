@@ -75,12 +75,12 @@ test("a paused check does not run until it is resumed", async () => {
     payload,
   });
   expect(paused.json()).toMatchObject({ state: "paused", note: payload.why });
-  const aWhile = () => sleep(200);
   // One check may still have been running.
-  await aWhile();
-  const at = watch.list()[0]?.latest?.at;
-  await aWhile();
-  expect(watch.list()[0]?.latest?.at).toBe(at);
+  await waitFor("no more checks", async () => {
+    const at = watch.list()[0]?.latest?.at;
+    await sleep(200);
+    return watch.list()[0]?.latest?.at === at;
+  });
   await api.inject({ method: "POST", url: "/api/resume/site" });
   await waitFor("up again", () => stateOf("site") === "up");
 });

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { isAlive, processesIn, startTimeOf } from "./identity.ts";
 import { killGroup } from "./stop.ts";
@@ -79,10 +78,11 @@ test("without free file descriptors, a running process does not count as ended, 
 });
 
 test("programs are found by name and working directory", async () => {
-  const child = spawn("sleep", ["5"], { cwd: tmpdir() });
+  const child = spawn("sleep", ["120"], { cwd: tmpdir() });
   await once(child, "spawn");
-  await sleep(50);
-  expect(processesIn(realpathSync(tmpdir()), "sleep")).toContain(child.pid);
+  await expect
+    .poll(() => processesIn(realpathSync(tmpdir()), "sleep"))
+    .toContain(child.pid);
   expect(processesIn("/", "sleep")).not.toContain(child.pid);
   child.kill("SIGKILL");
   await once(child, "exit");
