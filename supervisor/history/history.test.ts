@@ -104,7 +104,7 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
       notices.push(sentence),
     );
     expect(history.latest(3000)).toHaveLength(2000);
-    // Larger than the disk: a filler deleted above leaves its room later if a program that another test was starting had it open.
+    // More than the disk holds: the log of the other test, deleted after it, may leave its room only now.
     history.act("gateway", "restart", "y".repeat(DISK_MB * 1024 * 1024));
     expect(notices).toEqual([
       expect.stringMatching(/^cannot write the history: .*full/),

@@ -59,5 +59,8 @@ export function fillDisk(path: string): void {
 }
 
 export function freeDisk(path: string): void {
-  rmSync(join(path, FILLER), { force: true });
+  const filler = join(path, FILLER);
+  // A program that another test is starting may have it open: deleted only, it would keep its room for a while.
+  writeFileSync(filler, "");
+  rmSync(filler);
 }
