@@ -34,7 +34,6 @@ beforeAll(async () => {
     yaml: `model_list:
   - { model_name: long, provider_params: { model: openai/m, api_base: "${url}", api_key: x, input_cost_per_token: 0.001, output_cost_per_token: 0.001 } }
 general_settings: { max_request_bodies_mb: ${LIMIT_MB} }
-router_settings: { num_retries: 0 }
 `,
   });
   key = await gateway.createKey();
@@ -75,6 +74,8 @@ test.each([
           [headers.get("x-hearth-call-id")],
         ),
       ).toEqual([{ status: "failure", is_paid: true }]);
+      // It was not asked again.
+      expect(unfinished).toHaveLength(2);
       for (const response of unfinished.splice(0)) {
         response.end("}");
       }

@@ -30,6 +30,7 @@ export function reservePart(
       `${deployment.apiBase} sent an answer for which this gateway has no memory left: try again in a moment, or raise \`max_request_bodies_mb\``,
     );
     failure.byRequest = true;
+    failure.isLast = true;
     failure.mayBeCharged = true;
     throw failure;
   }

@@ -11,6 +11,8 @@ export class UpstreamFailure extends Error {
   usage: Usage | null = null;
   /** Caused by the call's own time limit or a test hook, not by the deployment. */
   byRequest = false;
+  /** Nor is the call sent again: the next answer may be charged, too, and would have no more room. */
+  isLast = false;
   constructor(
     status: number,
     message: string,

@@ -170,7 +170,7 @@ export class Route {
     if (isContentFilter(failure)) {
       return this.#afterContentFilter();
     }
-    if (!isRetryable(failure)) {
+    if (failure.isLast || !isRetryable(failure)) {
       return null;
     }
     const retries =
