@@ -58,7 +58,7 @@ test("a run is rejected while another one holds the lock, with what to do", asyn
   engine.kill("SIGKILL");
   await once(engine, "exit");
   await expect(rejectLocked(session)).rejects.toThrow(
-    "it was killed: run `npm run deploy -- cancel`, then the same command again.",
+    "that run was killed; run `npm run deploy -- cancel`, then the same command again.",
   );
   await expect(
     rejectLocked(locked(engine.pid, "laptop").session),

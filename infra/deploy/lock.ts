@@ -52,7 +52,7 @@ export async function readLock({
 const NEXT_STEP: Readonly<Record<Lock["holder"], string>> = {
   running: "wait for it to end, then run the same command again",
   ended:
-    "it was killed: run `npm run deploy -- cancel`, then the same command again",
+    "that run was killed; run `npm run deploy -- cancel`, then the same command again",
   "on another machine":
     "wait for it to end; if it was killed, run `npm run deploy -- cancel`, then the same command again",
 };
