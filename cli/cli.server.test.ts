@@ -453,6 +453,21 @@ notify:
       code: 2,
       error: 'hearth: silence "sick" not found; there are no silences.\n',
     });
+    const maintain = ["maintenance", "all", "2h", "--why", "updates"] as const;
+    const first = await ask(...maintain, "--json");
+    expect((await ask(...maintain)).code).toBe(0);
+    expect(await ask("maintenance", "--end", "all")).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(
+        /^hearth: maintenance "all" is in progress 2 times; end each by its id: \w{8}, \w{8}\.\n$/,
+      ) as string,
+    });
+    const { id } = JSON.parse(first.out) as { readonly id: string };
+    expect((await ask("maintenance", "--end", id)).code).toBe(0);
+    expect((await ask("maintenance", "--end", "all")).out).toBe(
+      "Maintenance ended: everything. Alerts and restarts resumed.\n",
+    );
+    expect((await ask("maintenance", "--end", "all")).code).toBe(2);
     expect((await ask("pause", "sick", "--why", "moving")).code).toBe(0);
     const paused = await ask("check", "sick", "--json");
     expect(JSON.parse(paused.out)).toMatchObject({ state: "paused" });

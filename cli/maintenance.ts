@@ -3,7 +3,7 @@ import { inWords } from "../core/duration.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
 import { printAnswer, printJson } from "./terminal.ts";
-import { defineVerb, type ExitCode } from "./verb.ts";
+import { defineVerb, UsageError, type ExitCode } from "./verb.ts";
 
 const EXAMPLE = 'hearth maintenance gateway 2h --why "new disk"';
 
@@ -22,7 +22,7 @@ export const maintenance = defineVerb({
     end: {
       type: "string",
       description: "End maintenance early",
-      valueHint: "id",
+      valueHint: "name or id",
     },
   },
   run: async ({ name, duration, why, list, end, json, url }) => {
@@ -59,9 +59,7 @@ async function show(
   stack: StackClient,
   json: boolean | undefined,
 ): Promise<ExitCode> {
-  const { windows } = (await stack.ask("GET", "/api/maintenance")) as {
-    readonly windows: readonly MaintenanceWindow[];
-  };
+  const windows = await listWindows(stack);
   if (!json) {
     return listActive(
       windows,
@@ -74,11 +72,21 @@ async function show(
   return 0;
 }
 
+async function listWindows(
+  stack: StackClient,
+): Promise<readonly MaintenanceWindow[]> {
+  const { windows } = (await stack.ask("GET", "/api/maintenance")) as {
+    readonly windows: readonly MaintenanceWindow[];
+  };
+  return windows;
+}
+
 async function endOne(
   stack: StackClient,
-  id: string,
+  idOrName: string,
   json: boolean | undefined,
 ): Promise<ExitCode> {
+  const id = await idOf(stack, idOrName);
   const path = `/api/maintenance/${encodeURIComponent(id)}`;
   const ended = (await stack.ask("DELETE", path)) as MaintenanceWindow;
   printAnswer(
@@ -87,6 +95,23 @@ async function endOne(
     `Maintenance ended: ${namesOf(ended)}. Alerts and restarts resumed.`,
   );
   return 0;
+}
+
+/** The id of the only window with this id or these names, as they were typed at its start; of none, what was given. */
+async function idOf(stack: StackClient, idOrName: string): Promise<string> {
+  const windows = await listWindows(stack);
+  const ids = windows
+    .filter(
+      ({ id, checks }) =>
+        id === idOrName || (checks ?? ["all"]).join(",") === idOrName,
+    )
+    .map(({ id }) => id);
+  if (ids.length > 1) {
+    throw new UsageError(
+      `maintenance "${idOrName}" is in progress ${ids.length} times; end each by its id: ${ids.join(", ")}.`,
+    );
+  }
+  return ids[0] ?? idOrName;
 }
 
 function namesOf({ checks }: MaintenanceWindow): string {
