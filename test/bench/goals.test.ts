@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { goalsOf } from "./goals.ts";
 import type { Latency } from "./latencies.ts";
 import type { Run } from "./measure.ts";
-import { describeResults } from "./report.ts";
+import { describeMeasurements, describeResults } from "./report.ts";
 import { addedBy, ratiosOf, type Results } from "./results.ts";
 
 const DEFAULTS: Omit<Run, "target" | "load" | "mode"> = {
@@ -213,7 +213,8 @@ test("the report compares with each peer by its version, and shows rates that a 
     { name: "portkey", title: "Portkey", version: "1.2.3" },
     { name: "litellm", title: "LiteLLM", version: "4.5.6" },
   ] as const;
-  const report = describeResults({ ...resultsOf(runs), peers });
+  const results = { ...resultsOf(runs), peers };
+  const report = describeResults(results) + describeMeasurements(results);
   expect(report).toContain("compared to Portkey 1.2.3 and LiteLLM 4.5.6");
   expect(report).toMatch(/\| plain +\| 64 +\| 2\.0 × +\| 40\.0 × +\|/);
   expect(report).toMatch(/\| plain \| 250, not kept \| litellm +\| 900\.00 /);

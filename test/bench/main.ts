@@ -10,7 +10,7 @@ import { writePicture, writeToPage } from "./performance-page.ts";
 import { findPeers } from "./peers.ts";
 import { isHopeless, planSteps, type Step } from "./plan.ts";
 import { proveAll } from "./proofs.ts";
-import { describeResults } from "./report.ts";
+import { describeMeasurements, describeResults } from "./report.ts";
 import { addedBy, ratiosOf, type Results } from "./results.ts";
 import { startTestbed, type Testbed } from "./testbed.ts";
 
@@ -111,7 +111,8 @@ function passed({ runs, proofs }: Results): boolean {
   return failed.length === 0 && proofs.every(({ holds }) => holds);
 }
 
-function writeResults(text: string, { frontier }: Results): void {
+function writeResults(results: Results): void {
+  const { frontier } = results;
   const chart =
     frontier.length === 0
       ? ""
@@ -120,18 +121,20 @@ function writeResults(text: string, { frontier }: Results): void {
           "Calls per second by the bound of p99, a line for each program",
           drawFrontier(frontier),
         );
-  writeToPage("results", `${chart}\n\n${text}`);
+  writeToPage("results", `${chart}\n\n${describeResults(results)}`);
+  writeToPage("measurements", describeMeasurements(results));
 }
 
 const options = readOptions();
 process.exitCode = await withCleanup(async (cleanup) => {
   const results = await bench(options, cleanup);
-  const text = describeResults(results);
   if (options.write) {
-    writeResults(text, results);
+    writeResults(results);
   }
   process.stdout.write(
-    options.json ? `${JSON.stringify(results, null, 2)}\n` : text,
+    options.json
+      ? `${JSON.stringify(results, null, 2)}\n`
+      : `${describeResults(results)}\n${describeMeasurements(results)}`,
   );
   return passed(results) ? 0 : 1;
 });

@@ -23,13 +23,21 @@ const CLOSED_COLUMNS: Row = [
   "errors",
 ];
 
-/** The report as Markdown, readable in a terminal too. */
+/** What most readers want to know, as Markdown, readable in a terminal too: the machine, the other gateways, and the goals. */
 export function describeResults(results: Results): string {
-  const { machine, gateway, expenses, proofs } = results;
+  const { machine } = results;
   return [
     `${machine.cores} × ${machine.cpu}, ${machine.memory_gb} GB, ${machine.system}, Node ${machine.node}, ${machine.date}; load of the machine before the run: ${machine.load_before}. Load generator, mock provider, gateway, Postgres and Redis share these cores.`,
     "",
+    ...describePeers(results),
     ...describeGoals(results),
+  ].join("\n");
+}
+
+/** Each measurement, and the proofs. */
+export function describeMeasurements(results: Results): string {
+  const { gateway, expenses, proofs } = results;
+  return [
     "Closed loops: each connection sends its next call when the last one is answered:",
     "",
     table(
@@ -41,7 +49,6 @@ export function describeResults(results: Results): string {
     "",
     ...describeOpenLoops(results),
     ...describeFrontier(results.frontier),
-    ...describePeers(results),
     `Gateway: ready in ${gateway.ready_ms} ms; ${gateway.rss_after_start_mb} MB after the start, ${gateway.rss_most_mb} MB at most, ${gateway.rss_at_end_mb} MB at the end.`,
     `Each call: ${expenses.ledger_bytes_per_call} bytes in the ledger with its indexes, ${expenses.wal_bytes_per_call} bytes of Postgres' log, ${expenses.postgres_transactions_per_call} Postgres transactions, ${expenses.redis_scripts_per_call} Redis scripts of ${expenses.redis_micros_per_call} µs together.`,
     ...(results.left_out > 0
