@@ -62,8 +62,8 @@ export function textOf(error: unknown): string {
 const QUOTED: readonly (readonly [RegExp, string])[] = [
   [/".*" is an invalid header value/s, "a header has an invalid value"],
   [/Failed to parse URL from .*/s, "Invalid URL"],
-  // Of an address, its user and password.
-  [/(?<=:\/\/)[^\s/]*@/g, ""],
+  // Of an address, its user and password; ssh's has no password.
+  [/(?<=(?<!ssh):\/\/)[^\s/]*@/g, ""],
 ];
 
 function withoutQuoted(message: string): string {
