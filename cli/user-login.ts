@@ -1,11 +1,10 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { parseJson } from "../core/json.ts";
 import { writeDurably } from "../core/durable-file.ts";
 import { codeOf, Failure, requestReason } from "../core/failure.ts";
-import { lockFile, type FileLock } from "../core/file-lock.ts";
+import { waitForLock, type FileLock } from "../core/file-lock.ts";
 import { askHttp } from "../supervisor/checks/http-get.ts";
 import type { Home } from "../supervisor/home/home.ts";
 import { CommandClient, type ProviderTokens } from "./provider-tokens.ts";
@@ -42,7 +41,6 @@ const file = z.object({ logins: z.array(stored) });
 export type Login = Readonly<z.output<typeof stored>>;
 
 const TIMEOUT_MS = 15_000;
-const LOCK_RETRY_MS = 100;
 const LOCK_WAIT_MS = 30_000;
 
 /** The logins of this machine's user, in a file that only that user can read; the latest first. */
@@ -111,16 +109,13 @@ export class UserLogins {
 
   async #lock(): Promise<FileLock> {
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    for (let waited = 0; waited < LOCK_WAIT_MS; waited += LOCK_RETRY_MS) {
-      const lock = lockFile(`${this.#path}.lock`);
-      if (lock !== undefined) {
-        return lock;
-      }
-      await sleep(LOCK_RETRY_MS);
+    const lock = await waitForLock(`${this.#path}.lock`, LOCK_WAIT_MS);
+    if (lock === undefined) {
+      throw new Failure(
+        `another command is renewing the login in ${this.#path}: try again in a moment.`,
+      );
     }
-    throw new Failure(
-      `another command is renewing the login in ${this.#path}: try again in a moment.`,
-    );
+    return lock;
   }
 
   #read(): readonly Login[] {

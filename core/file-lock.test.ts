@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { lockFile } from "./file-lock.ts";
+import { lockFile, waitForLock } from "./file-lock.ts";
 
 let directory = "";
 let path = "";
@@ -78,3 +78,12 @@ test.each([
     );
   },
 );
+
+test("a lock is waited for until it is released, or for a limited time", async () => {
+  const lock = lockFile(path);
+  expect(await waitForLock(path, 1)).toBeUndefined();
+  const waiting = waitForLock(path, 60_000);
+  lock?.release();
+  (await waiting)?.release();
+  expect(await waiting).toBeDefined();
+});

