@@ -10,32 +10,6 @@ import {
 /** Bytes of an error's text that are read and passed on. */
 export const MAX_ERROR_BYTES = 64 * 1024;
 
-/** A shorter answer is not counted. */
-const COUNTED_FROM_BYTES = 64 * 1024;
-
-/** Counts a part of an answer of `bytes` so far, part included. Throws {@link UpstreamFailure}. */
-export function reservePart(
-  { deployment, reserve }: ProviderCall,
-  part: Buffer,
-  bytes: number,
-): void {
-  if (bytes <= COUNTED_FROM_BYTES) {
-    return;
-  }
-  try {
-    reserve?.(part);
-  } catch {
-    const failure = new UpstreamFailure(
-      503,
-      `${deployment.apiBase} sent an answer for which this gateway has no memory left: try again in a moment, or raise \`max_request_bodies_mb\``,
-    );
-    failure.byRequest = true;
-    failure.isLast = true;
-    failure.mayBeCharged = true;
-    throw failure;
-  }
-}
-
 /** Some servers invent higher ones, which HTTP does not have. */
 const MAX_STATUS = 599;
 

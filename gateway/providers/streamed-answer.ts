@@ -2,13 +2,13 @@ import { Readable } from "node:stream";
 import { request, type Agent, type Dispatcher } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import { errorInBody } from "./answered-error.ts";
+import { readCounted } from "./counted-answer.ts";
 import {
   answeredError,
   contentTypeOf,
   errorAnswer,
   isTimeout,
   MAX_ERROR_BYTES,
-  reservePart,
 } from "./error-answer.ts";
 import { brokenOff, UpstreamFailure, unreachable } from "./failure.ts";
 import {
@@ -215,20 +215,6 @@ async function readFirstChunk(
     failure.mayBeCharged = true;
     throw failure;
   }
-}
-
-async function readCounted(
-  call: ProviderCall,
-  body: Readable,
-): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of body as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    reservePart(call, part, bytes);
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }
 
 /** Waits for the first chunk, which the result yields again. */

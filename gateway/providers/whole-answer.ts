@@ -1,13 +1,13 @@
 import type { Agent, Dispatcher } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import { errorInBody } from "./answered-error.ts";
+import { reservePart } from "./counted-answer.ts";
 import {
   answeredError,
   contentTypeOf,
   errorAnswer,
   isTimeout,
   MAX_ERROR_BYTES,
-  reservePart,
 } from "./error-answer.ts";
 import {
   brokenOff,
