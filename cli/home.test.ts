@@ -4,19 +4,28 @@ import { sentencesAfterMove } from "./home.ts";
 
 const env = { XDG_DATA_HOME: "/data" };
 const standard = defaultHomeRoot(env);
-const from = (root: string) => ({ root, checkout: "/src/hearth" });
 const left = (
   root: string,
   to: string,
-  more: Readonly<Record<string, string>> = {},
+  {
+    settings = [],
+    ...more
+  }: { readonly settings?: string[]; readonly HEARTH_HOME?: string } = {},
 ) =>
-  sentencesAfterMove(from(root), { root: to }, { ...env, ...more }).join("\n");
+  sentencesAfterMove({ root }, { root: to }, settings, {
+    ...env,
+    ...more,
+  }).join("\n");
 
-test("after a move out of the checkout only its settings files remain there", () => {
-  const text = left("/src/hearth/.hearth", standard);
-  expect(text).toContain(`Moved /src/hearth/.hearth to ${standard}.`);
-  expect(text).toContain("config/*.local.yaml");
+test("settings that remain in the checkout are named", () => {
+  const root = "/src/hearth/.hearth";
+  const text = left(root, standard, {
+    settings: ["config/gateway.local.yaml"],
+  });
+  expect(text).toContain(`Moved ${root} to ${standard}.`);
+  expect(text).toContain("config/gateway.local.yaml");
   expect(text).not.toContain("HEARTH_HOME");
+  expect(left(root, standard)).not.toContain("Settings");
 });
 
 test("HEARTH_HOME must be set for a non-default directory, and unset for the default one", () => {
@@ -27,5 +36,4 @@ test("HEARTH_HOME must be set for a non-default directory, and unset for the def
     HEARTH_HOME: "/mnt/hearth",
   });
   expect(back).toContain("Unset HEARTH_HOME, which is still /mnt/hearth");
-  expect(back).not.toContain("config/*.local.yaml");
 });

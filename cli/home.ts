@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isNewHome, locateHome, type Home } from "../supervisor/home/home.ts";
 import {
@@ -50,7 +50,8 @@ const move = defineVerb({
     const named = namedHomeRoot(from.checkout);
     await moveHome(from, target);
     const env = { ...process.env, HEARTH_HOME: named };
-    const sentences = sentencesAfterMove(from, target, env);
+    const settings = settingsIn(from.checkout);
+    const sentences = sentencesAfterMove(from, target, settings, env);
     if (json) {
       printJson({ from: from.root, to: target.root, notes: sentences });
     } else {
@@ -67,10 +68,16 @@ export const home: Verb = {
   verbs: { show: async () => show, move: async () => move },
 };
 
+/** Settings of the operator in the checkout, relative to it. */
+function settingsIn(checkout: string): readonly string[] {
+  return globSync("config/*.local.yaml", { cwd: checkout }).toSorted();
+}
+
 /** The result of a move and the remaining steps. */
 export function sentencesAfterMove(
-  from: Pick<Home, "root" | "checkout">,
+  from: Pick<Home, "root">,
   to: Pick<Home, "root">,
+  settings: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
   const isDefault = to.root === resolve(defaultHomeRoot(env));
@@ -87,11 +94,11 @@ export function sentencesAfterMove(
           `Unset HEARTH_HOME, which is still ${named}: the data is now in the default directory.`,
         ]
       : []),
-    ...(from.root === join(from.checkout, ".hearth")
-      ? [
-          `Settings files in the checkout (config/*.local.yaml) were not moved; they can be moved to ${join(to.root, "config")}.`,
-        ]
-      : []),
+    ...(settings.length === 0
+      ? []
+      : [
+          `Settings in the checkout were not moved and remain valid: ${settings.join(", ")}. They can be moved to ${join(to.root, "config")}.`,
+        ]),
     "If Hearth starts at boot, run `hearth service install` again: the unit contains the path.",
   ];
 }
