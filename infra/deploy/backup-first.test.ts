@@ -204,10 +204,12 @@ test.each(["a", "b"])(
       );
     const { ended, changed } = await up();
     expect(ended).toMatch(sentence(`or leave it out with --without ${host}`));
-    const { session: refreshed } = await session();
-    await expect(runVerb(refreshed, ["refresh"], {})).rejects.toThrow(
-      sentence(`or leave it out with --without ${host}`),
-    );
+    for (const words of [["preview"], ["refresh"]]) {
+      const { session: opened } = await session();
+      await expect(runVerb(opened, words, {})).rejects.toThrow(
+        sentence(`or leave it out with --without ${host}`),
+      );
+    }
     for (const words of [["adopt"], ["rotate", "redis"]]) {
       const { session: opened } = await session();
       await expect(runVerb(opened, words, {})).rejects.toThrow(

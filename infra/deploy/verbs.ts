@@ -90,12 +90,11 @@ async function upVerb(session: Session, flags: Flags): Promise<number> {
 async function previewVerb(session: Session, flags: Flags): Promise<number> {
   // Reports mistakes before the engine's long output.
   const config = await readSettings(session);
+  const without = hostFlag(flags.without);
   rejectExpiredCertificate(config, twoHosts);
+  await requireHosts(session.engines, { without, otherwise: orLeaveOut });
   await rejectUnusableSettings(config);
-  await checkState(session, {
-    refresh: flags.refresh === true,
-    without: hostFlag(flags.without),
-  });
+  await checkState(session, { refresh: flags.refresh === true, without });
   // This may write the state: the engine can neither preview the move of a protected volume nor exclude one whose host changed.
   // Removing it from the state changes nothing on the hosts, and `up` imports a volume by name.
   await followPlacement(session);
@@ -104,7 +103,7 @@ async function previewVerb(session: Session, flags: Flags): Promise<number> {
     ...(flags.refresh === true ? refreshFirst : {}),
     ...(await withoutHost(session, flags)),
   });
-  await announceMigrations(session, hostFlag(flags.without));
+  await announceMigrations(session, without);
   return reportChanges(session, changeSummary);
 }
 
