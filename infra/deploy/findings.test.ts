@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { findDisagreements, type Observed } from "./findings.ts";
+import type { Execution } from "../../core/execute.ts";
+import { DockerError } from "../engine.ts";
+import { findDisagreements, silentHost, type Observed } from "./findings.ts";
 import type { HostView } from "./host-view.ts";
 
 const container = (host: string, name: string, id: string) => ({
@@ -127,12 +129,6 @@ test.each<[string, Observed, string, string]>([
     "set PULUMI_BACKEND_URL as for the `up`; or, if the state is lost: npm run deploy -- adopt",
   ],
   [
-    "a host that is away",
-    { ...well, hosts: { ...well.hosts, b: null } },
-    "host B: Docker does not respond",
-    "start it and check that `ssh root@10.8.0.2 docker ps` works, or continue without it: npm run deploy -- up --without b",
-  ],
-  [
     "lost data",
     {
       ...well,
@@ -180,6 +176,57 @@ test.each<[string, Observed, string, string]>([
   "%s is reported with the command that fixes it",
   (_case, seen, what, fix) => {
     expect(findDisagreements(seen)).toEqual([{ what, fix }]);
+  },
+);
+
+test.each<[string, string, number, string, string]>([
+  [
+    "a host that is off",
+    "ssh://root@10.8.0.2",
+    255,
+    "ssh: connect to host 10.8.0.2 port 22: No route to host",
+    "start the host and its ssh server, or correct its address: ",
+  ],
+  [
+    "a login without the key",
+    "ssh://root@10.8.0.2",
+    255,
+    "root@10.8.0.2: Permission denied (publickey)",
+    "ssh-copy-id root@10.8.0.2 && ssh root@10.8.0.2 true; ",
+  ],
+  [
+    "an engine that is stopped",
+    "ssh://root@10.8.0.2",
+    1,
+    "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+    "ssh root@10.8.0.2 systemctl enable --now docker; ",
+  ],
+  [
+    "a user who may not use Docker",
+    "ssh://anna@10.8.0.2",
+    1,
+    "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock",
+    "ssh -t anna@10.8.0.2 sudo usermod -aG docker anna ",
+  ],
+  [
+    "a name that is unknown",
+    "tcp://nas:2375",
+    1,
+    'error during connect: Get "http://nas:2375/v1.50/containers/json": dial tcp: lookup nas: no such host',
+    "npx pulumi config set --path hearth:hosts.b.docker ",
+  ],
+])(
+  "%s is reported with the fix for its reason",
+  (_case, endpoint, exitCode, reason, fix) => {
+    const engine = { ...well.engines.b, endpoint };
+    const execution = { exitCode, reason } as Execution;
+    const found = silentHost("b", engine, new DockerError(engine, execution));
+    expect(found.what).toMatch(/^host B: .+ does not (respond|work) \(/);
+    expect(found.what).toContain(`(${reason})`);
+    expect(found.fix.slice(0, fix.length)).toBe(fix);
+    expect(found.fix).toMatch(
+      /; or continue without this host: npm run deploy -- up --without b$/,
+    );
   },
 );
 

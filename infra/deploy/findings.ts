@@ -1,5 +1,12 @@
 import { LOGIN_ROLE_NAMES } from "../config/config-fields.ts";
-import { typedDocker, type StackEngine } from "../engine.ts";
+import type { HostName } from "../config/config-schema.ts";
+import {
+  sshCommand,
+  typedDocker,
+  type DockerError,
+  type StackEngine,
+} from "../engine.ts";
+import { judgeLogin, judgeSilence } from "../hosts/judge.ts";
 import { containerName } from "../names.ts";
 import { containersOn, namesByHost, type HostView } from "./host-view.ts";
 import {
@@ -61,7 +68,7 @@ export function findDisagreements({
       const view = hosts[host];
       const on = (resource: StateResource) => hostOf(resource) === host;
       return view === null
-        ? [away(host, engines[host])]
+        ? []
         : [
             ...known(host, of(CONTAINER_TYPE).filter(on), view, engines[host]),
             ...findUnknownContainers(host, live.filter(on), view),
@@ -72,10 +79,19 @@ export function findDisagreements({
   ];
 }
 
-function away(host: "a" | "b", engine: StackEngine): Finding {
+/** A host that does not respond, with the fix for the reason of its failed command. */
+export function silentHost(
+  name: HostName,
+  engine: StackEngine,
+  { execution }: DockerError,
+): Finding {
+  // 255 is the exit code of ssh itself.
+  const isSsh = execution.exitCode === 255 && sshCommand(engine) !== null;
+  const judge = isSsh ? judgeLogin : judgeSilence;
+  const { text, fix } = judge({ name, engine }, execution.reason);
   return {
-    what: `host ${host.toUpperCase()}: Docker does not respond`,
-    fix: `start it and check that \`${typedDocker(engine, "ps")}\` works, or continue without it: ${RUN}up --without ${host}`,
+    what: `host ${name.toUpperCase()}: ${text}`,
+    fix: `${fix}; or continue without this host: ${RUN}up --without ${name}`,
   };
 }
 

@@ -1,6 +1,5 @@
 import type { HostName } from "../config/config-schema.ts";
 import { CONFIG_LABEL } from "../container.ts";
-import { textOf } from "../../core/failure.ts";
 import {
   dockerAt,
   DockerError,
@@ -95,17 +94,23 @@ export async function requireHosts(
 ): Promise<void> {
   const asked = (["a", "b"] as const)
     .filter((host) => host !== without)
-    .map((host) => reasonNotToRespond(engines[host], host));
-  const away = (await Promise.all(asked)).filter((each) => each !== null);
+    .map(async (host) => ({ host, failure: await failureOf(engines[host]) }));
+  const away = (await Promise.all(asked)).flatMap(({ host, failure }) =>
+    failure === null ? [] : [{ host, reason: failure.execution.reason }],
+  );
   const [first, second] = away;
   if (first === undefined) {
     return;
   }
+  const reasons = away.map(
+    ({ host, reason }) =>
+      `host ${host.toUpperCase()}: Docker does not respond (${reason})`,
+  );
   const commands = away.map(
     ({ host }) => `\`${typedDocker(engines[host], "ps")}\``,
   );
   throw new Error(
-    `${away.map(({ reason }) => reason).join("; ")}; nothing was changed: check that ${commands.join(" and ")} ${second === undefined ? `works, ${otherwise(first.host)}` : "work, then run the same command again"}.`,
+    `${reasons.join("; ")}; nothing was changed: check that ${commands.join(" and ")} ${second === undefined ? `works, ${otherwise(first.host)}` : "work, then run the same command again"}.`,
   );
 }
 
@@ -113,20 +118,18 @@ export async function requireHosts(
 export const orLeaveOut = (host: HostName): string =>
   `or leave it out with --without ${host}`;
 
-async function reasonNotToRespond(
+/** The failed command of a host that does not respond; null if it responds. */
+export async function failureOf(
   engine: StackEngine,
-  host: HostName,
-): Promise<{ readonly host: HostName; readonly reason: string } | null> {
+): Promise<DockerError | null> {
   try {
     await viewOf(engine);
     return null;
   } catch (error) {
-    const why =
-      error instanceof DockerError ? error.execution.reason : textOf(error);
-    return {
-      host,
-      reason: `host ${host.toUpperCase()}: Docker does not respond (${why})`,
-    };
+    if (error instanceof DockerError) {
+      return error;
+    }
+    throw error;
   }
 }
 

@@ -1,9 +1,10 @@
 import { expiredCertificate } from "../config/config-mistakes.ts";
 import { twoHosts } from "../config/stack-settings.ts";
+import type { StackEngines } from "../engine.ts";
 import { loginRoles } from "./adopt.ts";
 import { findChangedPasswords } from "./changed-passwords.ts";
-import { findDisagreements, type Finding } from "./findings.ts";
-import { ANSWERS_WITHIN_MS, probeHosts } from "./host-view.ts";
+import { findDisagreements, silentHost, type Finding } from "./findings.ts";
+import { ANSWERS_WITHIN_MS, failureOf, probeHosts } from "./host-view.ts";
 import { findChangedIdentity } from "./kept-settings.ts";
 import { readLock } from "./lock.ts";
 import { findLeftoverPlugins } from "./processes.ts";
@@ -40,6 +41,7 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   ]);
   const found = [
     ...checkSettings(config),
+    ...(await findSilentHosts(engines)),
     ...(readOnly ? [UNFINISHED_UPGRADE] : []),
     ...findChangedIdentity(engines, config, state),
     ...findDisagreements({
@@ -60,6 +62,16 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
           state.resources.some(({ type }) => type === ROLE_TYPE),
         ),
       ];
+}
+
+async function findSilentHosts(
+  engines: StackEngines,
+): Promise<readonly Finding[]> {
+  const found = (["a", "b"] as const).map(async (host) => {
+    const failure = await failureOf(engines[host]);
+    return failure === null ? [] : [silentHost(host, engines[host], failure)];
+  });
+  return (await Promise.all(found)).flat();
 }
 
 /**

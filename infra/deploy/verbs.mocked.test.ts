@@ -229,6 +229,14 @@ test("a host that is down is reported before anything is changed", async () => {
   });
 });
 
+test("doctor names what fixes a host that does not respond", async () => {
+  rmSync(join(directory, "b"));
+  const { output } = await runOn(["doctor"], {}, {}, KNOWN);
+  expect(output).toContain(
+    "host B: ssh to root@192.168.1.11 does not work (exit code 255): ssh-copy-id root@192.168.1.11 && ssh root@192.168.1.11 true; or continue without this host: npm run deploy -- up --without b",
+  );
+});
+
 test("roles are dropped in Postgres: nothing is changed unless it is running", async () => {
   onHost("a", ["hearth-redis"]);
   expect(await destroy({ yes: true }, {}, [...KNOWN, role])).toMatchObject({

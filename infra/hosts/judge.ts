@@ -67,7 +67,9 @@ export function judgeSilence(
   reason: string,
 ): Finding {
   const { name, engine } = host;
+  const setting = fixCommand(["hosts", name, "docker"]);
   const fixes: readonly (readonly [RegExp, string])[] = [
+    [/no such host/i, setting],
     [
       /permission denied.*docker/i,
       `${asRoot(engine)}usermod -aG docker ${userOf(engine)} (takes effect a minute later, in a new ssh connection)`,
@@ -82,7 +84,7 @@ export function judgeSilence(
       /cannot connect to the docker daemon/i,
       /^ssh:|^unix:\/\/\/(var\/)?run\/docker\.sock$/.test(engine.endpoint)
         ? `${asRoot(engine)}systemctl enable --now docker`
-        : `start Docker there, or correct its address: ${fixCommand(["hosts", name, "docker"])}`,
+        : `start Docker there, or correct its address: ${setting}`,
     ],
   ];
   return wrong(
