@@ -4,7 +4,7 @@ import { accept, rejectExpiredCertificate } from "../config/program-config.ts";
 import { kubernetes } from "../config/stack-settings.ts";
 import { readKubernetesConfig } from "../kubernetes/kubernetes-config.ts";
 import type { KubernetesConfig } from "../kubernetes/kubernetes-schema.ts";
-import { typedKubectl } from "../kubernetes/kubectl.ts";
+import { typedHelm, typedKubectl } from "../kubernetes/kubectl.ts";
 import { SUPERVISOR_POD } from "../kubernetes/release-name.ts";
 import { given } from "./answer.ts";
 import { cancelVerb } from "./cancel-verb.ts";
@@ -73,7 +73,7 @@ async function insteadOf(
     case "upgrade":
       return "the operator of postgres.mode cluster or the provider of an external Postgres upgrades it; the bundled one is for trials (docs/growing.md)";
     case "adopt":
-      return `\`helm --kube-context ${cluster.context} --namespace ${cluster.namespace} uninstall hearth\` keeps all data, and \`npm run deploy -- up\` installs the chart over it again`;
+      return `\`${typedHelm(cluster, "uninstall hearth")}\` keeps all data, and \`npm run deploy -- up\` installs the chart over it again`;
     case "doctor":
       return `\`${typedKubectl(cluster, `exec ${SUPERVISOR_POD} -- hearth doctor`)}\` checks what runs, and \`npm run deploy -- preview --refresh\` compares it with the state`;
   }

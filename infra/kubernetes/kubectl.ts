@@ -45,10 +45,22 @@ export async function kubectlAt(
 
 /** A kubectl command for the operator to type. */
 export function typedKubectl(
-  { context, namespace }: Pick<Cluster, "context" | "namespace">,
+  { context, kubeconfig, namespace }: Cluster,
   command: string,
 ): string {
-  return `kubectl --context ${context} --namespace ${namespace} ${command}`;
+  return `kubectl ${kubeconfigFlag(kubeconfig)}--context ${context} --namespace ${namespace} ${command}`;
+}
+
+/** A helm command for the operator to type. */
+export function typedHelm(
+  { context, kubeconfig, namespace }: Cluster,
+  command: string,
+): string {
+  return `helm ${kubeconfigFlag(kubeconfig)}--kube-context ${context} --namespace ${namespace} ${command}`;
+}
+
+function kubeconfigFlag(kubeconfig: string | undefined): string {
+  return kubeconfig === undefined ? "" : `--kubeconfig ${kubeconfig} `;
 }
 
 /** A shell expands ~, but not in a setting. */

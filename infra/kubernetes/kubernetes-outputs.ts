@@ -1,6 +1,6 @@
 import type { StackOutputs } from "../outputs.ts";
 import type { KubernetesProgramConfig } from "./chart-values.ts";
-import { typedKubectl } from "./kubectl.ts";
+import { typedHelm, typedKubectl } from "./kubectl.ts";
 import { SUPERVISOR_POD } from "./release-name.ts";
 
 export function describeKubernetesStack(
@@ -33,7 +33,7 @@ export function describeKubernetesStack(
         : []),
       `curl ${edge.hostname === undefined ? "http://127.0.0.1:4000" : gateway}/key/generate -H "Authorization: Bearer $(npx pulumi stack output --show-secrets masterKey)" -d '{"user_id": "me", "max_budget": 1}'`,
       `${supervisor} status`,
-      `helm --kube-context ${config.cluster.context} --namespace ${config.cluster.namespace} test hearth`,
+      typedHelm(config.cluster, "test hearth"),
     ],
     masterKey: config.masterKey,
     operatorPassword: config.operatorPassword,

@@ -285,6 +285,10 @@ test("outputs contain addresses and next commands", async () => {
     gateway: ["https://hearth.example.org/v1"],
     notes: ["https://notes.example.org"],
     supervisor: ["https://status.example.org"],
+    nextCommands: expect.arrayContaining([
+      "kubectl --kubeconfig /etc/rancher/k3s/k3s.yaml --context k3s --namespace ai exec hearth-supervisor-0 -- hearth status",
+      "helm --kubeconfig /etc/rancher/k3s/k3s.yaml --kube-context k3s --namespace ai test hearth",
+    ]) as unknown,
   });
 });
 
