@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { howToSupply, installationOfGateway } from "./installation.ts";
+import {
+  howToSupply,
+  howToSupplyGateway,
+  installationOfGateway,
+} from "./installation.ts";
 
 test.each([
   [{ HEARTH_SUCCESSOR: "/home/successor.json" }, "embedded"],
@@ -27,7 +31,7 @@ test.each([
   [
     "stack-on-kubernetes",
     "hearth:providerKeys.OPENAI_API_KEY",
-    "npm run deploy -- up --stack NAME",
+    "npm run deploy -- up",
   ],
   ["kubernetes", "`providerKeys`", "`helm upgrade`"],
   ["other", "environment of the gateway", "restart it"],
@@ -42,6 +46,13 @@ test.each([
     expect(advice).toContain(effect);
   },
 );
+
+test("the advice of a gateway on Kubernetes names its stack in each command", () => {
+  const env = { KUBERNETES_SERVICE_HOST: "10.0.0.1", HEARTH_STACK: "grown" };
+  expect(howToSupplyGateway("OPENAI_API_KEY", env)).toMatch(
+    /run `npx pulumi config set --stack grown --secret --path hearth:providerKeys\.OPENAI_API_KEY`, then run `npm run deploy -- --stack grown up`$/,
+  );
+});
 
 test.each([
   ["embedded", "set LOCAL_RUNNER_A_URL in the shell"],

@@ -1,8 +1,14 @@
 import { readVariable, type Environment } from "./environment.ts";
+import { DEFAULT_STACK, withStackFlag } from "./stack-flag.ts";
 
 /** How Hearth was installed; `stack-on-kubernetes`: the chart by `npm run deploy`; `other`: a program was started by hand. */
 type Installation =
   "embedded" | "two-hosts" | "stack-on-kubernetes" | "kubernetes" | "other";
+
+/** The name of the stack that installed the chart; elsewhere the default one. */
+export function stackOf(env: Environment): string {
+  return readVariable("HEARTH_STACK", env) ?? DEFAULT_STACK;
+}
 
 /** The installation that started this gateway, by the variables that only it sets. */
 export function installationOfGateway(env: Environment): Installation {
@@ -39,6 +45,12 @@ function installationOfChart(
     : "stack-on-kubernetes";
 }
 
+/** `howToSupply` for this gateway's installation and stack. */
+export function howToSupplyGateway(variable: string, env: Environment): string {
+  const advice = howToSupply(variable, installationOfGateway(env));
+  return withStackFlag(advice, stackOf(env));
+}
+
 /** The fix for a missing provider key or address: first the one that needs no restart. */
 export function howToSupply(
   variable: string,
@@ -72,9 +84,8 @@ export function howToSet(variable: string, installation: Installation): string {
     case "embedded":
       return `set ${variable} in the shell that starts Hearth (in \`service.env\` of its home where it starts at boot), then run \`hearth down\` and \`hearth up\``;
     case "two-hosts":
-      return `${howToSetInStack(variable)}, then run \`npm run deploy -- up\``;
     case "stack-on-kubernetes":
-      return `${howToSetInStack(variable)}, then run \`npm run deploy -- up --stack NAME\``;
+      return `${howToSetInStack(variable)}, then run \`npm run deploy -- up\``;
     case "kubernetes":
       return `set ${runner === undefined ? `${variable} in \`${isKey ? "providerKeys" : "gateway.env"}\`` : `\`${runner}\``} of the chart's values, then run \`helm upgrade\``;
     case "other":

@@ -1,5 +1,5 @@
 import { nearest } from "../../core/nearest.ts";
-import { howToSupply, installationOfGateway } from "../../core/installation.ts";
+import { howToSupplyGateway } from "../../core/installation.ts";
 import { CallError, type ErrorKind } from "../http/errors.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Catalog, ModelGroup } from "../routing/catalog.ts";
@@ -78,7 +78,7 @@ export function refuseIfUnusable(
   if (pending !== null) {
     throw new CallError(
       "model_pending",
-      `The model ${requested} is pending: ${pending} is missing. Its operator can ${howToSupply(pending, installationOfGateway(process.env))}.`,
+      `The model ${requested} is pending: ${pending} is missing. Its operator can ${howToSupplyGateway(pending, process.env)}.`,
       { param: "model" },
     );
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { tryDeployment, type Tried } from "../calls/health-check.ts";
-import { howToSupply, installationOfGateway } from "../../core/installation.ts";
+import { howToSupplyGateway } from "../../core/installation.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
@@ -74,7 +74,7 @@ const testConnection = adminRoute(
       found.pending === null
         ? await tryDeployment(admin.gateway, deployment)
         : {
-            error: `${found.pending} is missing: ${howToSupply(found.pending, installationOfGateway(process.env))}.`,
+            error: `${found.pending} is missing: ${howToSupplyGateway(found.pending, process.env)}.`,
           };
     return {
       status: tried.error === null ? "success" : "error",

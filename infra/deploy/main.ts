@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { password, isCancel } from "@clack/prompts";
 import type { EngineEvent } from "@pulumi/pulumi/automation/events.js";
+import { DEFAULT_STACK, withStackFlag } from "../../core/stack-flag.ts";
 import {
   failedResource,
   lastLines,
@@ -14,7 +15,6 @@ import { rejectLocked } from "./lock.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { reasonOf } from "./reason.ts";
 import { openSession } from "./session.ts";
-import { DEFAULT_STACK, withStackFlag } from "./stack-flag.ts";
 import { runVerb } from "./verbs.ts";
 
 /** Runs one verb on the stack. Exit codes: 0 success, 1 failure, 2 usage error. */

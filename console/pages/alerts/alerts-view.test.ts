@@ -217,13 +217,17 @@ describe.each(CHANNEL_SETUPS)("the setup of $kind", (setup) => {
       "/h/service.env",
       "hearth up --detach",
     ],
-    [{ kind: "two-hosts" }, "secret of the stack", "hearth:alertSecrets."],
     [
-      { kind: "stack-on-kubernetes" },
+      { kind: "two-hosts", stack: "home" },
       "secret of the stack",
-      "npm run deploy -- up --stack NAME\nkubectl exec",
+      "npx pulumi config set --secret --path hearth:alertSecrets.",
     ],
-    [{ kind: "kubernetes" }, "alertSecrets", "helm upgrade"],
+    [
+      { kind: "stack-on-kubernetes", stack: "grown" },
+      "secret of the stack",
+      "npm run deploy -- --stack grown up\nkubectl exec",
+    ],
+    [{ kind: "kubernetes", stack: "home" }, "alertSecrets", "helm upgrade"],
   ] as const)("is applied as %j takes it", (place, secretsIn, command) => {
     const view = viewSetup(setup, place);
     expect(view.secretsIn).toContain(secretsIn);

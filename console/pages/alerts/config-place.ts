@@ -1,5 +1,9 @@
 import type { Environment } from "../../../core/environment.ts";
-import { installationOfSupervisor } from "../../../core/installation.ts";
+import {
+  installationOfSupervisor,
+  stackOf,
+} from "../../../core/installation.ts";
+import { withStackFlag } from "../../../core/stack-flag.ts";
 import { operatorFile, type Home } from "../../../supervisor/home/home.ts";
 
 /** Where the settings of this supervisor are changed. */
@@ -10,6 +14,7 @@ export type Place =
         ReturnType<typeof installationOfSupervisor>,
         "embedded"
       >;
+      readonly stack: string;
     };
 
 export function placeOfConfig(home: Home, env: Environment): Place {
@@ -20,7 +25,7 @@ export function placeOfConfig(home: Home, env: Environment): Place {
         file: operatorFile(home, "supervisor.local.yaml"),
         home: home.root,
       }
-    : { kind: installation };
+    : { kind: installation, stack: stackOf(env) };
 }
 
 interface ApplySteps {
@@ -55,19 +60,20 @@ export function howToApply(
       return {
         file: "config/supervisor.local.yaml of the deployment",
         secretsIn: `${names} is a secret of the stack; the command asks for it.`,
-        commands: [
-          "npx pulumi config set hearth:supervisorConfig config/supervisor.local.yaml",
-          ...secrets.map(
-            (name) =>
-              `npx pulumi config set --secret --path hearth:alertSecrets.${name}`,
-          ),
-          ...(place.kind === "two-hosts"
-            ? [
-                "npm run deploy -- up",
-                "ssh HOST docker exec hearth-supervisor hearth alerts test",
-              ]
-            : ["npm run deploy -- up --stack NAME", TEST_IN_CLUSTER]),
-        ].join("\n"),
+        commands: withStackFlag(
+          [
+            "npx pulumi config set hearth:supervisorConfig config/supervisor.local.yaml",
+            ...secrets.map(
+              (name) =>
+                `npx pulumi config set --secret --path hearth:alertSecrets.${name}`,
+            ),
+            "npm run deploy -- up",
+            place.kind === "two-hosts"
+              ? "ssh HOST docker exec hearth-supervisor hearth alerts test"
+              : TEST_IN_CLUSTER,
+          ].join("\n"),
+          place.stack,
+        ),
       };
     case "kubernetes":
       return {

@@ -5,5 +5,8 @@ export const DEFAULT_STACK = "home";
 export function withStackFlag(text: string, stack: string): string {
   return stack === DEFAULT_STACK
     ? text
-    : text.replaceAll(/npm run deploy -- (?=[a-z])/g, `$&--stack ${stack} `);
+    : text.replaceAll(
+        /(npm run deploy --|npx pulumi config (?:set|rm)) (?=[a-z]|--(?!stack))/g,
+        `$&--stack ${stack} `,
+      );
 }
