@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { parse, YAMLParseError } from "yaml";
 import { annotatedTwoHosts, type AnnotatedFile } from "./annotated-stack.ts";
+import { DEFAULT_STACK } from "../../core/stack-flag.ts";
 import { inProject } from "../project-files.ts";
 
 /** The file of a stack's configuration. */
@@ -9,10 +10,21 @@ export function stackFile(stackName: string): string {
 }
 
 /** The names of all stacks with a file. */
-export function stacksWithFile(): readonly string[] {
-  return readdirSync(inProject(".")).flatMap(
+export function stacksWithFile(directory = inProject(".")): readonly string[] {
+  return readdirSync(directory).flatMap(
     (name) => /^Pulumi\.(.+)\.yaml$/.exec(name)?.slice(1) ?? [],
   );
+}
+
+/** Throws one sentence for a stack without a file: the engine would create and select it. */
+export function rejectUnknownStack(name: string, directory?: string): void {
+  const known = stacksWithFile(directory).toSorted();
+  const own = name.split("/").at(-1) ?? name;
+  if (!known.includes(own)) {
+    throw new Error(
+      `there is no Pulumi.${own}.yaml, the settings of the stack ${own}; nothing was changed: ${known.length === 0 ? "" : `name another stack with --stack (${known.join(", ")}), or `}run \`npm run init${own === DEFAULT_STACK ? "" : ` -- --stack ${own}`}\` to create this one.`,
+    );
+  }
 }
 
 /** The settings in a stack's file; secrets stay encrypted. Throws one sentence if it is not valid YAML. */

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { password, isCancel } from "@clack/prompts";
 import type { EngineEvent } from "@pulumi/pulumi/automation/events.js";
 import { DEFAULT_STACK, withStackFlag } from "../../core/stack-flag.ts";
+import { rejectUnknownStack } from "../config/stack-file.ts";
 import {
   failedResource,
   lastLines,
@@ -28,8 +29,9 @@ async function main(): Promise<number> {
     process.stderr.write(USAGE);
     return 2;
   }
-  await askForPassphrase();
   const stackName = values.stack ?? DEFAULT_STACK;
+  rejectUnknownStack(stackName, values.cwd);
+  await askForPassphrase();
   const stack = await openStack({
     stackName,
     ...(values.cwd === undefined ? {} : { workDir: values.cwd }),
