@@ -463,6 +463,12 @@ test("many keys are updated at once, each on its own", async () => {
 
 test.each([
   ["a negative budget", { max_budget: -1 }, "max_budget"],
+  ["more spend than limits count exactly", { spend: 9e6 + 1 }, "spend"],
+  [
+    "a raise above the highest budget",
+    { temp_budget_increase: 1e308, temp_budget_expiry: "2099-01-01T00:00:00Z" },
+    "temp_budget_increase",
+  ],
   ["a malformed duration", { budget_duration: "soon" }, "budget_duration"],
   ["a key of another kind", { key: "pk-1234567890123456789" }, "key"],
   ["an unknown team", { team_id: "nobody" }, "team_id"],

@@ -164,11 +164,7 @@ const resetSpend = adminRoute(
     summary: "Set the spend of a key in its budget's window.",
     input: z.object({
       key: name,
-      reset_to: z
-        .number()
-        .min(0, "must be at least 0 dollars")
-        .nullish()
-        .transform((dollars) => dollars ?? 0),
+      reset_to: spent.transform((dollars) => dollars ?? 0),
     }),
     answer: z.object({
       key_hash: out.text,

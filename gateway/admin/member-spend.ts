@@ -4,7 +4,7 @@ import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { out } from "./kinds/out.ts";
-import { name } from "./kinds/values.ts";
+import { dollars, name } from "./kinds/values.ts";
 import { answerBudgetedRows, findOne } from "./payers.ts";
 import { setSpend } from "./spend.ts";
 import { reachableTeam } from "./team-access.ts";
@@ -17,7 +17,7 @@ const resetSpend = adminRoute(
     input: z.object({
       team_id: name,
       user_id: name,
-      reset_to: z.number().min(0, "must be at least 0 dollars"),
+      reset_to: dollars,
     }),
     answer: z.object({
       team_id: out.text,

@@ -13,6 +13,7 @@ import { IN_FORCE, rowOf, type Kind } from "./kind.ts";
 import { LIMITS, modelBudgetsShown } from "./limits.ts";
 import { out } from "./out.ts";
 import {
+  dollars,
   flag,
   lifetime,
   modelBudgets,
@@ -41,7 +42,7 @@ const KEY_FIELDS = {
   models: settable("list", models),
   access_group_ids: settable("list", names),
   ...LIMITS,
-  temp_budget_increase: settable("dollars", z.number().min(0)),
+  temp_budget_increase: settable("dollars", dollars),
   temp_budget_expiry: settable("moment", moment),
   model_max_budget: settable("json", modelBudgets, {
     output: modelBudgetsShown,

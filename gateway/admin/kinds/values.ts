@@ -33,7 +33,7 @@ export const dollars = z
   .number("must be a number of dollars")
   .min(0, "must be at least 0 dollars")
   .max(9_000_000, "must be at most 9,000,000 dollars");
-export const spent = z.number().min(0, "must be at least 0 dollars").nullish();
+export const spent = dollars.nullish();
 export const perMinute = z
   .int({
     error: ({ code }) =>
