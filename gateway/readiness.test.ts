@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { readinessOfAll, type Readiness } from "./readiness.ts";
 
 const READY: Readiness = {
-  servable: true,
   status: "connected",
   connected: true,
   writable: true,
@@ -22,24 +21,24 @@ test.each([
   ["is being restarted", null, { status: "starting", pending: 2 }],
   [
     "has no database yet",
-    { ...READY, servable: false, status: "starting", connected: false },
+    { ...READY, status: "starting", connected: false },
     { status: "starting", connected: false },
   ],
+  ["stops", { ...READY, status: "stopping" }, { status: "stopping" }],
   [
-    "stops",
-    { ...READY, servable: false, status: "stopping" },
-    { status: "stopping" },
+    "has a full journal",
+    { ...READY, status: "journal_full" },
+    { status: "journal_full" },
   ],
-  ["has a full journal", { ...READY, servable: false }, {}],
 ] as const)("they are not while one %s", (_name, other, shown) => {
-  const expected = { ...READY, pending: 4, ...shown, servable: false };
+  const expected = { ...READY, pending: 4, ...shown };
   expect(readinessOfAll(READY, [READY, other])).toEqual(expected);
 });
 
 test("one whose rows the database does not take is shown", () => {
   const stuck: Readiness = { ...READY, writable: false };
   expect(readinessOfAll(READY, [READY, stuck])).toMatchObject({
-    servable: true,
+    status: "connected",
     connected: true,
     writable: false,
   });

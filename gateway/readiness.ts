@@ -1,9 +1,17 @@
 import type { Gateway } from "./gateway.ts";
 
+/** Of several that hold, the first is shown. */
+export const STATUSES = [
+  "stopping",
+  "starting",
+  "journal_full",
+  "connected",
+] as const;
+
 /** Whether this process can serve calls, as `/health/readiness` shows it. */
 export interface Readiness {
-  readonly servable: boolean;
-  readonly status: "connected" | "stopping" | "starting";
+  /** Calls are served while it is `connected`. */
+  readonly status: (typeof STATUSES)[number];
   readonly connected: boolean;
   /** Whether the database takes the journal's rows. */
   readonly writable: boolean;
@@ -16,12 +24,15 @@ export interface Readiness {
 
 export function readinessOf(gateway: Gateway): Readiness {
   const { database, journal, ledger, cache, config, limits } = gateway;
-  const ready = database.ready();
-  const stopping = gateway.stopping();
   const { full, pendingRecords } = journal.state();
   return {
-    servable: ready && !stopping && !full,
-    status: stopping ? "stopping" : ready ? "connected" : "starting",
+    status: gateway.stopping()
+      ? "stopping"
+      : !database.ready()
+        ? "starting"
+        : full
+          ? "journal_full"
+          : "connected",
     connected: database.connected(),
     writable: ledger.writable(),
     cache: config.cache.enabled ? cache.kind : null,
@@ -36,17 +47,10 @@ export function readinessOfAll(
   workers: readonly (Readiness | null)[],
 ): Readiness {
   const known = workers.filter((one) => one !== null);
-  const some = (status: Readiness["status"]) =>
-    known.some((one) => one.status === status);
-  const isWhole = known.length === workers.length;
+  const statuses = workers.map((one) => one?.status ?? "starting");
   return {
     ...own,
-    servable: isWhole && known.every(({ servable }) => servable),
-    status: some("stopping")
-      ? "stopping"
-      : some("starting") || !isWhole
-        ? "starting"
-        : "connected",
+    status: STATUSES.find((status) => statuses.includes(status)) ?? own.status,
     connected: known.every(({ connected }) => connected),
     writable: known.every(({ writable }) => writable),
     limits: known.some(({ limits }) => limits === "redis_away")

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI from "openai";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   INPUT_PRICE,
   modelYaml,
@@ -435,6 +435,20 @@ test("liveliness and readiness need no key", async () => {
     status: "connected",
     db: "connected",
     cache: "memory",
+  });
+});
+
+test("readiness names a full journal as the reason for its 503", async () => {
+  const { journal } = gateway.running.gateway;
+  vi.spyOn(journal, "state").mockReturnValue({
+    ...journal.state(),
+    full: true,
+  });
+  const { status, json } = await gateway.request("GET", "/health/readiness");
+  vi.restoreAllMocks();
+  expect({ status, json }).toMatchObject({
+    status: 503,
+    json: { status: "journal_full", db: "connected" },
   });
 });
 

@@ -9,6 +9,7 @@ import type { Gateway } from "../../gateway.ts";
 import {
   readinessOf,
   readinessOfAll,
+  STATUSES,
   type Readiness,
 } from "../../readiness.ts";
 import { withLoads } from "../../routing/health.ts";
@@ -27,7 +28,7 @@ export const liveliness: OpenRoute = {
 };
 
 const readinessAnswer = z.object({
-  status: z.enum(["connected", "stopping", "starting"]),
+  status: z.enum(STATUSES),
   db: z.enum(["connected", "Not connected", "Not writable"]),
   cache: z.enum(["redis", "memory"]).nullable(),
   limits: z.enum(["redis", "memory", "redis_away"]),
@@ -48,17 +49,21 @@ export const readiness: OpenRoute = {
     const own = readinessOf(gateway);
     const { group } = gateway;
     if (group === null) {
-      return reply.code(own.servable ? 200 : 503).send(shown(own, gateway));
+      return reply.code(codeOf(own)).send(shown(own, gateway));
     }
     const workers = await askEveryWorker(group, "readiness");
     const all = readinessOfAll(own, workers);
-    const ready = workers.filter((one) => one?.servable === true).length;
-    return reply.code(all.servable ? 200 : 503).send({
+    const ready = workers.filter((one) => one?.status === "connected").length;
+    return reply.code(codeOf(all)).send({
       ...shown(all, gateway),
       workers: { ready, configured: workers.length },
     });
   },
 };
+
+function codeOf({ status }: Readiness): 200 | 503 {
+  return status === "connected" ? 200 : 503;
+}
 
 function shown(
   { status, connected, writable, cache, limits, pending }: Readiness,
