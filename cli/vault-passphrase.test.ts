@@ -36,7 +36,10 @@ test("a vault that was restored under another name has the passphrase of the ori
   expect(storedPassphrase(root, "family-before")).toBe("a passphrase");
 });
 
-test("a restored vault whose credentials were removed has the passphrase of its latest file", () => {
+test("a restored vault whose credentials were removed has the passphrase of its latest file with one", () => {
+  const family = files.read("family")!;
+  files.remove("family", Date.now());
+  files.write({ ...family, vaultPassphrase: null });
   files.remove("family", Date.now());
   expect(storedPassphrase(root, "family")).toBe("a passphrase");
 });

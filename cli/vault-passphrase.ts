@@ -53,13 +53,14 @@ export function storedPassphrase(
 ): string | undefined {
   const files = openVaultFiles(join(root, "vaults"));
   const own = files.read(vault);
-  const [file] =
+  const candidates =
     own === undefined
       ? [
           ...credentialsOfUser(files, memberOf(root, vault)),
           ...files.removed(vault),
         ]
       : [own];
+  const file = candidates.find((each) => each.vaultPassphrase !== null);
   return file?.vaultPassphrase ?? undefined;
 }
 

@@ -177,29 +177,61 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(made.vaultPassphrase).toBeNull();
   });
 
-  test("a password that was replaced after a backup stays revoked when it is restored, and devices keep the new one", async () => {
-    const vault = "vault-rotated";
-    const made = await testbed.provisioning.add({
-      vault,
-      choices: vaultChoices.parse({}),
-    });
+  test.each([
+    ["", { choices: vaultChoices.parse({}) }],
+    [" without encryption", { choices: vaultChoices.parse({ e2ee: false }) }],
+  ])(
+    "a password of a vault%s that was replaced after a backup stays revoked when it is restored, and devices keep the new one",
+    async (_kind, options) => {
+      const vault = "vault-rotated";
+      const made = await testbed.provisioning.add({ vault, ...options });
+      const { path } = await backup(testbed);
+      const { password } = await testbed.provisioning.rotate({ vault });
+      await testbed.provisioning.remove(vault);
+      // The second time, it continues an interrupted restore.
+      for (const _time of ["first", "second"]) {
+        await restore(testbed, path, { vault });
+        const statusWith = async (each: string) => {
+          const user = { name: vault, password: each };
+          return (await ask(`${testbed.server.url}/${vault}`, { user })).status;
+        };
+        expect(await statusWith(password)).toBe(200);
+        expect(await statusWith(made.password)).toBe(401);
+        const again = await testbed.provisioning.setupUri({ vault });
+        const { vaultPassphrase: passphrase } = made;
+        expect(again).toMatchObject({ password, vaultPassphrase: passphrase });
+      }
+      await testbed.provisioning.remove(vault);
+    },
+  );
+
+  test("a copy keeps its credentials and passphrase when the vault it was restored from is removed, and a later restore of that vault keeps a password revoked", async () => {
+    const [vault, copy] = ["vault-original", "vault-original-before"];
+    const { provisioning } = testbed;
+    const made = await provisioning.add({ vault });
     const { path } = await backup(testbed);
-    const { password } = await testbed.provisioning.rotate({ vault });
-    await testbed.provisioning.remove(vault);
-    // The second time, it continues an interrupted restore.
-    for (const _time of ["first", "second"]) {
-      await restore(testbed, path, { vault });
-      const statusWith = async (each: string) => {
-        const user = { name: vault, password: each };
-        return (await ask(`${testbed.server.url}/${vault}`, { user })).status;
-      };
-      expect(await statusWith(password)).toBe(200);
-      expect(await statusWith(made.password)).toBe(401);
-      const again = await testbed.provisioning.setupUri({ vault });
-      const { vaultPassphrase: passphrase } = made;
-      expect(again).toMatchObject({ password, vaultPassphrase: passphrase });
+    await restore(testbed, path, { vault, as: copy });
+    await provisioning.remove(vault);
+    const { vaultPassphrase, password } = made;
+    const kept = await provisioning.setupUri({ vault: copy });
+    expect(kept).toMatchObject({ user: vault, password, vaultPassphrase });
+    expect(testbed.files.read(copy)?.connection).toMatch(
+      /\/vault-original-before$/,
+    );
+    const rotated = await provisioning.rotate({ vault: copy });
+    await restore(testbed, path, { vault });
+    const statusWith = async (each: string) => {
+      const user = { name: vault, password: each };
+      return (await ask(`${testbed.server.url}/${vault}`, { user })).status;
+    };
+    expect(await statusWith(rotated.password)).toBe(200);
+    expect(await statusWith(password)).toBe(401);
+    for (const each of [vault, copy]) {
+      const again = await provisioning.setupUri({ vault: each });
+      expect(again.password).toBe(rotated.password);
+      expect(again.vaultPassphrase).toBe(vaultPassphrase);
+      await provisioning.remove(each);
     }
-    await testbed.provisioning.remove(vault);
   });
 
   test("large chunks after small notes are read in small parts", async () => {

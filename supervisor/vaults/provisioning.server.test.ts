@@ -274,7 +274,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(stays.join(" ")).toContain(testbed.escrow.pathOf("vault-late"));
     expect(testbed.files.read("vault-late")).toBeUndefined();
     const [, kept = ""] =
-      /passphrase .* in (\S+\.json)/.exec(stays.join(" ")) ?? [];
+      /credentials remain in (\S+\.json)/.exec(stays.join(" ")) ?? [];
     expect(JSON.parse(readFileSync(kept, "utf8"))).toMatchObject({
       vaultPassphrase: passphrase,
     });

@@ -20,12 +20,13 @@ import { openSetupUri, sealSetupUri } from "./setup-uri.ts";
 import { openUsers, type Users } from "./users.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
 import {
+  credentialsFor,
   credentialsOf,
   credentialsOfUser,
-  isUserShared,
   passphraseOf,
   readableFile,
   sharedCredentials,
+  vaultsOfUser,
 } from "./vault-credentials.ts";
 import type { VaultFile, VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
@@ -258,10 +259,16 @@ export class Provisioning {
       throw new NoSuchVault(vault, files.names());
     }
     const user = file?.user ?? member;
-    if (user !== null && !isUserShared(state, user, vault)) {
+    const sharers = vaultsOfUser(state, user).filter((name) => name !== vault);
+    if (user !== null && sharers.length === 0) {
       await this.#users.remove(user);
     }
     await database.drop();
+    if (file !== undefined) {
+      sharers
+        .filter((name) => readableFile(files, name) === undefined)
+        .forEach((name) => files.write(credentialsFor(file, name)));
+    }
     const kept = files.remove(vault, Date.now());
     state.forget(vault);
     return {
@@ -275,7 +282,11 @@ export class Provisioning {
         ...(kept === undefined
           ? []
           : [
-              `The passphrase of its notes remains in ${kept}: their backups cannot be read without it.`,
+              `Its credentials remain in ${kept}: a restore uses them again.${
+                file?.vaultPassphrase == null
+                  ? ""
+                  : " They include the passphrase, without which its backups cannot be read."
+              }`,
             ]),
       ],
     };

@@ -1,5 +1,6 @@
 import { Failure } from "../../core/failure.ts";
 import type { NotesState } from "./notes-state.ts";
+import { connectionString } from "./plugin-settings.ts";
 import type { VaultFile, VaultFiles } from "./vault-file.ts";
 import { NoSuchVault } from "./vault-names.ts";
 
@@ -32,7 +33,14 @@ export function sharedCredentials(
 ): VaultFile | undefined {
   const { member } = state.vault(vault);
   const file = credentialsOfUser(files, member).at(0);
-  return file === undefined ? undefined : { ...file, vault };
+  return file === undefined ? undefined : credentialsFor(file, vault);
+}
+
+/** The same user and passphrase for another vault. */
+export function credentialsFor(file: VaultFile, vault: string): VaultFile {
+  const passphrase = file.vaultPassphrase;
+  const connection = connectionString({ ...file, vault, passphrase });
+  return { ...file, vault, connection };
 }
 
 export function credentialsOfUser(
@@ -57,15 +65,12 @@ export function readableFile(
   }
 }
 
-/** Whether another vault has the same user. */
-export function isUserShared(
+/** More than one if a vault was restored under another name. */
+export function vaultsOfUser(
   state: NotesState,
-  user: string,
-  vault: string,
-): boolean {
-  return state
-    .known()
-    .some((name) => name !== vault && state.vault(name).member === user);
+  user: string | null,
+): readonly string[] {
+  return state.known().filter((name) => state.vault(name).member === user);
 }
 
 /** The passphrase that was given or stored; null for a vault without encryption. Throws a Failure if it is needed and missing. */

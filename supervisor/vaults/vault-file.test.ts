@@ -75,3 +75,32 @@ test("a file that is put back leaves the one in its place among those of removed
   expect(files.read("family")).toEqual(FAMILY);
   expect(files.removed("family")).toEqual([created]);
 });
+
+test("vaults of one name that are removed within a second keep a file each", () => {
+  const files = openVaultFiles(directory);
+  const second = { ...FAMILY, password: "second" };
+  for (const file of [FAMILY, second]) {
+    files.write(file);
+    files.remove("family", NOW);
+  }
+  expect(files.removed("family")).toEqual([second, FAMILY]);
+});
+
+test("a user is found in the file of another vault that shares it, which stays", async () => {
+  const files = openVaultFiles(directory);
+  files.write(FAMILY);
+  files.remove("family", NOW);
+  const copy = {
+    ...FAMILY,
+    vault: "family-before",
+    password: "after",
+    earlierPasswords: ["before"],
+  };
+  files.write(copy);
+  const isPassword = async (each: string) => each === "before";
+  expect(await files.putBack("family", isPassword, NOW)).toEqual({
+    file: copy,
+    isRotated: true,
+  });
+  expect(files.names()).toEqual(["family-before"]);
+});

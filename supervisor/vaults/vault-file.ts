@@ -1,13 +1,8 @@
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { listDirectory } from "../../core/list-directory.ts";
+import { SECOND_MS } from "../../core/duration.ts";
 import { syncDirectory, writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf, sentencesOf } from "../../core/failure.ts";
 import { backupName } from "../backup/manifest.ts";
@@ -40,14 +35,14 @@ export interface VaultFiles {
   /** Undefined if there is none; throws a Failure for a damaged one. */
   readonly read: (vault: string) => VaultFile | undefined;
   readonly write: (file: VaultFile) => void;
-  /** Deletes the file. One with a passphrase, without which the vault's backups cannot be read, is moved; returns its new path. */
+  /** Moves the file to those of removed vaults, for a later restore; returns its new path, undefined if there is none. */
   readonly remove: (vault: string, now: number) => string | undefined;
   /**
-   * Finds the file of a vault by its password, or by one that a rotation has replaced: the current file, or one of a removed vault,
-   * which is moved back. Undefined if there is none.
+   * Finds the file of a user by its password, or by one that a rotation has replaced: the vault's own, one of another vault that
+   * shares the user, or one of a removed vault, which is moved back. Undefined if there is none.
    */
   readonly putBack: (
-    vault: string,
+    user: string,
     isPassword: (password: string) => Promise<boolean>,
     now: number,
   ) => Promise<FoundFile | undefined>;
@@ -67,11 +62,7 @@ const REMOVED = "removed";
 export function openVaultFiles(directory: string): VaultFiles {
   return {
     pathOf: (vault) => pathIn(directory, vault),
-    names: () =>
-      listDirectory(directory)
-        .filter((name) => name.endsWith(".json"))
-        .map((name) => name.slice(0, -".json".length))
-        .toSorted(),
+    names: () => namesIn(directory),
     read: (vault) => {
       const path = pathIn(directory, vault);
       try {
@@ -94,14 +85,20 @@ export function openVaultFiles(directory: string): VaultFiles {
       writeDurably(path, `${JSON.stringify(file, null, 2)}\n`);
     },
     remove: (vault, now) => remove(directory, vault, now),
-    putBack: (vault, isPassword, now) =>
-      putBack(directory, vault, isPassword, now),
+    putBack: (user, isPassword, now) =>
+      putBack(directory, user, isPassword, now),
     removed: (vault) => keptFiles(directory, vault).map(({ file }) => file),
   };
 }
 
 const pathIn = (directory: string, vault: string): string =>
   join(directory, `${vault}.json`);
+
+const namesIn = (directory: string): readonly string[] =>
+  listDirectory(directory)
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => name.slice(0, -".json".length))
+    .toSorted();
 
 function remove(
   directory: string,
@@ -112,12 +109,14 @@ function remove(
   if (!existsSync(path)) {
     return undefined;
   }
-  if (hasNoPassphrase(path)) {
-    rmSync(path);
-    return undefined;
-  }
   const removed = join(directory, REMOVED);
-  const kept = join(removed, `${vault}.${backupName(now)}.json`);
+  const nameAt = (time: number): string =>
+    join(removed, `${vault}.${backupName(time)}.json`);
+  let time = now;
+  while (existsSync(nameAt(time))) {
+    time += SECOND_MS;
+  }
+  const kept = nameAt(time);
   mkdirSync(removed, { recursive: true, mode: 0o700 });
   renameSync(path, kept);
   syncDirectory(removed);
@@ -126,27 +125,28 @@ function remove(
 
 async function putBack(
   directory: string,
-  vault: string,
+  user: string,
   isPassword: (password: string) => Promise<boolean>,
   now: number,
 ): Promise<FoundFile | undefined> {
-  const path = pathIn(directory, vault);
-  const own = parseFile(path);
-  const candidates = [
-    ...(own === undefined ? [] : [{ path, file: own }]),
-    ...keptFiles(directory, vault),
-  ];
-  for (const { path: from, file } of candidates) {
+  const path = pathIn(directory, user);
+  const current = namesIn(directory)
+    .flatMap((name) => parseFile(pathIn(directory, name)) ?? [])
+    .filter((file) => file.user === user);
+  for (const file of current) {
     const isRotated = await isFoundBy(file, isPassword);
-    if (isRotated === undefined) {
-      continue;
+    if (isRotated !== undefined) {
+      return { file, isRotated };
     }
-    if (from !== path) {
-      remove(directory, vault, now);
+  }
+  for (const { path: from, file } of keptFiles(directory, user)) {
+    const isRotated = await isFoundBy(file, isPassword);
+    if (isRotated !== undefined) {
+      remove(directory, user, now);
       renameSync(from, path);
       syncDirectory(directory);
+      return { file, isRotated };
     }
-    return { file, isRotated };
   }
   return undefined;
 }
@@ -186,11 +186,6 @@ async function isFoundBy(
     }
   }
   return undefined;
-}
-
-/** False for a damaged or unreadable file, too. */
-function hasNoPassphrase(path: string): boolean {
-  return parseFile(path)?.vaultPassphrase === null;
 }
 
 /** Undefined for a damaged or unreadable file. */
