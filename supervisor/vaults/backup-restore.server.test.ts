@@ -432,20 +432,27 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await testbed.provisioning.remove(target);
   });
 
-  test("a vault that is being restored is not a leftover", async () => {
+  test("a vault that is being restored is not a leftover, and prevents a backup", async () => {
     const { path } = await backup(testbed);
     const dropped: string[] = [];
-    let checks = Promise.resolve();
+    let checks: Promise<unknown> = Promise.resolve();
+    let early: unknown;
     await restore(testbed, path, {
       vault: VAULT,
       as: "vault-under-way",
-      progress: () => {
+      progress: (text) => {
+        if (text === "vault vault-under-way") {
+          early ??= backup(testbed).catch((error: Error) => error.message);
+        }
         checks = checks.then(async () => {
           dropped.push(...(await dropUnfinished(testbed.couch, testbed.busy)));
         });
       },
     });
     await checks;
+    expect(await early).toBe(
+      'no backup was created, as vault "vault-under-way" is being restored: run `hearth notes backup` once it is complete.',
+    );
     expect(dropped).toEqual([]);
     expect(await vaultNames(testbed.couch)).toContain("vault-under-way");
     await testbed.provisioning.remove("vault-under-way");

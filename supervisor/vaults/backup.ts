@@ -160,6 +160,11 @@ async function readVaults(couch: Couch): Promise<readonly OpenVault[]> {
   const found = [];
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);
+    if (await database.isRestoring()) {
+      throw new Failure(
+        `no backup was created, as vault "${name}" is being restored: run \`hearth notes backup\` once it is complete.`,
+      );
+    }
     const info = await database.info().catch(asUnreadable);
     if (typeof info === "string") {
       throw new Failure([
