@@ -115,6 +115,7 @@ describe.skipIf(!hasRclone())("off-site jobs", () => {
     });
     await backupNotes({
       couch: notes.couch,
+      escrow: notes.escrow,
       directory: join(place.home.backups, "notes"),
       now: testbed.now,
       signal: never,

@@ -22,7 +22,7 @@ export async function backup(
   const root = dirname(parts.backups);
   const early = makeRoom(root, "notes", most, now());
   const taken = await backupNotes({
-    couch: parts.couch,
+    ...parts,
     directory: parts.backups,
     now,
     signal,

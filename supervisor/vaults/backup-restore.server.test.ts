@@ -103,6 +103,7 @@ const quiet = {
 const backup = (testbed: NotesTestbed, more: Partial<typeof quiet> = {}) =>
   backupNotes({
     couch: testbed.couch,
+    escrow: testbed.escrow,
     directory: testbed.backups,
     now: testbed.now,
     ...quiet,
@@ -430,6 +431,29 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await dropUnfinished(testbed.couch, new Set())).toEqual([]);
     expect((await ask(url, { user })).status).toBe(200);
     await testbed.provisioning.remove(target);
+  });
+
+  test("a backup of a vault whose access is blocked contains its accepted seed, and devices read what is restored", async () => {
+    const [vault, copy] = ["vault-blocked", "vault-blocked-before"];
+    const made = await testbed.provisioning.add({ vault });
+    const database = openDatabase(testbed.couch, vault);
+    for (const salt of ["accepted", "replaced"]) {
+      await database.put(SEED_ID, { ...seed, pbkdf2salt: salt });
+      await testbed.inspector.inspectAll();
+    }
+    expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(true);
+    const { path } = await backup(testbed);
+    await restore(testbed, path, { vault, as: copy });
+    const { user: name, password } = await testbed.provisioning.setupUri({
+      vault: copy,
+    });
+    expect(password).toBe(made.password);
+    const answer = await ask(`${testbed.server.url}/${copy}/${SEED_ID}`, {
+      user: { name, password },
+    });
+    expect(await answer.json()).toMatchObject({ pbkdf2salt: "accepted" });
+    await testbed.provisioning.remove(copy);
+    await testbed.provisioning.remove(vault);
   });
 
   test("a vault that is being restored is not a leftover, and prevents a backup", async () => {

@@ -20,6 +20,7 @@ import {
   type EarlierVault,
 } from "./earlier-backup.ts";
 import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
+import { acceptedSeed, mutable, type Escrow } from "./seed-escrow.ts";
 import { sum } from "../../core/sum.ts";
 
 const PAGE_ROWS = 500;
@@ -37,6 +38,8 @@ interface ReadOptions {
 }
 
 interface VaultBackupOptions extends ReadOptions {
+  /** Undefined if its file is damaged, which the check of the vault reports. */
+  readonly escrow: Escrow | undefined;
   /** The newest backup, `backups/notes/<name>`; undefined for the first one. */
   readonly newest: string | undefined;
   /** Directory of the backup that is being created. */
@@ -108,14 +111,7 @@ async function* vaultLines(
   count: ReturnType<typeof countLeaves>,
   written: { bytes: number; merged: number },
 ): AsyncGenerator<string> {
-  const { database, info } = options;
-  const head: VaultHead = {
-    vault: database.name,
-    instance: info.instance_start_time,
-    security: await mutableSecurity(database),
-    locals: await localDocuments(database),
-  };
-  yield `${JSON.stringify(head)}\n`;
+  yield `${JSON.stringify(await headOf(options))}\n`;
   const changed = new Set<string>();
   let live = 0;
   const isUnchanged = (id: string, revisions: readonly string[]): boolean => {
@@ -247,27 +243,32 @@ function nextAmount(amount: number, bytes: number): number {
     : amount;
 }
 
-async function localDocuments(
-  database: Database,
-): Promise<{ _id: string; [member: string]: unknown }[]> {
-  const found: (CouchDocument | undefined)[] = [];
-  for (const id of [SEED_ID, MILESTONE_ID]) {
-    found.push(await database.document(id));
-  }
-  return found
-    .filter((document) => document !== undefined)
-    .map(({ _rev: _revision, ...document }) => ({ ...document }));
-}
-
-async function mutableSecurity(
-  database: Database,
-): Promise<VaultHead["security"]> {
-  const { admins, members } = await database.security();
-  const copy = ({ names, roles }: typeof admins) => ({
-    names: [...names],
-    roles: [...roles],
-  });
-  return { admins: copy(admins), members: copy(members) };
+/** The accepted seed, and the rules from before access was blocked because another one appeared: a restored vault is usable. */
+async function headOf({
+  database,
+  info,
+  escrow,
+}: VaultBackupOptions): Promise<VaultHead> {
+  const own =
+    escrow?.instance === info.instance_start_time ? escrow : undefined;
+  const { admins, members } = own?.closed?.rules ?? (await database.security());
+  const seed = own === undefined ? undefined : acceptedSeed(own);
+  const locals: (
+    { readonly _id: string; readonly _rev?: string } | undefined
+  )[] = [
+    seed === undefined
+      ? await database.document(SEED_ID)
+      : { ...seed, _id: SEED_ID },
+    await database.document(MILESTONE_ID),
+  ];
+  return {
+    vault: database.name,
+    instance: info.instance_start_time,
+    security: { admins: mutable(admins), members: mutable(members) },
+    locals: locals
+      .filter((document) => document !== undefined)
+      .map(({ _rev: _revision, ...document }) => document),
+  };
 }
 
 /** Counts documents and leaves as of the end of the backup: documents that change meanwhile appear again later in the feed. */

@@ -22,11 +22,13 @@ import type { Couch } from "./couch.ts";
 import type { DatabaseInfo } from "./couch-answers.ts";
 import { openDatabase, vaultNames, type Database } from "./database.ts";
 import { asUnreadable, unreadableWords } from "./unreadable-vault.ts";
+import { readableEscrow, type EscrowFiles } from "./seed-escrow.ts";
 import { openUsers } from "./users.ts";
 import { counted } from "../../core/words.ts";
 
 interface BackupOptions {
   readonly couch: Couch;
+  readonly escrow: EscrowFiles;
   /** `backups/notes`; contains a directory per backup. */
   readonly directory: string;
   readonly now: () => number;
@@ -87,7 +89,7 @@ export async function backupNotes(
 }
 
 async function writeVaults(
-  { directory, now, signal, progress }: BackupOptions,
+  { directory, escrow, now, signal, progress }: BackupOptions,
   vaults: readonly OpenVault[],
   making: string,
 ): Promise<{
@@ -106,6 +108,7 @@ async function writeVaults(
     const backedUp = await backUpVault({
       database,
       info,
+      escrow: readableEscrow(escrow, database.name),
       newest: newest === undefined ? undefined : join(directory, newest),
       signal,
       making,

@@ -45,6 +45,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   const backup = (): Promise<CreatedBackup> =>
     backupNotes({
       couch: testbed.couch,
+      escrow: testbed.escrow,
       directory: testbed.backups,
       now: testbed.now,
       ...quiet,

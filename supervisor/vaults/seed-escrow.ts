@@ -35,7 +35,7 @@ const escrowFile = z.looseObject({
     .nullable(),
 });
 
-type Escrow = Readonly<z.output<typeof escrowFile>>;
+export type Escrow = Readonly<z.output<typeof escrowFile>>;
 
 /** Copies of the security seeds, one file per vault (0600): an encrypted vault is unreadable without its seed. */
 export interface EscrowFiles {
@@ -79,6 +79,18 @@ export function openEscrow(directory: string): EscrowFiles {
       );
     },
   };
+}
+
+/** Undefined if the file is damaged. */
+export function readableEscrow(
+  escrow: EscrowFiles,
+  vault: string,
+): Escrow | undefined {
+  try {
+    return escrow.read(vault);
+  } catch {
+    return undefined;
+  }
 }
 
 /** What to do about a vault's seed. */
@@ -169,7 +181,7 @@ export function closing(escrow: Escrow, rules: Security, at: number): Escrow {
     : escrow;
 }
 
-function mutable({ names, roles }: Security["admins"]): {
+export function mutable({ names, roles }: Security["admins"]): {
   names: string[];
   roles: string[];
 } {

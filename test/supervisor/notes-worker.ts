@@ -12,6 +12,7 @@ const couch = openCouch({
   url,
   password: () => process.env["NOTES_ADMIN_PASSWORD"],
 });
+const escrow = openEscrow(join(directory, "escrow"));
 const parked = new Int32Array(new SharedArrayBuffer(4));
 const signal = new AbortController().signal;
 const pauseHalfway = (text: string, done = 0): void => {
@@ -25,6 +26,7 @@ const pauseHalfway = (text: string, done = 0): void => {
 if (work === "backup") {
   await backupNotes({
     couch,
+    escrow,
     directory: path,
     now: Date.now,
     signal,
@@ -36,7 +38,7 @@ if (work === "backup") {
     backup: path,
     as: "vault-half",
     state: openNotesState(join(directory, "notes-state.json"), () => {}),
-    escrow: openEscrow(join(directory, "escrow")),
+    escrow,
     files: openVaultFiles(join(directory, "vaults")),
     busy: new Set(),
     now: Date.now,
