@@ -1,3 +1,4 @@
+import { shellWord } from "../core/shell.ts";
 import { keyRow, newKeyRow } from "../supervisor/gateway/rows.ts";
 import { keyTitle } from "../console/pages/nouns/key-list.ts";
 import { askForName, yesArg } from "./ask-for-name.ts";
@@ -150,7 +151,7 @@ function setBlocked(verb: "block" | "unblock") {
       } else {
         print(
           verb === "block"
-            ? `Key "${named}" blocked; calls are denied within a second. Undo with \`hearth keys unblock ${named}\`.`
+            ? `Key "${named}" blocked; calls are denied within a second. Undo with \`hearth keys unblock ${shellWord(named)}\`.`
             : `Key "${named}" unblocked.`,
         );
       }

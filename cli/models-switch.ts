@@ -1,3 +1,4 @@
+import { shellWord } from "../core/shell.ts";
 import {
   listDeployments,
   type DeploymentRow,
@@ -42,7 +43,7 @@ function switchVerb(to: "on" | "off", description: string) {
       } else {
         print(
           to === "off"
-            ? `${model} is switched off. Switch it on with \`hearth models on ${model}\`.`
+            ? `${model} is switched off. Switch it on with \`hearth models on ${shellWord(model)}\`.`
             : `${model} is switched on.`,
         );
       }

@@ -35,6 +35,9 @@ test("users and teams are created, named, changed and deleted", async () => {
     "--budget",
     "20",
   );
+  expect((await hearth("users", "new", "cleo's tablet")).out).toContain(
+    "`hearth keys new --user 'cleo'\\''s tablet'`",
+  );
   const created = await hearth("teams", "new", "Kitchen", "--json");
   const { team_id: id } = JSON.parse(created.out) as { team_id: string };
   expect((await hearth("teams", "add", "kitchen", "anna berg")).out).toContain(

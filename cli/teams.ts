@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Failure } from "../core/failure.ts";
+import { shellWord } from "../core/shell.ts";
 import { grouped } from "../core/words.ts";
 import {
   findTeamId,
@@ -104,7 +105,7 @@ const create = defineVerb({
     // The gateway allows it, but every command that names the team would then require its id.
     if (await isTeamNamed(gateway, args.team)) {
       throw new Failure(
-        `team "${args.team}" already exists: choose another name, or run \`hearth teams update ${args.team}\` to change it.`,
+        `team "${args.team}" already exists: choose another name, or run \`hearth teams update ${shellWord(args.team)}\` to change it.`,
       );
     }
     const details = detailsIn(args);
@@ -117,7 +118,7 @@ const create = defineVerb({
     printAnswer(
       args.json,
       created,
-      `Team "${args.team}" created. Add members with \`hearth teams add ${args.team} USER\`.`,
+      `Team "${args.team}" created. Add members with \`hearth teams add ${shellWord(args.team)} USER\`.`,
     );
     await complainOfUnknownModels(gateway, details);
     return 0;
@@ -165,7 +166,7 @@ const show = defineVerb({
     print("");
     if (members.length === 0) {
       print(
-        `No members. Add one with \`hearth teams add ${teamName(row)} USER\`.`,
+        `No members. Add one with \`hearth teams add ${shellWord(teamName(row))} USER\`.`,
       );
     } else {
       printTable(["member", "role", ...BUDGET_HEADINGS], members.map(memberOf));

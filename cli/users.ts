@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { shellWord } from "../core/shell.ts";
 import { grouped } from "../core/words.ts";
 import { teamName, userName } from "../supervisor/gateway/owners.ts";
 import {
@@ -124,7 +125,7 @@ const create = defineVerb({
     printAnswer(
       args.json,
       created,
-      `User "${args.user}" created. Create a key with \`hearth keys new --user ${args.user}\`.`,
+      `User "${args.user}" created. Create a key with \`hearth keys new --user ${shellWord(args.user)}\`.`,
     );
     await complainOfUnknownModels(gateway, details);
     return 0;

@@ -46,7 +46,7 @@ test("a key over its budget needs attention until there is room again", async ()
       level: "warning",
       text: "key anna is over its budget: $ 0.50 of $ 0.40 spent; its calls are denied",
       since: 1000,
-      command: "hearth keys update 'anna' --budget DOLLARS",
+      command: "hearth keys update anna --budget DOLLARS",
       output: null,
       tried: [],
       silenced: null,
@@ -94,7 +94,7 @@ test("so do users, teams and organizations, by name; blocked teams deny their ca
     {
       about: { topic: "user", id: "anna" },
       text: `user Anna ${over}; its calls are denied`,
-      command: "hearth users update 'Anna' --budget DOLLARS",
+      command: "hearth users update Anna --budget DOLLARS",
     },
     {
       about: { topic: "team", id: "kitchen" },

@@ -1,4 +1,4 @@
-import { shellQuoted } from "../../core/shell.ts";
+import { shellWord } from "../../core/shell.ts";
 import { money } from "../../core/words.ts";
 import type { Attention, Subject } from "../status.ts";
 import type { Context, Module } from "../context.ts";
@@ -184,7 +184,7 @@ function findingsOf(
         `${title} is over its budget: ${spent}; its calls are denied`,
         update === undefined
           ? list
-          : `${update} ${shellQuoted(name)} --budget DOLLARS`,
+          : `${update} ${shellWord(name)} --budget DOLLARS`,
       );
     }),
     ...(more <= 0

@@ -1,5 +1,6 @@
 import type { Client } from "pg";
 import { DAY_MS } from "../../core/duration.ts";
+import { shellWord } from "../../core/shell.ts";
 import { money } from "../../core/words.ts";
 import { ownedBy, type Alarm } from "../alerts/alarm.ts";
 import { rowsOf } from "../backup/database.ts";
@@ -94,7 +95,7 @@ function alarmOf({ key, name, owner, spend }: Spender, usual: number): Alarm {
     level: "warning",
     subject,
     text: `${money(Number(spend))} spent within an hour; at this time of the day at most ${money(usual)} in four weeks`,
-    command: `hearth keys block ${name ?? key}`,
+    command: `hearth keys block ${shellWord(name ?? key)}`,
     ...ownedBy(owner),
   };
 }

@@ -141,7 +141,7 @@ test("over a quiet month no key spends unusually, and a leaked key is found with
   const random = createRandom(7);
   // Of a person by day, of a tool around the clock, of a nightly job.
   const habits = {
-    person: (hour: number) => (hour >= 8 && hour < 19 ? 2 : 0),
+    "a person": (hour: number) => (hour >= 8 && hour < 19 ? 2 : 0),
     tool: () => 1,
     nightly: (hour: number) => (hour === 2 ? 8 : 0),
   };
@@ -183,7 +183,7 @@ test("over a quiet month no key spends unusually, and a leaked key is found with
 
   // At three in the morning, a thief spends what the person spends by day.
   const night = new Date(now).setUTCHours(3, 0, 0, 0) - DAY_MS;
-  const leaked = keys.get("person") ?? "";
+  const leaked = keys.get("a person") ?? "";
   const minutes = Array.from({ length: 12 }, (_, at) => (at + 1) * 5);
   await gateway.spend(
     ...minutes.map((minute) =>
@@ -198,9 +198,9 @@ test("over a quiet month no key spends unusually, and a leaked key is found with
     {
       fingerprint: `unusual-spend:${leaked}`,
       level: "warning",
-      subject: "key person",
+      subject: "key a person",
       text: "$ 3.00 spent within an hour; at this time of the day at most $ 0.00 in four weeks",
-      command: "hearth keys block person",
+      command: "hearth keys block 'a person'",
     },
   ]);
   expect(await unusualAt([night + 2 * HOUR_MS])).toEqual([[]]);
