@@ -1,13 +1,13 @@
 import type { HostName } from "../config/config-schema.ts";
 import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
-import { probeHost, requireHosts } from "./host-view.ts";
+import { probeHost } from "./host-view.ts";
 import { isReached, openTunnel, tunnelPort, type Tunnel } from "./tunnel.ts";
 import { readOwnValues, type Session } from "./session.ts";
 
 /**
  * Opens an ssh tunnel to Postgres if this machine does not reach it, and passes its port to this run of the program in a
  * variable: in the stack's file it would outlive a killed run. null: none is needed (`without` excludes Postgres' own host), or
- * the host is not reached by ssh. Throws one sentence if the host does not respond, or if the tunnel cannot be opened.
+ * the host is not reached by ssh or does not respond. Throws one sentence if the tunnel cannot be opened.
  */
 export async function reachPostgres(
   { stack, engines, hosts }: Session,
@@ -36,8 +36,9 @@ export async function reachPostgres(
   if (await isReached(address, port)) {
     return null;
   }
+  // The verb reports it, with what it can do without the host.
   if ((await probeHost(engines[host])) === null) {
-    await requireHosts(engines, { without });
+    return null;
   }
   const localPort = tunnelPort(stack.name);
   const tunnel = await openTunnel({
