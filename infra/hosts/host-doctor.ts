@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { parseArgs, styleText } from "node:util";
+import { DEFAULT_STACK, withStackFlag } from "../../core/stack-flag.ts";
 import { readHostSettings } from "../config/config.ts";
 import { checkHosts } from "./check-hosts.ts";
 import type { Finding } from "./finding.ts";
@@ -30,16 +31,23 @@ async function main(): Promise<number> {
     return 0;
   }
   const settings = readSettings(flags);
+  const forStack = (text: string) =>
+    withStackFlag(text, String(flags["stack"]));
   if (settings["runtime"] === "kubernetes") {
     throw new UsageError(
-      `${basename(fileOf(flags))} is a stack on Kubernetes, which has no hosts to check: \`npm run deploy -- preview --stack NAME\` checks its settings`,
+      forStack(
+        `${basename(fileOf(flags))} is a stack on Kubernetes, which has no hosts to check: \`npm run deploy -- preview\` checks its settings`,
+      ),
     );
   }
   const read = readHostSettings(settings);
   if (!read.ok) {
-    throw new UsageError(read.errors.join("\n"));
+    throw new UsageError(forStack(read.errors.join("\n")));
   }
-  const findings = await checkHosts(read.config);
+  const findings = (await checkHosts(read.config)).map((finding) => ({
+    ...finding,
+    fix: finding.fix === null ? null : forStack(finding.fix),
+  }));
   const ok = findings.every((finding) => finding.ok);
   process.stdout.write(
     flags["json"] === true
@@ -65,7 +73,7 @@ function readArguments(): Flags {
       options: {
         ...answers,
         hosts: { type: "boolean" },
-        stack: { type: "string", default: "home" },
+        stack: { type: "string", default: DEFAULT_STACK },
         file: { type: "string" },
         json: { type: "boolean" },
         help: { type: "boolean", short: "h" },
