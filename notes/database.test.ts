@@ -22,6 +22,7 @@ beforeEach(async () => {
       file: join(directory, "vault.sqlite"),
       kind: "vault",
       instanceStartTime: "1700000000",
+      spoolDirectory: directory,
       passwordIterations: 1,
     },
     {

@@ -28,6 +28,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 test("a database whose removal fails remains, and is not created again over its old content", async () => {
   const databases = await openDatabases({
     directory,
+    spoolDirectory: directory,
     passwordIterations: 1,
     historyMaxBytes: 1_000_000,
     idleMs: 60_000,

@@ -27,6 +27,7 @@ beforeEach(async () => {
 function openAll(): Promise<Databases> {
   return openDatabases({
     directory,
+    spoolDirectory: directory,
     passwordIterations: 1,
     historyMaxBytes: 1_000_000,
     // Closed almost immediately after use.

@@ -43,6 +43,7 @@ export interface Databases {
 
 export interface DatabasesOptions {
   readonly directory: string;
+  readonly spoolDirectory: string;
   readonly passwordIterations: number;
   readonly historyMaxBytes: number;
   readonly events: Omit<DatabaseEvents, "changed">;
@@ -233,7 +234,8 @@ class DataDirectory implements Databases {
     name: string,
     instanceStartTime: string,
   ): Promise<Database> {
-    const { directory, passwordIterations, historyMaxBytes } = this.#options;
+    const { directory, spoolDirectory, passwordIterations, historyMaxBytes } =
+      this.#options;
     await this.#closing.get(name);
     return await openDatabase(
       {
@@ -243,6 +245,7 @@ class DataDirectory implements Databases {
         instanceStartTime,
         passwordIterations,
         historyMaxBytes,
+        spoolDirectory,
       },
       this.#events,
       this.#options.watchdogMs,

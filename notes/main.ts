@@ -43,6 +43,7 @@ async function start(options: Options, log: Log): Promise<void> {
   const diskFailures = openLatestIncidents();
   const databases = await openDatabases({
     directory: directory.databases,
+    spoolDirectory: directory.spool,
     passwordIterations: settings.passwordIterations(),
     watchdogMs: settings.watchdogMs(),
     historyMaxBytes: settings.historyMaxBytes(),

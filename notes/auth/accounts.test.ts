@@ -21,6 +21,7 @@ beforeEach(async () => {
   settings = readSettings(ini, directory);
   databases = await openDatabases({
     directory: join(directory, "databases"),
+    spoolDirectory: directory,
     passwordIterations: 1,
     historyMaxBytes: 1_000_000,
     idleMs: 60_000,

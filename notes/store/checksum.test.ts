@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, expect, test } from "vitest";
 import { temporaryStore } from "../../test/contract/temporary-store.ts";
@@ -195,6 +195,7 @@ test("a file of an earlier release gets checksums, and such a release writes to 
         file,
         kind: "vault",
         instanceStartTime: "1",
+        spoolDirectory: dirname(file),
         passwordIterations: 1,
       },
       () => undefined,

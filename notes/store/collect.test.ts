@@ -27,6 +27,7 @@ const open = (): Store =>
       kind: "vault",
       instanceStartTime: "1",
       file: join(directory, "vault.sqlite"),
+      spoolDirectory: directory,
       passwordIterations: 1,
     },
     () => undefined,

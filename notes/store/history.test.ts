@@ -25,6 +25,7 @@ const open = (historyMaxBytes?: number): Store =>
       file: join(directory, "vault.sqlite"),
       kind: "vault",
       instanceStartTime: "1",
+      spoolDirectory: directory,
       passwordIterations: 1,
       ...(historyMaxBytes === undefined ? {} : { historyMaxBytes }),
     },

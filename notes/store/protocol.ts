@@ -141,4 +141,6 @@ export interface WorkerData {
   readonly passwordIterations: number;
   /** Maximum bytes of past versions; unlimited when undefined. */
   readonly historyMaxBytes?: number;
+  /** For parts of answers that are too long for the memory. */
+  readonly spoolDirectory: string;
 }

@@ -1,7 +1,12 @@
 // The thread of one database: only it opens the file. Large writes and long reads yield to other requests every few milliseconds.
+import { randomUUID } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
+import { sum } from "../../core/sum.ts";
 import { isDiskFailure, Refusal, refusalOf } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
+import { openSource, type BodySource } from "./body-source.ts";
 import { maintainRegularly } from "./maintenance.ts";
 import { operations } from "./operations.ts";
 import type {
@@ -24,10 +29,15 @@ import {
 const CHUNK_BYTES = 65_536;
 const MAX_UNACKNOWLEDGED_CHUNKS = 4;
 /** A longer piece is sent as a separate chunk. */
-const LARGE_BYTES = 262_144;
+const LONG_BYTES = 262_144;
+
+/** Bytes of long chunks in memory that clients have not read yet. Beyond it, a long piece waits in a file. */
+const MAX_UNREAD_BYTES = 67_108_864;
 
 interface Call {
   underWay: number;
+  /** Of a long chunk that waits for its client. */
+  unreadBytes: number;
   cancelled: boolean;
   wake: () => void;
 }
@@ -99,7 +109,12 @@ async function answer(
   number: number,
   request: StoreRequest,
 ): Promise<void> {
-  const call: Call = { underWay: 0, cancelled: false, wake: () => undefined };
+  const call: Call = {
+    underWay: 0,
+    unreadBytes: 0,
+    cancelled: false,
+    wake: () => undefined,
+  };
   calls.set(number, call);
   try {
     const result = await operations[request.operation](store, request);
@@ -148,16 +163,6 @@ async function sendPieces(
   const breathe = breather();
   let batch: Uint8Array[] = [];
   let size = 0;
-  const send = async (bytes: Uint8Array<ArrayBuffer>): Promise<void> => {
-    const most = bytes.length > LARGE_BYTES ? 0 : MAX_UNACKNOWLEDGED_CHUNKS - 1;
-    while (call.underWay > most && !call.cancelled) {
-      await new Promise<void>((resolve) => {
-        call.wake = resolve;
-      });
-    }
-    call.underWay += 1;
-    post({ kind: "chunk", call: number, bytes }, [bytes.buffer]);
-  };
   const flush = async (): Promise<void> => {
     if (size === 0) {
       return;
@@ -165,7 +170,7 @@ async function sendPieces(
     const bytes = joined(batch, size);
     batch = [];
     size = 0;
-    await send(bytes);
+    await sendChunk(number, call, bytes);
   };
   for (;;) {
     const next = pieces.next();
@@ -181,7 +186,11 @@ async function sendPieces(
     if (typeof piece !== "string" && isOwnBuffer(piece)) {
       // A large body is transferred without a copy, which would only cost memory.
       await flush();
-      await send(piece);
+      await (piece.length > LONG_BYTES ? sendLong : sendChunk)(
+        number,
+        call,
+        piece,
+      );
     } else if (piece.length > 0) {
       const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
       batch.push(bytes);
@@ -191,6 +200,76 @@ async function sendPieces(
       }
     }
     await breathe();
+  }
+}
+
+async function sendChunk(
+  number: number,
+  call: Call,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<void> {
+  await untilRead(call, MAX_UNACKNOWLEDGED_CHUNKS - 1);
+  call.underWay += 1;
+  post({ kind: "chunk", call: number, bytes }, [bytes.buffer]);
+}
+
+/** Resolves once the client has read them. */
+async function sendLong(
+  number: number,
+  call: Call,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<void> {
+  const unread = sum([...calls.values()].map((each) => each.unreadBytes));
+  if (unread + bytes.length <= MAX_UNREAD_BYTES) {
+    call.unreadBytes = bytes.length;
+    await untilRead(call, 0);
+    await sendChunk(number, call, bytes);
+    await untilRead(call, 0);
+    call.unreadBytes = 0;
+    return;
+  }
+  for (const part of spooledParts(bytes)) {
+    await sendChunk(number, call, part);
+    if (call.cancelled) {
+      return;
+    }
+  }
+}
+
+/** Waits until at most `most` chunks are unread, or the call is cancelled. */
+async function untilRead(call: Call, most: number): Promise<void> {
+  while (call.underWay > most && !call.cancelled) {
+    await new Promise<void>((resolve) => {
+      call.wake = resolve;
+    });
+  }
+}
+
+/** The bytes in short parts, from a file: answers that no client reads must not use up the memory. The bytes are freed. */
+function* spooledParts(
+  bytes: Uint8Array<ArrayBuffer>,
+): Generator<Uint8Array<ArrayBuffer>, void> {
+  const { length } = bytes;
+  const { spoolDirectory } = workerData as WorkerData;
+  const path = join(spoolDirectory, randomUUID());
+  let source: BodySource | undefined;
+  try {
+    writeFileSync(path, bytes, { flag: "wx", mode: 0o600 });
+    source = openSource({ kind: "file", path, length });
+  } finally {
+    // The open file needs no name.
+    rmSync(path, { force: true });
+  }
+  bytes.buffer.transfer(0);
+  try {
+    for (let at = 0; at < length; at += CHUNK_BYTES) {
+      yield source.read(
+        at,
+        Math.min(at + CHUNK_BYTES, length),
+      ) as Uint8Array<ArrayBuffer>;
+    }
+  } finally {
+    source.close();
   }
 }
 

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, startNotes, type NotesProcess } from "./start-notes.ts";
@@ -84,6 +85,25 @@ test.each([
     expect(peakMegabytes()).toBeLessThan(300);
   },
 );
+
+test("clients that do not read their answers do not use up the memory", async () => {
+  const length = 25_000_000;
+  await ask(`${notes.url}/unread`, { method: "PUT" });
+  const document = `${notes.url}/unread/long`;
+  await ask(document, { method: "PUT", json: { text: "x".repeat(length) } });
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => ask(document)),
+  );
+  // Others of the vault are answered meanwhile.
+  const other = await ask(`${notes.url}/unread/_all_docs?include_docs=true`);
+  expect(await other.json()).toMatchObject({ total_rows: 1 });
+  expect(peakMegabytes()).toBeLessThan(500);
+  for (const answer of answers) {
+    const { text } = (await answer.json()) as { text: string };
+    expect(text).toHaveLength(length);
+  }
+  expect(readdirSync(join(notes.directory, "data", "spool"))).toEqual([]);
+});
 
 test("33 million documents in one request are rejected without holding them in memory", async () => {
   await ask(`${notes.url}/many`, { method: "PUT" });

@@ -38,6 +38,7 @@ export function temporaryStore(
         file: join(directory, "vault.sqlite"),
         kind: "vault",
         instanceStartTime: "1",
+        spoolDirectory: directory,
         passwordIterations: 1,
       },
       onMessage,
