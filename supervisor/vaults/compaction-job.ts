@@ -3,6 +3,7 @@ import { sizeWords } from "../../core/size.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { compactVault, LARGE_BYTES, type Compaction } from "./compaction.ts";
 import { openDatabase, vaultNames } from "./database.ts";
+import { forEveryVault } from "./every-vault.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 
 const compactOptions = z.strictObject({
@@ -24,7 +25,7 @@ export async function compact(
       ? await vaultNames(parts.couch)
       : [options.vault];
   const results: Compaction[] = [];
-  for (const [index, name] of names.entries()) {
+  await forEveryVault(names, async (name, index) => {
     context.progress(`vault ${name}`, index / names.length);
     results.push(
       await compactVault({
@@ -43,7 +44,7 @@ export async function compact(
         signal: context.signal,
       }),
     );
-  }
+  });
   const done = results.some(({ status }) => status === "done");
   return {
     status: done ? "done" : "skipped",

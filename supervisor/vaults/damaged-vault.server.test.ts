@@ -12,8 +12,11 @@ import {
   writeNotes,
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
+import { configSchema } from "../config/schema.ts";
 import { backupNotes } from "./backup.ts";
 import { openDatabase } from "./database.ts";
+import { MILESTONE_ID } from "./livesync.ts";
+import { notesJobs } from "./notes-jobs.ts";
 import { listVaults } from "./overview.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { repairVaults } from "./repair.ts";
@@ -154,4 +157,31 @@ test("an unreadable vault does not keep the others from their repair", async () 
   expect(await database.document("last")).toMatchObject({
     data: "before the damage",
   });
+});
+
+test("an unreadable vault does not keep the others from their compaction and reports", async () => {
+  const database = openDatabase(testbed.couch, HEALTHY);
+  await database.put(MILESTONE_ID, { locked: true, node_info: {} });
+  for (const rev of ["1-aa", "1-bb"]) {
+    await database.write([{ _id: "a.md", _rev: `${rev}${"0".repeat(30)}` }], {
+      keepRevisions: true,
+    });
+  }
+  const jobs = notesJobs({
+    ...testbed,
+    config: configSchema.parse({}),
+    freeBytes: () => 1e12,
+    address: () => testbed.server.url,
+  });
+  for (const name of ["compaction", "notes-conflicts", "notes-devices"]) {
+    const job = jobs.find((each) => each.name === name);
+    await expect(
+      job?.run({ ...quiet, now: testbed.now, onDemand: true, options: {} }),
+    ).rejects.toThrow(`vault "${DAMAGED}" is damaged: check the disk`);
+  }
+  expect(testbed.state.vault(HEALTHY)).toMatchObject({
+    compactedAt: expect.any(Number) as number,
+    conflicts: { "a.md": expect.any(Number) as number },
+  });
+  expect([...testbed.raised.keys()]).toEqual([`notes-locked:${HEALTHY}`]);
 });

@@ -1,4 +1,3 @@
-import { Failure, textOf } from "../../core/failure.ts";
 import { counted } from "../../core/words.ts";
 import {
   leafOf,
@@ -10,7 +9,7 @@ import {
 import { unreadableDocuments } from "./backup-vault.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase } from "./database.ts";
-import { unreadableWords, whyUnreadable } from "./unreadable-vault.ts";
+import { forEveryVault, VaultFailure } from "./every-vault.ts";
 
 interface RepairOptions {
   readonly couch: Couch;
@@ -35,32 +34,17 @@ export async function repairVaults(
 ): Promise<readonly RepairedVault[]> {
   const { vaults } = readNotesManifest(options.backup);
   const all: RepairedVault[] = [];
-  const failures: string[] = [];
-  for (const [index, entry] of vaults.entries()) {
-    try {
-      const repaired = await repairVault(options, entry, (done) =>
-        options.progress(`vault ${entry.name}`, (index + done) / vaults.length),
-      );
-      if (repaired.length > 0) {
-        all.push({ vault: entry.name, repaired });
-      }
-    } catch (error) {
-      const why = whyUnreadable(error);
-      if (why === undefined && !(error instanceof Unrepaired)) {
-        throw error;
-      }
-      failures.push(
-        why === undefined ? textOf(error) : unreadableWords(entry.name, why),
-      );
+  const names = vaults.map(({ name }) => name);
+  await forEveryVault(names, async (vault, index) => {
+    const repaired = await repairVault(options, vaults[index]!, (done) =>
+      options.progress(`vault ${vault}`, (index + done) / vaults.length),
+    );
+    if (repaired.length > 0) {
+      all.push({ vault, repaired });
     }
-  }
-  if (failures.length > 0) {
-    throw new Failure(failures);
-  }
+  });
   return all;
 }
-
-class Unrepaired extends Failure {}
 
 /** Returns the ids of documents whose damaged content was replaced. */
 async function repairVault(
@@ -88,7 +72,7 @@ async function repairVault(
   }
   const left = await read();
   if (left.length > 0) {
-    throw new Unrepaired(
+    throw new VaultFailure(
       `the content of ${counted(left.length, "document")} of vault ${entry.name} is damaged, and the backup does not have it: ${left.slice(0, 10).join(", ")}. Check the disk (\`dmesg\`), then edit these notes on a device that has them; for chunks (h:…), run “Overwrite server data” on the device with the newest notes.`,
     );
   }

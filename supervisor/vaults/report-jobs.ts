@@ -2,8 +2,9 @@ import { inWords } from "../../core/duration.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { findConflicts, type ConflictReport } from "./conflicts.ts";
 import { openDatabase, vaultNames } from "./database.ts";
+import { forEveryVault } from "./every-vault.ts";
 import type { NotesJobParts } from "./job-parts.ts";
-import { readRoster } from "./roster.ts";
+import { readRoster, type Roster } from "./roster.ts";
 import { fingerprints } from "./vault-alarms.ts";
 import { counted } from "../../core/words.ts";
 
@@ -16,7 +17,7 @@ export async function conflicts(
   context: JobContext,
 ): Promise<JobOutcome> {
   const reports: ConflictReport[] = [];
-  for (const name of await vaultNames(parts.couch)) {
+  await forEveryVault(await vaultNames(parts.couch), async (name) => {
     const report = await findConflicts(
       openDatabase(parts.couch, name),
       parts.state,
@@ -26,7 +27,7 @@ export async function conflicts(
     );
     reports.push(report);
     alarmOfOldConflicts(parts, report, context.now());
-  }
+  });
   const open = reports.filter((report) => report.conflicts.length > 0);
   return {
     status: "done",
@@ -63,8 +64,8 @@ function alarmOfOldConflicts(
 
 /** Reports every vault's devices; a locked vault raises an alarm. */
 export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
-  const rosters = [];
-  for (const name of await vaultNames(parts.couch)) {
+  const rosters: Roster[] = [];
+  await forEveryVault(await vaultNames(parts.couch), async (name) => {
     const roster = await readRoster(openDatabase(parts.couch, name));
     rosters.push(roster);
     const fingerprint = fingerprints.locked(name);
@@ -79,7 +80,7 @@ export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
     } else {
       parts.alarms.clear(fingerprint);
     }
-  }
+  });
   const remarks = rosters.flatMap((roster) => roster.remarks);
   const count = rosters.reduce((sum, roster) => sum + roster.devices.length, 0);
   return {
