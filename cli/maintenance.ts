@@ -3,7 +3,7 @@ import { inWords } from "../core/duration.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
 import { printAnswer, printJson } from "./terminal.ts";
-import { defineVerb, UsageError, type ExitCode } from "./verb.ts";
+import { defineVerb, type ExitCode } from "./verb.ts";
 
 const EXAMPLE = 'hearth maintenance gateway 2h --why "new disk"';
 
@@ -83,35 +83,39 @@ async function listWindows(
 
 async function endOne(
   stack: StackClient,
-  idOrName: string,
+  idOrChecks: string,
   json: boolean | undefined,
 ): Promise<ExitCode> {
-  const id = await idOf(stack, idOrName);
-  const path = `/api/maintenance/${encodeURIComponent(id)}`;
-  const ended = (await stack.ask("DELETE", path)) as MaintenanceWindow;
+  const path = `/api/maintenance/${encodeURIComponent(idOrChecks)}`;
+  const { ended } = (await stack.ask("DELETE", path)) as {
+    readonly ended: readonly MaintenanceWindow[];
+  };
+  const others = (await listWindows(stack)).filter((window) =>
+    ended.some((each) => overlap(each, window)),
+  );
   printAnswer(
     json,
     ended,
-    `Maintenance ended: ${namesOf(ended)}. Alerts and restarts resumed.`,
+    `Maintenance ended: ${ended.map(namesOf).join("; ")}. ${
+      others.length === 0
+        ? "Alerts and restarts resumed."
+        : `Still in maintenance: ${others.map(describeOther).join("; ")}.`
+    }`,
   );
   return 0;
 }
 
-/** The id of the only window with this id or these names, as they were typed at its start; of none, what was given. */
-async function idOf(stack: StackClient, idOrName: string): Promise<string> {
-  const windows = await listWindows(stack);
-  const ids = windows
-    .filter(
-      ({ id, checks }) =>
-        id === idOrName || (checks ?? ["all"]).join(",") === idOrName,
-    )
-    .map(({ id }) => id);
-  if (ids.length > 1) {
-    throw new UsageError(
-      `maintenance "${idOrName}" is in progress ${ids.length} times; end each by its id: ${ids.join(", ")}.`,
-    );
-  }
-  return ids[0] ?? idOrName;
+function overlap(a: MaintenanceWindow, b: MaintenanceWindow): boolean {
+  const { checks } = b;
+  return (
+    a.checks === null ||
+    checks === null ||
+    a.checks.some((each) => checks.includes(each))
+  );
+}
+
+function describeOther(window: MaintenanceWindow): string {
+  return `${namesOf(window)} for ${inWords(window.until - Date.now())} (${window.id})`;
 }
 
 function namesOf({ checks }: MaintenanceWindow): string {

@@ -39,7 +39,7 @@ interface Named {
 }
 
 /**
- * GET /api/checks/:name; POST /api/pause/:name, /api/resume/:name; GET, POST /api/maintenance; DELETE /api/maintenance/:id;
+ * GET /api/checks/:name; POST /api/pause/:name, /api/resume/:name; GET, POST /api/maintenance; DELETE /api/maintenance/:idOrChecks;
  * GET, POST /ping/:name, /ping/:name/start, /ping/:name/fail, /ping/:name/<exit code>.
  */
 export function registerCheckRoutes(
@@ -124,18 +124,17 @@ function registerMaintenance(
       }
       const { id } = request.params;
       const ended = watch.maintenance.end(id, Date.now());
-      const concerned =
-        ended === undefined ? [] : (ended.checks ?? ["maintenance"]);
-      for (const name of concerned) {
+      const concerned = ended.flatMap(({ checks }) => checks ?? "maintenance");
+      for (const name of new Set(concerned)) {
         history.act(name, "asked", withAuthor("maintenance ended"));
       }
-      return ended === undefined
+      return ended.length === 0
         ? sendError(
             reply,
             404,
             `maintenance "${id}" not found. Run \`hearth maintenance --list\` to list windows; planned ones are set in config/supervisor.yaml.`,
           )
-        : reply.send(ended);
+        : reply.send({ ended });
     },
   );
 }

@@ -90,7 +90,7 @@ beforeEach(() => {
         start: () => {
           throw new Error("not in this test");
         },
-        end: () => undefined,
+        end: () => [],
       },
       ping: async () => undefined,
       stop: () => {},

@@ -140,14 +140,14 @@ class CheckWatch implements Watch {
       }
       return window;
     },
-    end: (id, at) => {
-      const window = this.#maintenance.end(id, at);
+    end: (idOrChecks, at) => {
+      const ended = this.#maintenance.end(idOrChecks, at);
       for (const watched of this.#all.values()) {
         if (watched.memory.state === "maintenance") {
           this.#schedule(watched, 0);
         }
       }
-      return window;
+      return ended;
     },
   };
 

@@ -64,12 +64,30 @@ test("a window opened by an operator persists across a restart and can be ended 
   const window = open().start(null, 2 * HOUR_MS, "new disk", now);
   const later = open();
   expect(later.of("gateway", now + HOUR_MS)).toEqual(window);
-  expect(later.end(window.id, now + HOUR_MS)).toMatchObject({
-    why: "new disk",
-  });
+  expect(later.end(window.id, now + HOUR_MS)).toMatchObject([
+    { why: "new disk" },
+  ]);
   expect(later.of("gateway", now + HOUR_MS)).toBeUndefined();
-  expect(later.end(window.id, now + HOUR_MS)).toBeUndefined();
+  expect(later.end(window.id, now + HOUR_MS)).toEqual([]);
   expect(open().of("gateway", now + HOUR_MS + 1)).toBeUndefined();
+});
+
+test("windows opened by an operator are ended by their checks; others stay", () => {
+  const now = Date.now();
+  const { start: begin, end, open: all } = open();
+  for (const checks of [["gateway"], ["gateway", "notes"], null]) {
+    begin(checks, HOUR_MS, "new disk", now);
+    begin(checks, 2 * HOUR_MS, "new memory", now);
+  }
+  const later = now + 1000;
+  for (const named of ["gateway", "gateway,notes", "all"]) {
+    expect(end(named, later)).toMatchObject([
+      { why: "new disk", until: later },
+      { why: "new memory", until: later },
+    ]);
+    expect(end(named, later)).toEqual([]);
+  }
+  expect(all(later)).toEqual([]);
 });
 
 test("a window opened by an operator stays open if the clock is set back a little, and ends if it is set back far", () => {

@@ -27,8 +27,11 @@ export interface Maintenance {
     why: string,
     now: number,
   ) => MaintenanceWindow;
-  /** Ends a window that was opened by an operator; undefined if there is none with this id. */
-  readonly end: (id: string, now: number) => MaintenanceWindow | undefined;
+  /** Ends the windows that an operator opened with this id, or for these checks: "gateway,notes" as they were named, or "all". */
+  readonly end: (
+    idOrChecks: string,
+    now: number,
+  ) => readonly MaintenanceWindow[];
 }
 
 /** Planned windows of the configuration, and windows opened by an operator, which persist across restarts. */
@@ -65,14 +68,17 @@ export function openMaintenance(
       byHand = [...byHand, window];
       return window;
     },
-    end: (id, now) => {
-      const window = byHand.find((each) => each.id === id && each.until > now);
-      if (window === undefined) {
-        return undefined;
+    end: (idOrChecks, now) => {
+      const ended = byHand.filter(
+        ({ id, checks, until }) =>
+          until > now &&
+          [id, (checks ?? ["all"]).join(",")].includes(idOrChecks),
+      );
+      for (const { id } of ended) {
+        shorten.run(now, id);
       }
-      shorten.run(now, id);
-      byHand = byHand.filter((each) => each !== window);
-      return { ...window, until: now };
+      byHand = byHand.filter((each) => !ended.includes(each));
+      return ended.map((window) => ({ ...window, until: now }));
     },
   };
 }
