@@ -19,5 +19,6 @@ export function sendMistakes(
     const field = path.filter((key) => typeof key === "string").join(".");
     return `${field || "body"}: ${message}.`;
   });
-  return sendError(reply, 400, sentences.join(" "));
+  // Each of several items may have the same mistake.
+  return sendError(reply, 400, [...new Set(sentences)].join(" "));
 }

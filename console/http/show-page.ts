@@ -97,6 +97,12 @@ export function redirectWithMessage(
     .redirect(path, 303);
 }
 
+/** By HTTP status. */
+const FAILURE_TITLES: Readonly<Record<number, string>> = {
+  403: "Access denied.",
+  404: "Not found.",
+};
+
 /** Answers with an error page and a link back. */
 export function showFailure(
   request: FastifyRequest,
@@ -109,7 +115,7 @@ export function showFailure(
     request,
     reply,
     {
-      title: status === 404 ? "Not found." : "Request failed.",
+      title: FAILURE_TITLES[status] ?? "Request failed.",
       look: "warn",
       current: null,
       status,

@@ -289,7 +289,7 @@ describe("the first sign-in", () => {
     const fred = await newPerson({ groups: ["captains"] });
     expect((await fred.signIn()).status).toBe(200);
     expect((await fred.visit("/me")).body).toContain(
-      "No user of the gateway belongs to this session.",
+      "<h1>No user of the gateway belongs to this session.</h1>",
     );
     expect(history.latest(1)[0]?.reason).toContain("does not answer");
     gatewayIsDown = false;

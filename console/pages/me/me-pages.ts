@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { FastifyInstance } from "fastify";
 import type { AdminApi } from "../../../supervisor/gateway/admin-api.ts";
-import { showFailure } from "../../http/show-page.ts";
+import { showPage } from "../../http/show-page.ts";
 import { OWN_PAGE_PATH } from "../frame.ts";
 import type { NounContext } from "../nouns/noun-context.ts";
 import { registerNounDetail } from "../nouns/noun-detail.ts";
@@ -9,8 +9,14 @@ import { registerNounForms } from "../nouns/noun-form.ts";
 import { registerMePage } from "./me-page.ts";
 import { myKeyNoun } from "./my-key-noun.ts";
 
-const NO_USER =
-  "No user of the gateway belongs to this session. Sign in with your own account; if you have, the gateway was not available then: wait a minute, and open this page again.";
+const NO_USER = {
+  title: "No user of the gateway belongs to this session.",
+  look: "none",
+  current: null,
+  status: 403,
+} as const;
+const SIGN_IN =
+  "Sign in with your own account; if you have, the gateway was not available then: wait a minute, and open this page again.";
 
 /** The signed-in person's own keys. `context.api` is the gateway with the master key. */
 export function registerMePages(
@@ -28,7 +34,10 @@ export function registerMePages(
   server.register(async (scope) => {
     scope.addHook("preHandler", async (request, reply) => {
       return request.requester?.userId === undefined
-        ? showFailure(request, reply, 403, [NO_USER], "/")
+        ? showPage(request, reply, NO_USER, "message", {
+            sentences: [SIGN_IN],
+            back: "/",
+          })
         : undefined;
     });
     scope.addHook("preHandler", ({ requester }, _reply, done) =>

@@ -36,6 +36,7 @@ beforeEach(() => {
     scheduled: false,
   });
   server = Fastify();
+  server.decorate("hearth", "npx hearth");
   server.decorateRequest("signedIn", false);
   server.decorateRequest("requester", null);
   registerReportsPage(server, {
@@ -68,7 +69,7 @@ async function get(url: string, accept = "text/html") {
 test("without reports, the page names the command that creates one", async () => {
   const { text } = await get("/reports/");
   expect(text).toContain("No reports yet.");
-  expect(text).toContain("hearth jobs run spend-report");
+  expect(text).toContain("npx hearth jobs run spend-report");
 });
 
 test("reports are listed newest first and shown without script", async () => {

@@ -202,10 +202,10 @@ test("an alert about a service links to its page and its restart", () => {
 });
 
 test.each([
-  [{ vaults: [], devices: [] }, "Run <code>hearth notes add</code>"],
+  [{ vaults: [], devices: [] }, "Run <code>npx hearth notes add notes</code>"],
   [
     { vaults: ["home", "work"], devices: [] },
-    "run <code>hearth notes setup-uri home</code>",
+    "run <code>npx hearth notes setup-uri home</code>",
   ],
 ])("without devices, %j leads to the next step", async (devices, step) => {
   expect(await html(facts({}, { devices }))).toContain(step);
