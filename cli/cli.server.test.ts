@@ -453,6 +453,16 @@ notify:
       code: 2,
       error: 'hearth: silence "sick" not found; there are no silences.\n',
     });
+    expect(await ask("silence", " ", "2h", "--why", "moving")).toMatchObject({
+      code: 2,
+      error: "hearth: name must be the name of an alarm.\n",
+    });
+    expect(
+      await ask("maintenance", "A,B", "2h", "--why", "updates"),
+    ).toMatchObject({
+      code: 2,
+      error: "hearth: name must be lower-case letters, digits and -.\n",
+    });
     const maintain = ["maintenance", "all", "2h", "--why", "updates"] as const;
     const first = await ask(...maintain, "--json");
     expect((await ask(...maintain)).code).toBe(0);

@@ -97,12 +97,8 @@ export async function runWords(words: readonly string[]): Promise<ExitCode> {
     }
     return await runVerb(hearth, words);
   } catch (error) {
-    if (error instanceof UsageError) {
-      complain([error.message]);
-      return 2;
-    }
     complain(sentencesOf(error));
-    return (await isNotFound(error)) ? 2 : 1;
+    return error instanceof UsageError || (await isNotFound(error)) ? 2 : 1;
   }
 }
 

@@ -1,5 +1,4 @@
 import { unknownName } from "../core/config/problem.ts";
-import { Failure } from "../core/failure.ts";
 import { isProviderKey } from "../core/installation.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { listDeployments } from "../supervisor/gateway/deployments.ts";
@@ -82,7 +81,7 @@ async function variableOf(gateway: AdminApi, named: string): Promise<string> {
   const providers = [
     ...new Set(data.map(({ model_info: info }) => info.litellm_provider)),
   ];
-  throw new Failure(
+  throw new UsageError(
     providers.includes(named)
       ? `no model of "${named}" waits for a key. To replace a stored one, name its variable, for example \`hearth models key OPENAI_API_KEY\`.`
       : `${unknownName("provider", named, providers)}. Run \`hearth models list\` for all models.`,

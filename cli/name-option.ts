@@ -14,6 +14,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   max_budget: ["budget"],
   max_budget_in_team: ["budget"],
   max_parallel_requests: ["parallel"],
+  pattern: ["name"],
   rpm_limit: ["rpm"],
   start_date: ["from"],
   team_alias: ["name", "team"],

@@ -279,7 +279,7 @@ function bodyOf(
   if (message === undefined) {
     throw unexpected(address, answer.status);
   }
-  throw answer.status === 404
+  throw [400, 404].includes(answer.status)
     ? new UsageError(String(message))
     : new Failure(String(message));
 }

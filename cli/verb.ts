@@ -6,7 +6,7 @@ import {
   type ParsedArgs,
 } from "citty";
 import { unknownName } from "../core/config/problem.ts";
-import { textOf } from "../core/failure.ts";
+import { Failure, textOf } from "../core/failure.ts";
 import { stripVTControlCharacters } from "node:util";
 import { namingOption } from "./name-option.ts";
 import { foldLine, print } from "./terminal.ts";
@@ -61,7 +61,7 @@ export function defineVerb<const T extends VerbArgs>(definition: {
 }
 
 /** A mistake in the command line. */
-export class UsageError extends Error {}
+export class UsageError extends Failure {}
 
 /** Finds the command named by the words and runs it with the remaining ones. */
 export async function runVerb(
