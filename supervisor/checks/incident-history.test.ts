@@ -23,6 +23,9 @@ afterEach(() => {
 test("a service that flaps forty times is one row, between what people did", () => {
   history.act("gateway", "start", "hearth up");
   now += MINUTE_MS;
+  history.serviceChanged("gateway", "stopped", "waiting", null);
+  history.serviceChanged("gateway", "waiting", "starting", null);
+  history.serviceChanged("gateway", "starting", "running", null);
   history.checkChanged("gateway", "new", "up", "answered 200");
   now += 30 * MINUTE_MS;
   const began = now;
@@ -48,7 +51,6 @@ test("a service that flaps forty times is one row, between what people did", () 
     "act gateway asked",
     "check gateway paused",
     "incident gateway down",
-    "check gateway up",
     "act gateway start",
   ]);
   expect(rows.find(({ kind }) => kind === "incident")).toEqual({
@@ -65,6 +67,16 @@ test("a service that flaps forty times is one row, between what people did", () 
     down: true,
     restarts: 1,
   });
+});
+
+test("a start that failed is shown", () => {
+  history.serviceChanged("gateway", "waiting", "starting", null);
+  history.serviceChanged("gateway", "starting", "backing-off", "exited");
+  history.serviceChanged("gateway", "backing-off", "starting", null);
+  history.serviceChanged("gateway", "starting", "running", null);
+  expect(historyByIncident(history, now, 30)).toMatchObject([
+    { kind: "service", to: "backing-off", reason: "exited" },
+  ]);
 });
 
 test("rows can be limited in number and to one name, and an incident may be ongoing", () => {

@@ -61,13 +61,15 @@ function entryOf(
   return { ...entry, restarts: restarts.length };
 }
 
-/** A failure that was too brief to be down: an incident, if it counted. */
+/** A step of a start, a first result, or a failure that was too brief to be down: an incident, if it counted. */
 function isPassing({ kind, from, to }: HistoryEntry): boolean {
-  return (
-    kind === "check" &&
-    [from, to].includes("pending") &&
-    [from, to].includes("up")
-  );
+  const states = [from, to];
+  return kind === "service"
+    ? ["waiting", "starting"].includes(to) ||
+        (from === "starting" && to === "running")
+    : kind === "check" &&
+        states.includes("up") &&
+        (states.includes("new") || states.includes("pending"));
 }
 
 function covers(incident: IncidentEntry, entry: HistoryEntry): boolean {
