@@ -243,7 +243,7 @@ test("a provider key is stored, and the models that wait for it are ready at onc
   const store = (provider: string, key: string) =>
     hearth(["models", "key", provider], undefined, `${key}\n`);
   expect((await hearth(["models", "list"])).out).toMatch(
-    /waiting +pending: needs HEARTH_TEST_UNSET_KEY/,
+    /waiting +pending {2}[^]*\nHEARTH_TEST_UNSET_KEY +waiting\n/,
   );
   expect((await store("openia", "sk-1")).error).toContain(
     'unknown provider "openia" (did you mean "openai"?)',

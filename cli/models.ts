@@ -1,3 +1,4 @@
+import { waitingVariables } from "../console/pages/models/stored-values.ts";
 import { isProviderKey } from "../core/installation.ts";
 import { latency, shortened } from "../core/words.ts";
 import {
@@ -64,6 +65,17 @@ const list = defineVerb({
         ],
         data.map((each) => rowOf(each, of(each))),
       );
+      const missing = waitingVariables(data);
+      if (missing.length > 0) {
+        print("");
+        printTable(
+          ["missing", "pending models"],
+          missing.map(({ variable, models: names }) => [
+            { text: variable, tone: "strong" },
+            { text: names.join(", ") },
+          ]),
+        );
+      }
       const waiting = data.find(
         ({ model_info: { waits_for: variable } }) =>
           variable !== null && isProviderKey(variable),
@@ -83,7 +95,7 @@ function rowOf(
   statistics: DeploymentStatistics | undefined,
 ): readonly Cell[] {
   const { model_name, model_info: info, provider_params: params } = deployment;
-  const { look, word, why } = stateOfDeployment(
+  const { state, look, word, why } = stateOfDeployment(
     deployment,
     statistics,
     zoneHere(),
@@ -96,7 +108,8 @@ function rowOf(
     { text: model_name, tone: "strong" },
     {
       text:
-        why === ""
+        // What pending ones need is listed below the table, where a narrow terminal does not cut it.
+        why === "" || state === "pending"
           ? word
           : `${word}: ${shortened(why.replaceAll(/\s+/g, " "), MAX_ERROR)}`,
       tone: look === "rest" || look === "none" ? "soft" : look,
