@@ -44,6 +44,17 @@ test("limits of models that a team or a user has are reported", () => {
   );
 });
 
+test.each([
+  [{ scim_active: false }, true],
+  ['{"scim_active":false}', true],
+  [{ scim_active: true }, false],
+  [{}, false],
+])("of a user with the metadata %j, blocked is %j", (metadata, blocked) => {
+  expect(userOf({ user_id: "u", metadata }, createNotes())).toMatchObject({
+    blocked,
+  });
+});
+
 test("a budget that LiteLLM resets monthly is imported with its reset", () => {
   const notes = createNotes();
   const row = { budget_id: "b", max_budget: 5, budget_duration: "monthly" };

@@ -254,13 +254,16 @@ export function userOf(row: Row, notes: Notes): Row {
     notes.changed("users", name, `the role ${role} becomes internal_user`);
   }
   noteLimitsOfKeys("user", name, row, notes);
+  const metadata = objectOf(row["metadata"]);
   return {
     user_id: name,
     user_alias: textOf(row["user_alias"]),
     user_email: textOf(row["user_email"]),
     user_role: known ? role : "internal_user",
     models: namesOf(row["models"]),
-    metadata: objectOf(row["metadata"]),
+    // LiteLLM rejects the keys of users that SCIM deactivated, and stores this only here.
+    blocked: metadata["scim_active"] === false,
+    metadata,
     ...limitsOf("users", name, row, notes),
     created_at: row["created_at"] ?? undefined,
   };

@@ -34,6 +34,9 @@ beforeAll(async () => {
   litellm = await makeLitellmTables(fixture.databaseUrl);
   await litellm.run(USUAL_DATA);
   await litellm.run(
+    `UPDATE "LiteLLM_UserTable" SET metadata = '{"scim_active": false}' WHERE user_id = 'user-21'`,
+  );
+  await litellm.run(
     `INSERT INTO "LiteLLM_SpendLogs" (request_id, call_type, api_key, spend, prompt_tokens, completion_tokens, "startTime", "endTime", model, model_group, "user", status, cache_hit, request_tags, metadata)
        SELECT 'chatcmpl-' || n, 'acompletion', $1, 0.0001, 10, 4, now() - n * interval '20 minutes', now() - n * interval '20 minutes' + interval '1 second',
          'mock-model', 'mock', 'user-10', CASE WHEN n % 10 = 0 THEN 'failure' ELSE 'success' END, '', '["red"]',
@@ -181,6 +184,9 @@ test("windows, members, tiers, roles and rights are imported", async () => {
   ).toMatchObject({ blocked: true, spend: 1.4, budget_id: "tier-2" });
   expect((await fixture.chat("sk-litellm-key-500", "x")).status).toBe(401);
   expect((await fixture.chat("sk-litellm-key-600", "x")).status).toBe(401);
+  const ofDeactivated = await fixture.chat("sk-litellm-key-21", "x");
+  expect(ofDeactivated).toMatchObject({ status: 401 });
+  expect(ofDeactivated.text).toContain("User=user-21 is blocked");
 });
 
 test("the log is imported once, and changes no budget", async () => {
