@@ -25,6 +25,8 @@ test.each([
   [{ metadata: { tag_rpm_limit: { red: 1 } } }, "keys: `tag_rpm_limit`"],
   [{ metadata: { end_user_budget_id: "tier" } }, "keys: `end_user_budget_id`"],
   [{ metadata: { model_otpm_limit: { a: 1 } } }, "keys: `model_otpm_limit`"],
+  [{ metadata: { policies: ["strict"] } }, "keys: policies are not supported"],
+  [{ metadata: { max_iterations: 9 } }, "keys: `max_iterations`"],
 ])("a key with %j is reported: it could do more than before", (row, text) => {
   expect(textsOf((notes) => keyOf({ ...KEY, ...row }, notes))).toEqual([
     expect.stringContaining(text),

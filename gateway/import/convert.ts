@@ -15,6 +15,9 @@ import type { Notes } from "./import-notes.ts";
 
 const MAX_BUDGET = 9_000_000;
 
+/** LiteLLM's routes store them in the metadata of a key or team; their rows have a column for them, too. */
+const NO_POLICIES = "policies are not supported";
+
 /** Restrictions in LiteLLM's rows that Hearth does not support. */
 const NOT_HERE: readonly (readonly [string, string])[] = [
   ["allowed_cache_controls", "`allowed_cache_controls` is not supported"],
@@ -28,7 +31,7 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
     "object_permission_id",
     "permissions on MCP servers and vector stores are not supported",
   ],
-  ["policies", "policies are not supported"],
+  ["policies", NO_POLICIES],
   [
     "project_id",
     "projects are not imported: the project's models and limits no longer apply",
@@ -53,6 +56,7 @@ export const GUARDRAILS_NOTE =
 /** The part of these in `metadata`. */
 const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
   ["guardrails", GUARDRAILS_NOTE],
+  ["policies", NO_POLICIES],
   ["enforced_params", "`enforced_params` is not supported"],
   [
     "end_user_budget_id",
@@ -65,6 +69,10 @@ const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
   ["model_itpm_limit", "`model_itpm_limit` is not supported: use `tpm_limit`"],
   ["model_otpm_limit", "`model_otpm_limit` is not supported: use `tpm_limit`"],
   ["require_trace_id", "`require_trace_id` is not supported"],
+  [
+    "max_iterations",
+    "`max_iterations` is not supported: use `rpm_limit` or a budget",
+  ],
 ];
 
 /** Limits of models that only keys have here; LiteLLM stores those of teams and users in their metadata. */
