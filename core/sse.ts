@@ -18,11 +18,17 @@ export class SseParser {
   /** The start of a line whose end has not arrived. */
   #rest = "";
   #data: string[] = [];
+  #dataLength = 0;
   #event: string | null = null;
   #afterCarriageReturn = false;
 
   constructor(readOther = IGNORED) {
     this.#readOther = readOther;
+  }
+
+  /** Characters of the event that is not complete. */
+  get unfinished(): number {
+    return this.#dataLength + this.#rest.length;
   }
 
   /** Events completed by these bytes; any chunking gives the same events. */
@@ -83,6 +89,7 @@ export class SseParser {
         events.push({ event: this.#event, data: this.#data.join("\n") });
       }
       this.#data = [];
+      this.#dataLength = 0;
       this.#event = null;
       return;
     }
@@ -99,6 +106,7 @@ export class SseParser {
           : colon + 1;
     if (field === "data") {
       this.#data.push(line.slice(start));
+      this.#dataLength += line.length;
     } else if (field === "event") {
       this.#event = line.slice(start);
     } else {

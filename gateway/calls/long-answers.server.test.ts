@@ -17,8 +17,15 @@ const LONG = 5 * MB;
 const unfinished: ServerResponse[] = [];
 const provider = createServer((question, response) => {
   question.resume();
-  response.setHeader("content-type", "application/json");
-  response.write(`{"choices":[],"text":"${"x".repeat(LONG)}"`);
+  if (question.headers.accept === "text/event-stream") {
+    response.setHeader("content-type", "text/event-stream");
+    response.write(eventOf("first"));
+    // Its last line feed is missing.
+    response.write(eventOf("x".repeat(LONG)).slice(0, -1));
+  } else {
+    response.setHeader("content-type", "application/json");
+    response.write(`{"choices":[],"text":"${"x".repeat(LONG)}"`);
+  }
   unfinished.push(response);
 });
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
@@ -45,6 +52,11 @@ afterAll(async () => {
   await gateway?.stop();
   await database?.drop();
 });
+
+function eventOf(content: string): string {
+  const choice = { index: 0, delta: { content }, finish_reason: null };
+  return `data: ${JSON.stringify({ id: "c", choices: [choice] })}\n\n`;
+}
 
 function ask(path: string, body: object) {
   return gateway.request("POST", path, { ...body, model: "long" }, key);
@@ -86,3 +98,25 @@ test.each([
     }
   },
 );
+
+test("long events of streams occupy a limited memory, until each is sent", async () => {
+  const stream = () =>
+    ask("/v1/chat/completions", {
+      messages: [{ role: "user", content: "hi" }],
+      stream: true,
+    });
+  for (let round = 0; round < 2; round++) {
+    const both = [stream(), stream()];
+    await Promise.race(both);
+    for (const response of unfinished.splice(0)) {
+      response.write("\n");
+      response.write(eventOf("y".repeat(LONG)));
+      response.end("data: [DONE]\n\n");
+    }
+    const [whole = "", cut] = (await Promise.all(both))
+      .map(({ text }) => text)
+      .toSorted((a, b) => b.length - a.length);
+    expect(whole.length).toBeGreaterThan(2 * LONG);
+    expect(cut).toMatch(/first.*\n\n.*gateway has no memory left: try again/);
+  }
+});

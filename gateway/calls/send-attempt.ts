@@ -185,8 +185,16 @@ function requestOf(
     callId: call.id,
     body: body(),
     error,
-    reserve: (part) => gateway.bodies.reserveChunk(keyOf(call), call.id, part),
+    reserve: reserveFor(gateway.bodies, call),
   };
+}
+
+/** Counts what has arrived of an answer for its call. */
+export function reserveFor(
+  bodies: Gateway["bodies"],
+  call: Call,
+): (part: Buffer) => void {
+  return (part) => bodies.reserveChunk(keyOf(call), call.id, part);
 }
 
 async function answerTo(

@@ -4,6 +4,7 @@ import type { Gateway } from "../gateway.ts";
 import type { StreamCheck } from "../guardrails/stream-check.ts";
 import { CallError, loggedMessage } from "../http/errors.ts";
 import { errorInEvent } from "../providers/answered-error.ts";
+import { reservePart } from "../providers/counted-answer.ts";
 import { withoutSecret } from "../providers/error-answer.ts";
 import { brokenOff, UpstreamFailure } from "../providers/failure.ts";
 import { wantsUsage } from "../providers/openai.ts";
@@ -24,7 +25,7 @@ import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { recordRejection } from "./record-refusal.ts";
 import { endCall } from "./record.ts";
-import { endUnread } from "./send-attempt.ts";
+import { endUnread, reserveFor } from "./send-attempt.ts";
 import { withSpokenSeconds } from "./spoken-length.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
@@ -97,7 +98,7 @@ async function passAndRecord(
   const storing = isStateful(call) ? new StoringStream(call) : null;
   const passed = { stream, check, storing, text, audience };
   const startedAt = performance.now();
-  const end = await passOn(gateway, upstream, client, passed);
+  const end = await passOn(gateway, call, upstream, client, passed);
   const streamedMs = performance.now() - startedAt;
   if (end.kind === "cut" || end.kind === "failed") {
     upstream.brokeOff(end.failure);
@@ -203,17 +204,20 @@ interface PassedStream extends CheckedStream {
 }
 
 async function passOn(
-  { config }: Pick<Gateway, "config">,
+  { bodies, config }: Pick<Gateway, "bodies" | "config">,
+  call: Call,
   upstream: UpstreamStream,
   client: FastifyReply["raw"],
   { stream, check, storing, text, audience }: PassedStream,
 ): Promise<StreamEnd> {
   audience.watch();
   const parser = createStreamParser();
+  const counted = { ...upstream, reserve: reserveFor(bodies, call) };
   let isRead = false;
   try {
     for await (const chunk of upstream.chunks) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
+      reservePart(counted, chunk, parser.unfinished);
       const passed = check === null ? pieces : await check.push(pieces);
       const taken = text.take(storing?.push(passed) ?? passed);
       if (!text.fitsCache) {
@@ -232,6 +236,9 @@ async function passOn(
       if (audience.isDone) {
         return { kind: "client_gone" };
       }
+      if (parser.unfinished < chunk.length) {
+        bodies.release(call.id);
+      }
     }
     const rest = [
       ...lastEvents(parser).flatMap((event) => stream.push(event)),
@@ -244,20 +251,31 @@ async function passOn(
     }
     return taken.failed ? failedBy(passed) : { kind: "whole" };
   } catch (error) {
-    if (error instanceof CallError) {
-      upstream.abort();
-      return { kind: "blocked", error };
-    }
-    return audience.hasLeft
-      ? { kind: "client_gone" }
-      : {
-          kind: "cut",
-          failure: brokenOff(error, upstream.deployment.apiBase),
-        };
+    return endedBy(error, upstream, audience);
   } finally {
     audience.unwatch();
     endBody(upstream, isRead);
   }
+}
+
+/** By an error of a guardrail, the provider or the connection to it, or because there is no memory left. */
+function endedBy(
+  error: unknown,
+  upstream: UpstreamStream,
+  audience: Audience,
+): StreamEnd {
+  if (error instanceof CallError) {
+    upstream.abort();
+    return { kind: "blocked", error };
+  }
+  if (audience.hasLeft) {
+    return { kind: "client_gone" };
+  }
+  const failure =
+    error instanceof UpstreamFailure
+      ? error
+      : brokenOff(error, upstream.deployment.apiBase);
+  return { kind: "cut", failure };
 }
 
 /** By the error among the last events. */

@@ -5,9 +5,9 @@ import type { ProviderCall } from "./provider-call.ts";
 /** A shorter answer is not counted. */
 const COUNTED_FROM_BYTES = 64 * 1024;
 
-/** Counts a part of an answer of `bytes` so far, part included. Throws {@link UpstreamFailure}. */
+/** Counts a part of an answer, or of an event, of `bytes` so far, part included. Throws {@link UpstreamFailure}. */
 export function reservePart(
-  { deployment, reserve }: ProviderCall,
+  { deployment, reserve }: Pick<ProviderCall, "deployment" | "reserve">,
   part: Buffer,
   bytes: number,
 ): void {
