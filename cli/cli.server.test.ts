@@ -148,8 +148,9 @@ test("status fails while nothing is running", async () => {
   });
 });
 
-test("a supervisor that does not respond is reported with its address", async () => {
-  expect(await hearth("status", "--url", "http://127.0.0.1:1")).toEqual({
+test("a supervisor that does not respond is reported with its address, without the password in it", async () => {
+  const url = "http://user:password@127.0.0.1:1";
+  expect(await hearth("status", "--url", url)).toEqual({
     code: 1,
     out: "",
     error:

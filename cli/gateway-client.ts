@@ -13,7 +13,7 @@ import {
 } from "../supervisor/runtimes/process/run-file.ts";
 import { currentLogin } from "./stack-client.ts";
 import { UserLogins, type Login } from "./user-login.ts";
-import { withoutTrailingSlashes } from "../core/trailing-slashes.ts";
+import { serverAddress } from "../core/server-address.ts";
 
 export const gatewayArg = {
   url: {
@@ -99,7 +99,7 @@ function locateGateway(
 ): { readonly address: string; readonly masterKey: string } {
   const home = locateHome(env);
   const given = url ?? readVariable("GATEWAY_URL", env);
-  const address = withoutTrailingSlashes(given ?? addressHere(home));
+  const address = serverAddress(given ?? addressHere(home));
   if (!URL.canParse(address)) {
     throw new Failure(
       `"${address}" is not an address; write one such as http://127.0.0.1:4000.`,

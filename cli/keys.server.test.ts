@@ -237,6 +237,14 @@ test("a missing gateway or master key is reported with the fix", async () => {
   });
   expect(away.code).toBe(1);
   expect(away.error).toContain("does not answer");
+  const unsendable = await hearth(["keys", "list"], {
+    GATEWAY_URL: fixture.url,
+    PROXY_MASTER_KEY: "sk-1\nsk-2",
+  });
+  expect(unsendable).toMatchObject({
+    code: 1,
+    error: `hearth: the key for the gateway at ${fixture.url} has a character that HTTP does not allow, such as a line break: set it again (the master key is PROXY_MASTER_KEY).\n`,
+  });
 });
 
 test("a provider key is stored, and the models that wait for it are ready at once", async () => {

@@ -5,7 +5,7 @@ import { addressArg, endSession } from "./stack-client.ts";
 import { complain, print, printJson } from "./terminal.ts";
 import { UserLogins, type Login } from "./user-login.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
-import { withoutTrailingSlashes } from "../core/trailing-slashes.ts";
+import { serverAddress } from "../core/server-address.ts";
 
 export const logout = defineVerb({
   name: "logout",
@@ -16,7 +16,7 @@ export const logout = defineVerb({
   run: async ({ json, url }) => {
     const logins = new UserLogins(locateHome());
     const login = logins.find(
-      url === undefined ? undefined : withoutTrailingSlashes(url),
+      url === undefined ? undefined : serverAddress(url),
     );
     if (login === undefined) {
       if (json) {

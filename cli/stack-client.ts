@@ -23,7 +23,7 @@ import {
 } from "./stack-credential.ts";
 import { UserLogins, type Login } from "./user-login.ts";
 import { UsageError } from "./verb.ts";
-import { withoutTrailingSlashes } from "../core/trailing-slashes.ts";
+import { serverAddress } from "../core/server-address.ts";
 
 export interface StackClient {
   readonly address: string;
@@ -78,7 +78,7 @@ function stackAddress(
   env: Environment,
 ): string {
   const given = url ?? readVariable("HEARTH_URL", env);
-  const address = withoutTrailingSlashes(given ?? addressHere(home));
+  const address = serverAddress(given ?? addressHere(home));
   if (!URL.canParse(address)) {
     throw new Failure(
       `"${address}" is not an address; write one such as http://127.0.0.1:4080.`,

@@ -2,11 +2,11 @@ import { parseRecord, recordOf } from "../../core/json.ts";
 import { operatorHeaders } from "../credentials.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
-import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
+import { serverAddress } from "../../core/server-address.ts";
 
 /** The supervisor of the other host, with credentials. */
 export interface Peer {
-  /** Without a slash at its end. */
+  /** As {@link serverAddress} gives it. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -26,7 +26,7 @@ export function peerOf(
   const password =
     readVariable("HEARTH_PEER_PASSWORD", env) ?? operatorPassword;
   return {
-    url: withoutTrailingSlashes(url),
+    url: serverAddress(url),
     headers: operatorHeaders(password),
   };
 }

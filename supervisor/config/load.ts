@@ -12,7 +12,7 @@ import { mergeSections } from "./merge-sections.ts";
 import { configSchema, type SupervisorConfig } from "./schema.ts";
 import { readSections } from "./sections.ts";
 import { settingProblems } from "./setting-problems.ts";
-import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
+import { serverAddress } from "../../core/server-address.ts";
 
 export const shippedConfig: string = resolve(
   projectRoot,
@@ -105,7 +105,7 @@ function withPeer(
   const peer = checkSchema.parse({
     name: "peer",
     kind: "http",
-    url: `${withoutTrailingSlashes(url)}/healthz`,
+    url: `${serverAddress(url)}/healthz`,
     // Two minutes at five seconds each: a deployment replaces it in less.
     fail_after: 24,
   });

@@ -1,9 +1,10 @@
+import { validateHeaderValue } from "node:http";
 import { parseJson } from "../../core/json.ts";
 import { currentAuthor } from "../history/author.ts";
 import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { Failure, requestReason } from "../../core/failure.ts";
-import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
+import { serverAddress } from "../../core/server-address.ts";
 
 /** The admin API of the gateway, with the master key. */
 export interface AdminApi {
@@ -65,10 +66,10 @@ export class Unanswered extends Failure {
 /** Pages with prompts in their metadata are smaller. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** GATEWAY_URL, without slashes at its end; undefined if it is not set. */
+/** GATEWAY_URL as {@link serverAddress} gives it; undefined if it is not set. */
 export function gatewayAddress(env: Environment): string | undefined {
   const url = readVariable("GATEWAY_URL", env);
-  return url === undefined ? undefined : withoutTrailingSlashes(url);
+  return url === undefined ? undefined : serverAddress(url);
 }
 
 /** `credential` returns the master key, for each request: `hearth rotate` changes it while the supervisor runs. The audit log attributes changes to the current author. */
@@ -120,14 +121,24 @@ export function openAdminApi(options: {
 }
 
 function headersOf({
+  address,
   credential,
   actingFor,
 }: {
+  readonly address: string;
   readonly credential: () => string;
   readonly actingFor?: string;
 }): Record<string, string> {
+  const authorization = `Bearer ${credential()}`;
+  try {
+    validateHeaderValue("authorization", authorization);
+  } catch {
+    throw new Failure(
+      `the key for the gateway at ${address} has a character that HTTP does not allow, such as a line break: set it again (the master key is PROXY_MASTER_KEY).`,
+    );
+  }
   return {
-    authorization: `Bearer ${credential()}`,
+    authorization,
     "content-type": "application/json",
     ...(actingFor === undefined
       ? {}

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readVariable, type Environment } from "../../../core/environment.ts";
 import { Failure } from "../../../core/failure.ts";
-import { openAdminApi } from "../../gateway/admin-api.ts";
+import { gatewayAddress, openAdminApi } from "../../gateway/admin-api.ts";
 
 const ANSWER_WITHIN_MS = 10_000;
 const answered = z.object({ mistakes: z.array(z.string()) });
@@ -11,7 +11,7 @@ const answered = z.object({ mistakes: z.array(z.string()) });
  * gateway that does not answer, or does not support the request, may be restarted.
  */
 export async function checkGatewayConfig(env: Environment): Promise<void> {
-  const address = readVariable("GATEWAY_URL", env);
+  const address = gatewayAddress(env);
   const credential = readVariable("PROXY_MASTER_KEY", env);
   if (address === undefined || credential === undefined) {
     return;
