@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pino, stdSerializers } from "pino";
+import { pino } from "pino";
 import { formatProblem } from "../../core/config/problem.ts";
+import { loggedError } from "../../core/failure.ts";
 import { loadConfig } from "../../gateway/config/load.ts";
 import { startGateway, type RunningGateway } from "../../gateway/start.ts";
 import { throwAwayDatabase } from "./database.ts";
@@ -87,7 +88,7 @@ export async function startTestGateway(options: {
     readConfig,
     log: pino({
       level: process.env["TEST_LOG"] ?? "silent",
-      serializers: { error: stdSerializers.err },
+      serializers: { error: loggedError },
     }),
     version: "0.0.0-test",
     env,
