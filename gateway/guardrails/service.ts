@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { z } from "zod";
+import { parseJson } from "../../core/json.ts";
 import type { Caller } from "../access/callers.ts";
 import type { GuardrailCheck } from "../config/types.ts";
 import { outgoingAgent } from "../providers/outgoing-agent.ts";
@@ -92,7 +93,11 @@ async function ask(
         `its service answered with status ${statusCode}`,
       );
     }
-    return await body.json();
+    const answer = parseJson(await body.text());
+    if (answer === undefined) {
+      throw new GuardUnavailable("its service did not answer with JSON");
+    }
+    return answer;
   } catch (error) {
     if (error instanceof GuardUnavailable) {
       throw error;
@@ -100,9 +105,7 @@ async function ask(
     throw new GuardUnavailable(
       signal.aborted
         ? `its service did not answer within ${timeoutMs / 1_000} s`
-        : error instanceof SyntaxError
-          ? "its service did not answer with JSON"
-          : "its service cannot be reached",
+        : "its service cannot be reached",
     );
   }
 }
