@@ -17,7 +17,12 @@ export function responseAnswer(
     return bytes;
   }
   const answer = { ...read, id: answerId ?? read.id };
-  const output = outputOf(answer, translatedTools(body));
+  const items = outputOf(answer, translatedTools(body));
+  const output = isCutOff(answer.finishReason)
+    ? items.map((item, place) =>
+        place === items.length - 1 ? cutOffItem(item) : item,
+      )
+    : items;
   return Buffer.from(
     JSON.stringify(
       endedResponse(body, answer, output, answer.finishReason, answer.usage),
@@ -77,6 +82,16 @@ export function endedResponse(
     output,
     usage: usage === null ? null : responseUsage(usage),
   };
+}
+
+/** Whether the model was stopped while it wrote the last item. */
+export function isCutOff(finishReason: string | null): boolean {
+  return incompleteReason(finishReason) !== null;
+}
+
+/** Clients must not run a tool call whose arguments end in the middle. */
+export function cutOffItem(item: JsonRecord): JsonRecord {
+  return { ...item, status: "incomplete" };
 }
 
 function incompleteReason(finishReason: string | null): string | null {

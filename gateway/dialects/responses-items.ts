@@ -1,6 +1,11 @@
 import type { JsonRecord } from "../../core/json.ts";
 import type { ChatAnswer, ToolCallPart } from "./chat-answer.ts";
-import { messageItem, reasoningItem, textPart } from "./responses-answer.ts";
+import {
+  cutOffItem,
+  messageItem,
+  reasoningItem,
+  textPart,
+} from "./responses-answer.ts";
 import { callItem, endingEvents } from "./responses-calls.ts";
 import type { TranslatedTools } from "./responses-tools.ts";
 
@@ -41,6 +46,7 @@ export class ResponseItems {
   #reasoning: Reasoning | null = null;
   #thinkingBlocks: readonly JsonRecord[] = [];
   #message: Message | null = null;
+  #cutOff = false;
 
   constructor(answerId: string, tools: TranslatedTools) {
     this.#answerId = answerId;
@@ -66,7 +72,9 @@ export class ResponseItems {
     return [...events, ...this.#writeCalls(false)];
   }
 
-  end(): readonly JsonRecord[] {
+  /** `cutOff`: the last item is incomplete. */
+  end(cutOff: boolean): readonly JsonRecord[] {
+    this.#cutOff = cutOff;
     return [
       ...this.#writeCalls(true),
       ...this.#endReasoning(),
@@ -283,7 +291,9 @@ export class ResponseItems {
     return { item_id: this.#output[place]?.["id"], output_index: place };
   }
 
-  #done(place: number, item: JsonRecord): JsonRecord {
+  #done(place: number, ended: JsonRecord): JsonRecord {
+    const isLast = place === this.#output.length - 1;
+    const item = this.#cutOff && isLast ? cutOffItem(ended) : ended;
     this.#output[place] = item;
     return { type: "response.output_item.done", output_index: place, item };
   }

@@ -17,6 +17,7 @@ import type { ClientStream } from "./client-shape.ts";
 import {
   emptyResponse,
   endedResponse,
+  isCutOff,
   type ResponseHead,
 } from "./responses-answer.ts";
 import { ResponseItems } from "./responses-items.ts";
@@ -93,7 +94,10 @@ export class ResponsesStream implements ClientStream {
   }
 
   #finish(): readonly StreamPiece[] {
-    const events = [...this.#start(this.#head), ...this.#items.end()];
+    const events = [
+      ...this.#start(this.#head),
+      ...this.#items.end(isCutOff(this.#finishReason)),
+    ];
     const response = endedResponse(
       this.#body,
       this.#head,

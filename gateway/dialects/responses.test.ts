@@ -181,6 +181,38 @@ test("the caller's parameters are repeated, and usage is counted", () => {
   });
 });
 
+test("a tool call that was cut off is incomplete, the items before it are not", () => {
+  const toolCalls = ['{"city":"Rome"}', '{"city":"Os'].map((given, index) => ({
+    index,
+    id: `call_${index}`,
+    type: "function",
+    function: { name: "weather", arguments: given },
+  }));
+  const message = { content: "Looking.", tool_calls: toolCalls };
+  const completion = (fields: object) =>
+    JSON.stringify({
+      id: "chatcmpl-1",
+      model: "m",
+      choices: [{ index: 0, finish_reason: "length", ...fields }],
+    });
+  const whole = JSON.parse(
+    responsesShape
+      .answer(Buffer.from(completion({ message })), BODY)
+      .toString(),
+  ) as Answer;
+  expect(whole.output).toMatchObject([
+    { type: "message", status: "completed" },
+    { type: "function_call", call_id: "call_0", status: "completed" },
+    { type: "function_call", call_id: "call_1", status: "incomplete" },
+  ]);
+  const pieces: readonly StreamPiece[] = [
+    { kind: "pass", event: null, data: completion({ delta: message }) },
+    { kind: "done", event: null, data: "[DONE]" },
+  ];
+  const streamed = finalResponse(passed(responsesShape.stream(BODY), pieces));
+  expect(streamed.output).toEqual(whole.output);
+});
+
 test("signed thinking is kept by the client and returned in the next call", () => {
   const { output } = JSON.parse(
     responsesShape
