@@ -33,6 +33,49 @@ test.each([
   ]);
 });
 
+test.each([
+  [
+    { auto_rotate: true, rotation_interval: "30d" },
+    "not rotated on a schedule",
+  ],
+  [{ router_settings: { num_retries: 3 } }, "`router_settings`"],
+])("a key with %j is reported: it would do less than before", (row, text) => {
+  expect(textsOf((notes) => keyOf({ ...KEY, ...row }, notes))).toEqual([
+    expect.stringContaining(text),
+  ]);
+});
+
+test("what is switched off or empty is not reported", () => {
+  const row = {
+    auto_rotate: false,
+    rotation_interval: "30d",
+    router_settings: {},
+    metadata: { require_trace_id: false, logging: [] },
+  };
+  expect(textsOf((notes) => keyOf({ ...KEY, ...row }, notes))).toEqual([]);
+});
+
+test.each([
+  { logging: [{ callback_vars: { langfuse_secret_key: "sk-lf" } }] },
+  { callback_settings: { callback_vars: { langfuse_secret_key: "sk-lf" } } },
+])(
+  "callbacks in metadata are reported, and their secrets not imported",
+  (callbacks) => {
+    const row = { team_id: "t", metadata: { ...callbacks, cost_center: "7" } };
+    const notes = createNotes();
+    const kept = { cost_center: "7" };
+    expect(keyOf({ ...KEY, ...row }, notes)).toHaveProperty(
+      "row.metadata",
+      kept,
+    );
+    expect(teamOf(row, {}, null, notes)).toHaveProperty("metadata", kept);
+    expect(notes.remarks().map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^keys: callbacks are not imported/),
+      expect.stringMatching(/^teams: callbacks are not imported/),
+    ]);
+  },
+);
+
 test("limits of models that a team or a user has are reported", () => {
   const row = { metadata: { model_rpm_limit: { a: 1 } }, model_max_budget: {} };
   const says = (kind: string) => [

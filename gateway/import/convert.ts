@@ -44,6 +44,14 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
   ],
   ["tpd_limit", "`tpd_limit` is not supported: use `tpm_limit` or a budget"],
   [
+    "auto_rotate",
+    "keys are not rotated on a schedule: rotate each with POST /key/regenerate",
+  ],
+  [
+    "router_settings",
+    "`router_settings` is not supported: the configuration file's apply to all calls",
+  ],
+  [
     "default_team_member_models",
     "`default_team_member_models` is not supported: set `allowed_models` with POST /team/member_update",
   ],
@@ -52,6 +60,12 @@ const NOT_HERE: readonly (readonly [string, string])[] = [
 /** Guardrails are kept by name. */
 export const GUARDRAILS_NOTE =
   "guardrails must be configured under the same names: until then its calls are rejected";
+
+const NO_CALLBACKS =
+  "callbacks are not imported: the configuration file's apply to all calls";
+
+/** What LiteLLM stores of callbacks in metadata, with secrets that only its own routes redact. */
+const CALLBACK_FIELDS: readonly string[] = ["logging", "callback_settings"];
 
 /** The part of these in `metadata`. */
 const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
@@ -73,6 +87,7 @@ const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
     "max_iterations",
     "`max_iterations` is not supported: use `rpm_limit` or a budget",
   ],
+  ...CALLBACK_FIELDS.map((field) => [field, NO_CALLBACKS] as const),
 ];
 
 /** Limits of models that only keys have here; LiteLLM stores those of teams and users in their metadata. */
@@ -120,7 +135,7 @@ function noteUnsupported(
 }
 
 export function isEmpty(value: unknown): boolean {
-  if (value === null || value === undefined || value === "") {
+  if (value == null || value === "" || value === false) {
     return true;
   }
   return typeof value === "object" && Object.keys(value).length === 0;
@@ -131,6 +146,14 @@ export function objectOf(value: unknown): Row {
   return typeof value === "string"
     ? objectOf(parseJson(value))
     : recordOf(value);
+}
+
+function withoutCallbacks(metadata: Row): Row {
+  return Object.fromEntries(
+    Object.entries(metadata).filter(
+      ([field]) => !CALLBACK_FIELDS.includes(field),
+    ),
+  );
 }
 
 export function listOf(value: unknown): readonly unknown[] {
@@ -288,7 +311,7 @@ export function teamOf(
   noteLimitsOfKeys("team", name, row, notes);
   const permissions = namesOf(row["team_member_permissions"]);
   const kept = permissions.filter((route) => PERMISSIONS.includes(route));
-  const metadata = objectOf(row["metadata"]);
+  const metadata = withoutCallbacks(objectOf(row["metadata"]));
   return {
     team_id: name,
     team_alias: textOf(row["team_alias"]),
@@ -333,7 +356,7 @@ export function keyOf(
       `\`${route}\` allows nothing: \`allowed_routes\` ${FAULT_OF_ROUTES}`,
     );
   }
-  const metadata = objectOf(row["metadata"]);
+  const metadata = withoutCallbacks(objectOf(row["metadata"]));
   return {
     row: {
       token,
