@@ -50,7 +50,7 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
     "Guardrails are not changed by requests: write them into the section `guardrails` of the configuration file and send POST /config/reload.",
   ],
   [
-    /^\/(fallback|config|router|callbacks|get|team\/[^/]+\/callback)(\/|$)/,
+    /^\/(fallback|config|config_overrides|settings|cache\/settings|alerting|(add|delete)\/allowed_ip|router|callbacks|get|team\/[^/]+\/(callback|disable_logging))(\/|$)/,
     "Settings are not changed by requests: write fallbacks, callbacks and other settings into the configuration file and send POST /config/reload.",
   ],
   [
@@ -60,6 +60,34 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   [
     /^\/(invitation|onboarding|scim|sso|ui|login)(\/|$)/,
     "People do not sign in here: use Hearth's console, or POST /user/new and POST /key/generate.",
+  ],
+  [
+    /^\/team\/available$/,
+    "Teams are not open to all: an admin adds members with POST /team/member_add.",
+  ],
+  [
+    /^\/active\/callbacks$/,
+    "Callbacks are not listed: GET /health/services?service=NAME shows whether one delivers.",
+  ],
+  [
+    /^\/(test|health\/(readiness\/details|shared-status))$/,
+    "Health has three routes: GET /health/liveliness, GET /health/readiness and, with checks of the models, GET /health.",
+  ],
+  [
+    /^\/(queue|engines)\//,
+    "Calls have one form of path: use POST /v1/chat/completions, /v1/completions or /v1/embeddings with `model` in the body.",
+  ],
+  [
+    /^\/((reload|schedule)\/model_cost_map|model\/cost_map)(_reload)?(\/|$)/,
+    "Prices are not loaded from the network: write them into `prices_file` and restart the gateway.",
+  ],
+  [
+    /^\/((key|team|organization)\/spend\/report|team\/spend\/by_user)$/,
+    "Reports of spend have one route: GET /global/spend/report with `group_by`, such as team, user or key.",
+  ],
+  [
+    /^\/(public\/)?model_hub(\/|$)/,
+    "Models have no public page: GET /model_group/info describes those of a key.",
   ],
   [
     /^\/provider\/budgets$/,
@@ -102,7 +130,7 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
     "Calls are neither estimated nor translated without being made: POST /spend/calculate returns the cost of a call.",
   ],
   [
-    /^\/(anthropic|azure|azure_ai|bedrock|cohere|gemini|mistral|openai|openrouter|vertex[-_]ai|vllm)\//,
+    /^\/(anthropic|assemblyai|azure|azure_ai|bedrock|cohere|cursor|deepgram|fal_ai|gemini|mistral|nvidia_nim|openai|openai_passthrough|openrouter|vertex[-_]ai|vllm)\//,
     "Pass-through routes are not supported: call the model by its alias with a route of /v1, such as POST /v1/chat/completions or POST /v1/messages.",
   ],
 ];
