@@ -14,6 +14,9 @@ import {
   type TranslatedTools,
 } from "./responses-tools.ts";
 
+/** Some servers leave out the arguments of a call that has none; clients parse them as JSON. */
+export const NO_ARGUMENTS = "{}";
+
 /** A call of chat as an item of an output. */
 export function callItem(
   answerId: string,
@@ -32,7 +35,7 @@ export function callItem(
     type,
     // A tool result must refer to the id of its call; not every server gives one.
     call_id: call.id === "" ? own : call.id,
-    ...givenIn(call.arguments, kind, called),
+    ...givenIn(call.arguments, kind, called, status === "completed"),
     status,
   };
 }
@@ -47,10 +50,14 @@ function givenIn(
   written: string,
   kind: ToolKind,
   called: object,
+  ended: boolean,
 ): Readonly<Record<string, unknown>> {
   switch (kind) {
     case "function":
-      return { ...called, arguments: written };
+      return {
+        ...called,
+        arguments: ended ? written || NO_ARGUMENTS : written,
+      };
     case "custom":
       return { ...called, input: textIn(written) };
     case "search":

@@ -6,7 +6,7 @@ import {
   reasoningItem,
   textPart,
 } from "./responses-answer.ts";
-import { callItem, endingEvents } from "./responses-calls.ts";
+import { callItem, endingEvents, NO_ARGUMENTS } from "./responses-calls.ts";
 import type { TranslatedTools } from "./responses-tools.ts";
 
 interface Reasoning {
@@ -239,6 +239,9 @@ export class ResponseItems {
       }
       if (!this.#isFunction(call)) {
         continue;
+      }
+      if (atEnd) {
+        call.arguments ||= NO_ARGUMENTS;
       }
       const delta = call.arguments.slice(call.sent);
       call.sent = call.arguments.length;

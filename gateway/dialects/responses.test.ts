@@ -181,6 +181,28 @@ test("the caller's parameters are repeated, and usage is counted", () => {
   });
 });
 
+/** The output for a chat message, after checking that the stream of it has the same. */
+function outputOf(message: object, finishReason: string): Answer["output"] {
+  const completion = (fields: object) =>
+    JSON.stringify({
+      id: "chatcmpl-1",
+      model: "m",
+      choices: [{ index: 0, finish_reason: finishReason, ...fields }],
+    });
+  const whole = JSON.parse(
+    responsesShape
+      .answer(Buffer.from(completion({ message })), BODY)
+      .toString(),
+  ) as Answer;
+  const pieces: readonly StreamPiece[] = [
+    { kind: "pass", event: null, data: completion({ delta: message }) },
+    { kind: "done", event: null, data: "[DONE]" },
+  ];
+  const streamed = finalResponse(passed(responsesShape.stream(BODY), pieces));
+  expect(streamed.output).toEqual(whole.output);
+  return whole.output;
+}
+
 test("a tool call that was cut off is incomplete, the items before it are not", () => {
   const toolCalls = ['{"city":"Rome"}', '{"city":"Os'].map((given, index) => ({
     index,
@@ -189,28 +211,19 @@ test("a tool call that was cut off is incomplete, the items before it are not", 
     function: { name: "weather", arguments: given },
   }));
   const message = { content: "Looking.", tool_calls: toolCalls };
-  const completion = (fields: object) =>
-    JSON.stringify({
-      id: "chatcmpl-1",
-      model: "m",
-      choices: [{ index: 0, finish_reason: "length", ...fields }],
-    });
-  const whole = JSON.parse(
-    responsesShape
-      .answer(Buffer.from(completion({ message })), BODY)
-      .toString(),
-  ) as Answer;
-  expect(whole.output).toMatchObject([
+  const output = outputOf(message, "length");
+  expect(output).toMatchObject([
     { type: "message", status: "completed" },
     { type: "function_call", call_id: "call_0", status: "completed" },
     { type: "function_call", call_id: "call_1", status: "incomplete" },
   ]);
-  const pieces: readonly StreamPiece[] = [
-    { kind: "pass", event: null, data: completion({ delta: message }) },
-    { kind: "done", event: null, data: "[DONE]" },
-  ];
-  const streamed = finalResponse(passed(responsesShape.stream(BODY), pieces));
-  expect(streamed.output).toEqual(whole.output);
+});
+
+test("a tool call without arguments gets an empty object", () => {
+  const call = { index: 0, id: "call_1", function: { name: "now" } };
+  const message = { tool_calls: [call] };
+  const output = outputOf(message, "tool_calls");
+  expect(output).toMatchObject([{ name: "now", arguments: "{}" }]);
 });
 
 test("signed thinking is kept by the client and returned in the next call", () => {
