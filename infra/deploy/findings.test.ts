@@ -220,13 +220,17 @@ test.each<[string, string, number, string, string]>([
   (_case, endpoint, exitCode, reason, fix) => {
     const engine = { ...well.engines.b, endpoint };
     const execution = { exitCode, reason } as Execution;
-    const found = silentHost("b", engine, new DockerError(engine, execution));
+    const failure = new DockerError(engine, execution);
+    const found = silentHost("b", engine, failure, false);
     expect(found.what).toMatch(/^host B: .+ does not (respond|work) \(/);
     expect(found.what).toContain(`(${reason})`);
     expect(found.fix.slice(0, fix.length)).toBe(fix);
     expect(found.fix).toMatch(
       /; or continue without this host: npm run deploy -- up --without b$/,
     );
+    const during = silentHost("b", engine, failure, true);
+    expect(found.fix).toContain(during.fix);
+    expect(during.fix).not.toContain("--without");
   },
 );
 

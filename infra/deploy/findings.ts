@@ -79,11 +79,12 @@ export function findDisagreements({
   ];
 }
 
-/** A host that does not respond, with the fix for the reason of its failed command. */
+/** A host that does not respond, with the fix for the reason of its failed command. A rotation requires both hosts. */
 export function silentHost(
   name: HostName,
   engine: StackEngine,
   { execution }: DockerError,
+  isRotating: boolean,
 ): Finding {
   // 255 is the exit code of ssh itself.
   const isSsh = execution.exitCode === 255 && sshCommand(engine) !== null;
@@ -91,7 +92,9 @@ export function silentHost(
   const { text, fix } = judge({ name, engine }, execution.reason);
   return {
     what: `host ${name.toUpperCase()}: ${text}`,
-    fix: `${fix}; or continue without this host: ${RUN}up --without ${name}`,
+    fix: isRotating
+      ? fix
+      : `${fix}; or continue without this host: ${RUN}up --without ${name}`,
   };
 }
 

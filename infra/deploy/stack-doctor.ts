@@ -41,7 +41,7 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   ]);
   const found = [
     ...checkSettings(config),
-    ...(await findSilentHosts(engines)),
+    ...(await findSilentHosts(engines, rotation !== null)),
     ...(readOnly ? [UNFINISHED_UPGRADE] : []),
     ...findChangedIdentity(engines, config, state),
     ...findDisagreements({
@@ -66,10 +66,14 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
 
 async function findSilentHosts(
   engines: StackEngines,
+  isRotating: boolean,
 ): Promise<readonly Finding[]> {
   const found = (["a", "b"] as const).map(async (host) => {
-    const failure = await failureOf(engines[host]);
-    return failure === null ? [] : [silentHost(host, engines[host], failure)];
+    const engine = engines[host];
+    const failure = await failureOf(engine);
+    return failure === null
+      ? []
+      : [silentHost(host, engine, failure, isRotating)];
   });
   return (await Promise.all(found)).flat();
 }

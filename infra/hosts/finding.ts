@@ -24,13 +24,18 @@ export interface Finding {
   readonly fix: string | null;
 }
 
+/** A check that failed. */
+export interface Problem extends Finding {
+  readonly fix: string;
+}
+
 type Subject = Pick<Finding, "host" | "check">;
 
 export function fine(subject: Subject, text: string): Finding {
   return { ...subject, ok: true, text, fix: null };
 }
 
-export function wrong(subject: Subject, text: string, fix: string): Finding {
+export function wrong(subject: Subject, text: string, fix: string): Problem {
   return { ...subject, ok: false, text, fix };
 }
 

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { intro, isCancel, outro, password, text } from "@clack/prompts";
+import { withStackFlag } from "../../core/stack-flag.ts";
 import { readConfig } from "../config/config.ts";
 import type { HearthConfig } from "../config/config-schema.ts";
 import { openStack } from "../deploy/deploy-stack.ts";
@@ -88,7 +89,7 @@ async function main(): Promise<number> {
   const isFine =
     kind === initCluster ||
     flags["skip-checks"] === true ||
-    (await reportHostChecks(settings));
+    (await reportHostChecks(stackName, settings));
   const done = describeEnd(stackName, isFine);
   if (asking) {
     outro(done);
@@ -206,6 +207,7 @@ function describeEnd(stackName: string, isFine: boolean): string {
 
 /** Whether both hosts pass their checks. */
 async function reportHostChecks(
+  stackName: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<boolean> {
   const read = readConfig({ values: settings, isSecret: () => true });
@@ -213,7 +215,9 @@ async function reportHostChecks(
     ? (await runHostChecks(read.config)).filter(({ ok }) => !ok)
     : [];
   for (const finding of wrong) {
-    process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
+    process.stderr.write(
+      `hearth: ${withStackFlag(sentenceOf(finding), stackName)}\n`,
+    );
   }
   return wrong.length === 0;
 }

@@ -10,7 +10,7 @@ import {
   type EngineAddress,
 } from "../engine.ts";
 import { bracketed, otherHost } from "../hosts.ts";
-import { fine, wrong, type Finding } from "./finding.ts";
+import { fine, wrong, type Finding, type Problem } from "./finding.ts";
 import type { Directory } from "./needs.ts";
 import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
 
@@ -38,7 +38,7 @@ export function judgeVersion(host: HostName, version: string): Finding {
 export function judgeLogin(
   host: { readonly name: HostName; readonly engine: EngineAddress },
   reason: string,
-): Finding {
+): Problem {
   const { name, engine } = host;
   const ssh = loginPrefix(engine);
   const setting = fixCommand(["hosts", name, "docker"]);
@@ -65,7 +65,7 @@ export function judgeLogin(
 export function judgeSilence(
   host: { readonly name: HostName; readonly engine: EngineAddress },
   reason: string,
-): Finding {
+): Problem {
   const { name, engine } = host;
   const setting = fixCommand(["hosts", name, "docker"]);
   const fixes: readonly (readonly [RegExp, string])[] = [

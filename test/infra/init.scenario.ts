@@ -194,7 +194,10 @@ test("a second init keeps the secrets, applies changed answers, and reports prob
   );
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^hearth: host A: Docker at unix:\/\/\/nowhere\/docker\.sock does not respond .*: start Docker there, or correct its address: npx pulumi config set --path hearth:hosts\.a\.docker /m,
+    /^hearth: host A: Docker at unix:\/\/\/nowhere\/docker\.sock does not respond .*: start Docker there, or correct its address: npx pulumi config set /m,
+  );
+  expect(stderr).toContain(
+    ` npx pulumi config set --stack ${STACK} --path hearth:hosts.a.docker `,
   );
   expect(stderr).toMatch(
     /^hearth: host B: Docker at tcp:\/\/127\.0\.0\.1:9 does not respond /m,
