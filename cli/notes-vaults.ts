@@ -242,13 +242,18 @@ export const list = defineVerb({
           { text: each.url ?? "" },
         ]),
       );
-      for (const { vault, state } of vaults) {
+      for (const { vault, state, problems } of vaults) {
         if (isUnreadable(state)) {
           print(unreadableWords(vault, state));
         }
+        problems.forEach((problem) => print(problem));
       }
     }
-    return vaults.some(({ state }) => TONES[state] === "bad") ? 1 : 0;
+    return vaults.some(
+      ({ state, problems }) => TONES[state] === "bad" || problems.length > 0,
+    )
+      ? 1
+      : 0;
   },
 });
 

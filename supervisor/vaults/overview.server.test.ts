@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   serversUnderTest,
@@ -8,7 +10,7 @@ import {
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
 import type { Couch } from "./couch.ts";
-import { listVaults } from "./overview.ts";
+import { listVaults, viewVault } from "./overview.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 const VAULTS = ["a", "b", "c", "d", "e", "f"];
@@ -37,4 +39,22 @@ test("a few vaults are read at the same time, and listed in the order of their n
   expect(views.map(({ vault }) => vault)).toEqual(VAULTS);
   expect(most).toBeGreaterThan(1);
   expect(most).toBeLessThan(VAULTS.length);
+});
+
+test("damaged files of a vault are its problems, and the other vaults are listed", async () => {
+  const { escrow, files } = testbed;
+  for (const path of [files.pathOf("b"), escrow.pathOf("b")]) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, "{");
+  }
+  const views = await listVaults(testbed);
+  expect(views.map(({ vault }) => vault)).toEqual(VAULTS);
+  expect(views.filter(({ problems }) => problems.length > 0)).toMatchObject([
+    { vault: "b" },
+  ]);
+  const view = await viewVault(testbed, "b");
+  expect(view?.problems).toEqual([
+    `${files.pathOf("b")} is damaged: run \`hearth notes rotate b\` to create a new one, with a new password.`,
+    expect.stringContaining(`${escrow.pathOf("b")} is damaged`),
+  ]);
 });

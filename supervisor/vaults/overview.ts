@@ -1,3 +1,4 @@
+import { Failure } from "../../core/failure.ts";
 import { mapLimited } from "../../core/map-limited.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { countConflicts } from "./conflicts.ts";
@@ -23,6 +24,8 @@ export interface VaultView {
   /** How many security seeds were ever seen; the accepted one is also stored elsewhere. */
   readonly seeds: number;
   readonly compactedAt: number | null;
+  /** What is wrong with its files of credentials and seeds, and what to do. */
+  readonly problems: readonly string[];
 }
 
 const MAX_COUNTED = 100;
@@ -63,15 +66,16 @@ export async function viewVault(
   if (found === undefined && member === null) {
     return undefined;
   }
-  const file = files.read(vault);
-  const kept = escrow.read(vault);
+  const problems: string[] = [];
+  const file = readOr(problems, () => files.read(vault));
+  const kept = readOr(problems, () => escrow.read(vault));
   const bytes = info?.sizes ?? { file: 0, active: 0 };
   return {
     vault,
     state:
       typeof found === "string"
         ? found
-        : stateOf(info !== undefined, kept.closed !== null, member),
+        : stateOf(info !== undefined, kept?.closed != null, member),
     url: file?.url ?? null,
     user: file?.user ?? member,
     documents: info?.doc_count ?? 0,
@@ -79,9 +83,23 @@ export async function viewVault(
     reclaimableBytes: Math.max(0, bytes.file - bytes.active),
     conflicts:
       info === undefined ? 0 : await conflictsIn(database, state.vault(vault)),
-    seeds: kept.versions.length,
+    seeds: kept?.versions.length ?? 0,
     compactedAt,
+    problems,
   };
+}
+
+/** Undefined for an unreadable file, whose sentences are added to the problems. */
+function readOr<T>(problems: string[], read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
+    problems.push(...error.sentences);
+    return undefined;
+  }
 }
 
 /** The current number; the last known one if the vault is too large to be counted in time. */

@@ -13,13 +13,14 @@ import {
   MAX_PARALLEL,
   type VaultView,
 } from "../../../supervisor/vaults/overview.ts";
-import type { EscrowFiles } from "../../../supervisor/vaults/seed-escrow.ts";
+import {
+  readableEscrow,
+  type EscrowFiles,
+} from "../../../supervisor/vaults/seed-escrow.ts";
 import { isUnreadable } from "../../../supervisor/vaults/unreadable-vault.ts";
 import type { VaultOperations } from "../../../supervisor/vaults/vault-acts.ts";
-import type {
-  VaultFile,
-  VaultFiles,
-} from "../../../supervisor/vaults/vault-file.ts";
+import { readableFile } from "../../../supervisor/vaults/vault-credentials.ts";
+import type { VaultFiles } from "../../../supervisor/vaults/vault-file.ts";
 import type { NotesFacts, VaultFacts } from "./notes-view.ts";
 import {
   CONFLICTS_ON_PAGE,
@@ -86,7 +87,7 @@ export class NotesReader {
 
   /** Whether the passphrase is not stored, so that a new Setup URI needs it. */
   asksForPassphrase(vault: string): boolean {
-    const file = this.#fileOf(vault);
+    const file = readableFile(this.#parts.files, vault);
     return file?.choices.e2ee === true && file.vaultPassphrase === null;
   }
 
@@ -113,21 +114,9 @@ export class NotesReader {
     return {
       view,
       roster: hasNoContent(view) ? null : await acts.devices(vault),
-      closedSince: escrow.read(vault).closed?.since ?? null,
-      encrypted: this.#fileOf(vault)?.choices.e2ee ?? null,
+      closedSince: readableEscrow(escrow, vault)?.closed?.since ?? null,
+      encrypted: readableFile(this.#parts.files, vault)?.choices.e2ee ?? null,
     };
-  }
-
-  /** Undefined when it is missing or broken: rotation creates a new one. */
-  #fileOf(vault: string): VaultFile | undefined {
-    try {
-      return this.#parts.files.read(vault);
-    } catch (error) {
-      if (!(error instanceof Failure)) {
-        throw error;
-      }
-      return undefined;
-    }
   }
 }
 

@@ -53,6 +53,7 @@ function vault(
       conflicts: 0,
       seeds: 1,
       compactedAt: null,
+      problems: [],
       ...view,
     },
     roster,
@@ -185,6 +186,13 @@ test("the worst problem comes first, with the command that fixes it", () => {
     "hearth notes restore-seed b",
     "hearth notes conflicts work",
   ]);
+});
+
+test("a damaged file of a vault is a problem of this vault", () => {
+  const text = "escrow/b.json is damaged: restore it from a copy.";
+  const damaged = vault({ vault: "b", problems: [text] });
+  const { problems } = notes({ vaults: [vault({ conflicts: 2 }), damaged] });
+  expect(problems).toMatchObject([{ look: "bad", vault: "b", text }, {}]);
 });
 
 test("backup and drill show their last and next run", () => {

@@ -64,6 +64,13 @@ export function problemsOf(
       since: view.state === "closed" ? since : "",
       ...trouble,
     })),
+    ...view.problems.map((text) => ({
+      look: "bad" as const,
+      vault,
+      since: "",
+      text,
+      command: "hearth doctor",
+    })),
     ...(roster?.locked === true
       ? [
           {
