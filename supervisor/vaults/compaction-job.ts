@@ -5,6 +5,7 @@ import { compactVault, LARGE_BYTES, type Compaction } from "./compaction.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import { forEveryVault } from "./every-vault.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
+import { NoSuchVault } from "./vault-names.ts";
 
 const compactOptions = z.strictObject({
   force: z.boolean().default(false),
@@ -25,7 +26,7 @@ export async function compact(
       ? await vaultNames(parts.couch)
       : [options.vault];
   const results: Compaction[] = [];
-  await forEveryVault(names, async (name, index) => {
+  await forEveryVault(parts.couch, names, async (name, index) => {
     context.progress(`vault ${name}`, index / names.length);
     results.push(
       await compactVault({
@@ -45,6 +46,9 @@ export async function compact(
       }),
     );
   });
+  if (options.vault !== undefined && results.length === 0) {
+    throw new NoSuchVault(options.vault);
+  }
   const done = results.some(({ status }) => status === "done");
   return {
     status: done ? "done" : "skipped",

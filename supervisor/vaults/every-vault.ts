@@ -1,11 +1,18 @@
 import { Failure, textOf } from "../../core/failure.ts";
-import { unreadableWords, whyUnreadable } from "./unreadable-vault.ts";
+import type { Couch } from "./couch.ts";
+import { openDatabase } from "./database.ts";
+import {
+  asUnreadable,
+  unreadableWords,
+  whyUnreadable,
+} from "./unreadable-vault.ts";
 
 /** What is wrong with one vault, which is no reason to leave out the others. */
 export class VaultFailure extends Failure {}
 
-/** Runs work for vaults in turn. Throws a Failure, after all of them, that names those that are unreadable or had a VaultFailure. */
+/** Runs work for vaults in turn; one that no longer exists is left out. Throws a Failure, after all of them, that names those that are unreadable or had a VaultFailure. */
 export async function forEveryVault(
+  couch: Couch,
   vaults: readonly string[],
   work: (vault: string, index: number) => Promise<void>,
 ): Promise<void> {
@@ -14,6 +21,10 @@ export async function forEveryVault(
     try {
       await work(vault, index);
     } catch (error) {
+      const info = await openDatabase(couch, vault).info().catch(asUnreadable);
+      if (info === undefined) {
+        continue;
+      }
       const why = whyUnreadable(error);
       if (why === undefined && !(error instanceof VaultFailure)) {
         throw error;

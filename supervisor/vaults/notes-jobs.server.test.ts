@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { DAY_MS } from "../../core/duration.ts";
 import {
   serversUnderTest,
@@ -172,4 +172,21 @@ test("a locked vault is an alarm until it is open", async () => {
     "0 devices; no action needed.",
   );
   expect(testbed.raised.has(fingerprint)).toBe(false);
+});
+
+test.each(["compaction", "notes-conflicts"])(
+  "%s leaves out a vault that is removed during the run",
+  async (name) => {
+    const listed = vi
+      .spyOn(testbed.couch, "ask")
+      .mockResolvedValueOnce(["vault-removed", VAULT]);
+    const { details } = await run(name).finally(() => listed.mockRestore());
+    expect(details).toMatchObject({ vaults: [{ vault: VAULT }] });
+  },
+);
+
+test("the compaction of a named vault that does not exist fails", async () => {
+  await expect(run("compaction", { vault: "vault-removed" })).rejects.toThrow(
+    'vault "vault-removed" not found',
+  );
 });

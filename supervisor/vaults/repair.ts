@@ -35,7 +35,7 @@ export async function repairVaults(
   const { vaults } = readNotesManifest(options.backup);
   const all: RepairedVault[] = [];
   const names = vaults.map(({ name }) => name);
-  await forEveryVault(names, async (vault, index) => {
+  await forEveryVault(options.couch, names, async (vault, index) => {
     const repaired = await repairVault(options, vaults[index]!, (done) =>
       options.progress(`vault ${vault}`, (index + done) / vaults.length),
     );

@@ -17,17 +17,21 @@ export async function conflicts(
   context: JobContext,
 ): Promise<JobOutcome> {
   const reports: ConflictReport[] = [];
-  await forEveryVault(await vaultNames(parts.couch), async (name) => {
-    const report = await findConflicts(
-      openDatabase(parts.couch, name),
-      parts.state,
-      context.now(),
-      MAX_CONFLICTS,
-      context.signal,
-    );
-    reports.push(report);
-    alarmOfOldConflicts(parts, report, context.now());
-  });
+  await forEveryVault(
+    parts.couch,
+    await vaultNames(parts.couch),
+    async (name) => {
+      const report = await findConflicts(
+        openDatabase(parts.couch, name),
+        parts.state,
+        context.now(),
+        MAX_CONFLICTS,
+        context.signal,
+      );
+      reports.push(report);
+      alarmOfOldConflicts(parts, report, context.now());
+    },
+  );
   const open = reports.filter((report) => report.conflicts.length > 0);
   return {
     status: "done",
@@ -65,22 +69,26 @@ function alarmOfOldConflicts(
 /** Reports every vault's devices; a locked vault raises an alarm. */
 export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
   const rosters: Roster[] = [];
-  await forEveryVault(await vaultNames(parts.couch), async (name) => {
-    const roster = await readRoster(openDatabase(parts.couch, name));
-    rosters.push(roster);
-    const fingerprint = fingerprints.locked(name);
-    if (roster.locked) {
-      parts.alarms.raise({
-        fingerprint,
-        level: "warning",
-        subject: `vault ${name}`,
-        text: roster.remarks[0] ?? `vault ${name} is locked.`,
-        command: `hearth notes devices ${name}`,
-      });
-    } else {
-      parts.alarms.clear(fingerprint);
-    }
-  });
+  await forEveryVault(
+    parts.couch,
+    await vaultNames(parts.couch),
+    async (name) => {
+      const roster = await readRoster(openDatabase(parts.couch, name));
+      rosters.push(roster);
+      const fingerprint = fingerprints.locked(name);
+      if (roster.locked) {
+        parts.alarms.raise({
+          fingerprint,
+          level: "warning",
+          subject: `vault ${name}`,
+          text: roster.remarks[0] ?? `vault ${name} is locked.`,
+          command: `hearth notes devices ${name}`,
+        });
+      } else {
+        parts.alarms.clear(fingerprint);
+      }
+    },
+  );
   const remarks = rosters.flatMap((roster) => roster.remarks);
   const count = rosters.reduce((sum, roster) => sum + roster.devices.length, 0);
   return {
