@@ -18,6 +18,7 @@ import {
   writeRunFile,
 } from "../../supervisor/runtimes/process/run-file.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { openWriter } from "../../notes/store/schema.ts";
 import { probeHome } from "./probe-home.ts";
 
 let place: ReturnType<typeof temporaryHome>;
@@ -84,9 +85,7 @@ function fill(): void {
   escrow.write(escrow.read("mine"));
   const vault = join(home.root, "notes", "databases", "mine.sqlite");
   mkdirSync(dirname(vault), { recursive: true });
-  const db = new DatabaseSync(vault);
-  db.exec("CREATE TABLE documents (id INTEGER)");
-  db.close();
+  openWriter(vault, "1").close();
   put(
     "journal/000001.jsonl",
     `${journalLine("a")}${journalLine("ä")}\0\0\0${journalLine("c")}torn\n\0\0`,
@@ -185,6 +184,26 @@ test("a file in place of a directory, and a directory in place of a file, are re
     { level: "wrong", text: expect.stringContaining("run.json") as string },
   ]);
 });
+
+test.each([
+  [2, /newer version of Hearth/, /^run `hearth upgrade`/],
+  [0, /it contains no notes/, /hearth notes restore/],
+])(
+  "a vault's file that the store rejects for its version %i is reported",
+  (version, text, fix) => {
+    const path = join(place.home.root, "notes", "databases", "mine.sqlite");
+    const db = new DatabaseSync(path);
+    db.exec(`PRAGMA user_version = ${version}`);
+    db.close();
+    expect(probeHome(place.home)).toMatchObject([
+      {
+        level: "wrong",
+        text: expect.stringMatching(text) as string,
+        fix: expect.stringMatching(fix) as string,
+      },
+    ]);
+  },
+);
 
 test("a history that was moved aside is a hint until it is deleted", () => {
   truncateSync(place.home.history, 100);

@@ -10,6 +10,8 @@ import { basename, dirname, join, relative } from "node:path";
 import { crc32 } from "node:zlib";
 import { parse } from "yaml";
 import { z } from "zod";
+import { Refusal } from "../../notes/refusal.ts";
+import { checkVersion } from "../../notes/store/schema.ts";
 import { findCopyKey } from "../../supervisor/backup/copy-key.ts";
 import { readManifest } from "../../supervisor/backup/manifest.ts";
 import { asTyped, type Home } from "../../supervisor/home/home.ts";
@@ -19,6 +21,7 @@ import { Failure, codeOf, sentencesOf, textOf } from "../../core/failure.ts";
 import { missingTables } from "../../supervisor/history/history.ts";
 import { readNotesState } from "../../supervisor/vaults/notes-state.ts";
 import { openEscrow } from "../../supervisor/vaults/seed-escrow.ts";
+import { unreadableWords } from "../../supervisor/vaults/unreadable-vault.ts";
 import { openVaultFiles } from "../../supervisor/vaults/vault-file.ts";
 import { parseRunFile } from "../../supervisor/runtimes/process/run-file.ts";
 import { installedIn } from "../../supervisor/release/release.ts";
@@ -119,7 +122,7 @@ const KINDS: readonly FileKind[] = [
   },
   {
     paths: /^notes\/databases\/.+\.sqlite$/,
-    read: (path) => openVerified(path, { readOnly: true }).close(),
+    read: readNotes,
     fix: (path) =>
       `hearth down; mv ${path} ${path}.damaged; hearth up --detach; hearth notes restore (docs/notes.md)`,
   },
@@ -290,6 +293,19 @@ function readHistory(path: string): void {
     }
   } finally {
     db.close();
+  }
+}
+
+function readNotes(path: string): void {
+  const db = openVerified(path, { readOnly: true });
+  try {
+    checkVersion(db).close();
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "newer_version") {
+      const vault = basename(path, ".sqlite");
+      throw new Failure(unreadableWords(vault, "newer"), error);
+    }
+    throw error;
   }
 }
 

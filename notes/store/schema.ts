@@ -84,7 +84,8 @@ export function openOnFullDisk(file: string): DatabaseSync {
   }
 }
 
-function checkVersion(database: DatabaseSync): DatabaseSync {
+/** Returns the database; closes it and throws when it contains no notes or is of a newer version. */
+export function checkVersion(database: DatabaseSync): DatabaseSync {
   try {
     const version = versionOf(database);
     if (version === SCHEMA_VERSION) {
