@@ -18,7 +18,6 @@ import {
   writeRunFile,
 } from "../../supervisor/runtimes/process/run-file.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { openWriter } from "../../notes/store/schema.ts";
 import { probeHome } from "./probe-home.ts";
 
 let place: ReturnType<typeof temporaryHome>;
@@ -85,7 +84,9 @@ function fill(): void {
   escrow.write(escrow.read("mine"));
   const vault = join(home.root, "notes", "databases", "mine.sqlite");
   mkdirSync(dirname(vault), { recursive: true });
-  openWriter(vault, "1").close();
+  const db = new DatabaseSync(vault);
+  db.exec("CREATE TABLE documents (id INTEGER); PRAGMA user_version = 1");
+  db.close();
   put(
     "journal/000001.jsonl",
     `${journalLine("a")}${journalLine("ä")}\0\0\0${journalLine("c")}torn\n\0\0`,

@@ -10,14 +10,13 @@ import { basename, dirname, join, relative } from "node:path";
 import { crc32 } from "node:zlib";
 import { parse } from "yaml";
 import { z } from "zod";
-import { Refusal } from "../../notes/refusal.ts";
-import { checkVersion } from "../../notes/store/schema.ts";
 import { findCopyKey } from "../../supervisor/backup/copy-key.ts";
 import { readManifest } from "../../supervisor/backup/manifest.ts";
 import { asTyped, type Home } from "../../supervisor/home/home.ts";
 import { postgresPaths } from "../../supervisor/home/data-in-use.ts";
 import { notesIniMistake } from "../../embedded/notes.ts";
 import { Failure, codeOf, sentencesOf, textOf } from "../../core/failure.ts";
+import { NOTES_SCHEMA_VERSION } from "../../core/notes-schema.ts";
 import { missingTables } from "../../supervisor/history/history.ts";
 import { readNotesState } from "../../supervisor/vaults/notes-state.ts";
 import { openEscrow } from "../../supervisor/vaults/seed-escrow.ts";
@@ -299,13 +298,17 @@ function readHistory(path: string): void {
 function readNotes(path: string): void {
   const db = openVerified(path, { readOnly: true });
   try {
-    checkVersion(db).close();
-  } catch (error) {
-    if (error instanceof Refusal && error.code === "newer_version") {
-      const vault = basename(path, ".sqlite");
-      throw new Failure(unreadableWords(vault, "newer"), error);
+    const version = Number(
+      db.prepare("PRAGMA user_version").get()?.["user_version"],
+    );
+    if (version > NOTES_SCHEMA_VERSION) {
+      throw new Failure(unreadableWords(basename(path, ".sqlite"), "newer"));
     }
-    throw error;
+    if (version === 0) {
+      throw new Error("it contains no notes");
+    }
+  } finally {
+    db.close();
   }
 }
 

@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { NOTES_SCHEMA_VERSION } from "../../core/notes-schema.ts";
 import { Damage, Refusal } from "../refusal.ts";
 import { prepareChecksums } from "./checksum.ts";
 import { prepareCollection, standInCollection } from "./collect-schema.ts";
 import { prepareHistory, standInHistory } from "./history-schema.ts";
 
-/** Stored in the file; a file of an unknown version is rejected. */
-const SCHEMA_VERSION = 1;
 const BUSY_TIMEOUT_MS = 5000;
 
 const SCHEMA = `
@@ -84,11 +83,10 @@ export function openOnFullDisk(file: string): DatabaseSync {
   }
 }
 
-/** Returns the database; closes it and throws when it contains no notes or is of a newer version. */
-export function checkVersion(database: DatabaseSync): DatabaseSync {
+function checkVersion(database: DatabaseSync): DatabaseSync {
   try {
     const version = versionOf(database);
-    if (version === SCHEMA_VERSION) {
+    if (version === NOTES_SCHEMA_VERSION) {
       return database;
     }
     if (version === 0) {
@@ -99,7 +97,7 @@ export function checkVersion(database: DatabaseSync): DatabaseSync {
     }
     throw new Refusal(
       "newer_version",
-      `The database was written by a newer version of Hearth (schema ${String(version)}, supported: ${SCHEMA_VERSION}). Start that version.`,
+      `The database was written by a newer version of Hearth (schema ${String(version)}, supported: ${NOTES_SCHEMA_VERSION}). Start that version.`,
     );
   } catch (failure) {
     database.close();
@@ -190,6 +188,6 @@ function create(database: DatabaseSync, instanceStartTime: string): void {
     '{"members":{"roles":["_admin"]},"admins":{"roles":["_admin"]}}',
   );
   insert.run("revs_limit", "1000");
-  database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+  database.exec(`PRAGMA user_version = ${NOTES_SCHEMA_VERSION}`);
   database.exec("COMMIT");
 }
