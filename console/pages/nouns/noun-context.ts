@@ -118,7 +118,7 @@ export async function showingFailures(
   try {
     return await act();
   } catch (error) {
-    if (error instanceof Refusal) {
+    if (error instanceof Refusal && error.status !== 503) {
       return showFailure(
         request,
         reply,

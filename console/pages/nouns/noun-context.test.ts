@@ -1,0 +1,34 @@
+import Fastify from "fastify";
+import { expect, test } from "vitest";
+import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
+import { showingFailures } from "./noun-context.ts";
+
+test.each([
+  [400, 400, "Request failed."],
+  [404, 404, "Not found."],
+  // Postgres is down: nothing is wrong with the request.
+  [503, 502, "Calls are unavailable."],
+])(
+  "where the gateway answers %i, a page has status %i and says %s",
+  async (status, shown, title) => {
+    const server = Fastify();
+    server.decorate("attention", () => []);
+    server.decorate("hearth", "npx hearth");
+    server.decorate("timeZone", "UTC");
+    server.decorateRequest("signedIn", false);
+    server.decorateRequest("requester", null);
+    server.get("/", (request, reply) =>
+      showingFailures(
+        request,
+        reply,
+        "/back",
+        () => Promise.reject(new Refusal("Try again.", status, null)),
+        { title: "Calls are unavailable.", current: "/spend" },
+      ),
+    );
+    const { statusCode, body } = await server.inject("/");
+    expect(statusCode).toBe(shown);
+    expect(body).toContain(`<h1>${title}</h1>`);
+    expect(body).toContain("Try again.");
+  },
+);
