@@ -1,7 +1,10 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
-import type { PeriodChoice } from "../../supervisor/reports/period.ts";
+import {
+  InvalidPeriod,
+  type PeriodChoice,
+} from "../../supervisor/reports/period.ts";
 import { renderReport } from "../../supervisor/reports/render.ts";
 import {
   contentTypes,
@@ -66,10 +69,15 @@ export function registerReportRoutes(
         if (!(error instanceof Failure)) {
           throw error;
         }
-        return sendError(reply, 502, error.sentences.join(" "));
+        return sendError(reply, statusOf(error), error.sentences.join(" "));
       }
     },
   );
+}
+
+/** Of the answer about a report that could not be created. */
+export function statusOf(failure: Failure): 400 | 502 {
+  return failure instanceof InvalidPeriod ? 400 : 502;
 }
 
 /** Creates a report and sends it. Throws a Failure as `makeReport` does. */

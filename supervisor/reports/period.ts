@@ -29,7 +29,10 @@ export interface PeriodChoice {
   readonly since?: string | undefined;
 }
 
-/** The days of a report, relative to `today` in the operator's zone. Throws a Failure for an invalid `since`. */
+/** Days that no report can have, as they were typed. */
+export class InvalidPeriod extends Failure {}
+
+/** The days of a report, relative to `today` in the operator's zone. Throws an InvalidPeriod for an invalid `since`. */
 export function choosePeriod(choice: PeriodChoice, today: string): Period {
   if (choice.since !== undefined) {
     return sincePeriod(choice.since, today);
@@ -93,7 +96,7 @@ function sincePeriod(since: string, today: string): Period {
       ? since
       : addDays(today, 1 - Number(count) * (unit === "w" ? 7 : 1));
   if (!isDay(from) || from > today) {
-    throw new Failure(
+    throw new InvalidPeriod(
       `invalid start "${since}": it must be a day such as 2026-11-01 (not after today), or 30d, 4w.`,
     );
   }
@@ -101,20 +104,20 @@ function sincePeriod(since: string, today: string): Period {
   return { ...period, label: `${days} since ${inFull(from)}` };
 }
 
-/** The days from one to another, both included, and as many before them. Throws a Failure if they are invalid. */
+/** The days from one to another, both included, and as many before them. Throws an InvalidPeriod if they are invalid. */
 export function periodBetween(
   from: string,
   until: string,
   today: string,
 ): Period {
   if (!isDay(from) || !isDay(until)) {
-    throw new Failure("both days must be written as 2026-11-01.");
+    throw new InvalidPeriod("both days must be written as 2026-11-01.");
   }
   if (from > until) {
-    throw new Failure("the first day must not be after the last.");
+    throw new InvalidPeriod("the first day must not be after the last.");
   }
   if (until > today) {
-    throw new Failure("the last day must not be after today.");
+    throw new InvalidPeriod("the last day must not be after today.");
   }
   const { days, ...period } = stretch(from, until, today);
   return {

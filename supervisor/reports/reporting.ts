@@ -8,7 +8,7 @@ import { choosePeriod, type PeriodChoice } from "./period.ts";
 import type { Report, ReportKind } from "./report.ts";
 import { readSpendReport } from "./spend-report.ts";
 
-/** Creates a report of some days as of `now`. Throws a Failure if Postgres cannot be reached (spend) or the days are invalid. */
+/** Creates a report of some days as of `now`. Throws a Failure if Postgres cannot be reached (spend), an InvalidPeriod for invalid days. */
 export type MakeReport = (
   kind: ReportKind,
   choice: PeriodChoice,

@@ -11,9 +11,15 @@ import {
   openJobHistory,
 } from "../../../supervisor/jobs/job-history.ts";
 import { openJobRunner } from "../../../supervisor/jobs/runner.ts";
-import type { PeriodChoice } from "../../../supervisor/reports/period.ts";
+import {
+  choosePeriod,
+  InvalidPeriod,
+  type PeriodChoice,
+} from "../../../supervisor/reports/period.ts";
+import type { MakeReport } from "../../../supervisor/reports/reporting.ts";
 import { usualSpend } from "../../../test/supervisor/report-samples.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
+import { registerReportRoutes } from "../../http/report-routes.ts";
 import { registerReportsPage } from "./reports-page.ts";
 import { alarmsIn } from "../../../test/supervisor/raised-alarms.ts";
 
@@ -21,11 +27,16 @@ let place: ReturnType<typeof temporaryHome>;
 let directory: string;
 let server: FastifyInstance;
 let choices: PeriodChoice[];
+/** Throws what reports of health fail with. */
+let failure: () => void;
 
 beforeEach(() => {
   place = temporaryHome();
   directory = join(place.directory, "reports");
   choices = [];
+  failure = () => {
+    throw new Failure("nothing was ever looked at.");
+  };
   const db = new DatabaseSync(":memory:");
   db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
   const jobs = openJobRunner({
@@ -39,18 +50,15 @@ beforeEach(() => {
   server.decorate("hearth", "npx hearth");
   server.decorateRequest("signedIn", false);
   server.decorateRequest("requester", null);
-  registerReportsPage(server, {
-    directory,
-    timeZone: "UTC",
-    jobs,
-    makeReport: async (kind, choice) => {
-      choices.push(choice);
-      if (kind === "health") {
-        throw new Failure("nothing was ever looked at.");
-      }
-      return usualSpend();
-    },
-  });
+  const makeReport: MakeReport = async (kind, choice) => {
+    choices.push(choice);
+    if (kind === "health") {
+      failure();
+    }
+    return usualSpend();
+  };
+  registerReportsPage(server, { directory, timeZone: "UTC", jobs, makeReport });
+  registerReportRoutes(server, { makeReport });
 });
 afterEach(async () => {
   await server.close();
@@ -150,6 +158,24 @@ test("a mistake is shown at its field, with the typed values", async () => {
   expect(text).toContain('<option value="csv" selected>');
   const wrong = await get("/reports/now?kind=wealth&period=month");
   expect(wrong.text).toContain("must be spend or health");
+  expect(wrong.text).toContain("<h1>No report was created.</h1>");
+});
+
+test("a report of invalid days is the request's fault, not the server's", async () => {
+  const since = { unit: "day", complete: false, since: "9999-01-01" } as const;
+  const invalid = () => choosePeriod(since, "2026-11-21");
+  expect(invalid).toThrow(InvalidPeriod);
+  failure = invalid;
+  const { status, text } = await get(
+    "/reports/now?kind=health&period=since&since=9999-01-01",
+  );
+  expect(status).toBe(400);
+  expect(text).toContain("not after today");
+  const api = await get("/api/reports/health?since=9999-01-01");
+  expect(api.status).toBe(400);
+  expect(JSON.parse(api.text)).toMatchObject({
+    error: { message: expect.stringContaining("not after today") },
+  });
 });
 
 test("a report that cannot be created is an error page with the reason", async () => {

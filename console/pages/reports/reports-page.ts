@@ -6,12 +6,14 @@ import { sendError } from "../../http/send-error.ts";
 import {
   REPORT_POLICY,
   sendReport,
+  statusOf,
   type ReportParts,
 } from "../../http/report-routes.ts";
 import {
   showingFailures,
   showFailure,
   showPage,
+  type Page,
 } from "../../http/show-page.ts";
 import { wantsPage } from "../../http/sign-in-routes.ts";
 import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
@@ -80,14 +82,15 @@ function showReports(
   {
     fields = REPORT_FORM,
     from = 0,
-    status = 200,
+    failure,
   }: {
     readonly fields?: readonly Field[];
     readonly from?: number;
-    readonly status?: number;
+    /** Instead of the heading about the listed reports. */
+    readonly failure?: Pick<Page, "title" | "look" | "status">;
   },
 ): Promise<FastifyReply> {
-  const view = viewReports({
+  const listed = viewReports({
     reports: listReports(directory),
     from,
     fields,
@@ -97,12 +100,13 @@ function showReports(
       .filter(({ name }) => REPORT_JOB_NAMES.some((each) => each === name)),
     now: Date.now(),
   });
+  const { title, look, status } = failure ?? { ...listed, status: 200 };
   return showPage(
     request,
     reply,
-    { title: view.title, look: view.look, current: PATH, status },
+    { title, look, current: PATH, status },
     "reports",
-    view,
+    { ...listed, title, look },
   );
 }
 
@@ -115,15 +119,12 @@ async function createNow(
   if (form.kind === "mistakes") {
     return showReports(request, reply, parts, {
       fields: withTyped(REPORT_FORM, form.fields, form.mistakes),
-      status: 400,
+      failure: { title: "No report was created.", look: "warn", status: 400 },
     });
   }
   const { kind, format } = form.value;
-  return showingFailures(
-    request,
-    reply,
-    { statusOf: () => 502, back: PATH },
-    () => sendReport(reply, parts, kind, choiceOf(form.value), format),
+  return showingFailures(request, reply, { statusOf, back: PATH }, () =>
+    sendReport(reply, parts, kind, choiceOf(form.value), format),
   );
 }
 
