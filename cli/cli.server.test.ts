@@ -12,6 +12,7 @@ import {
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { waitFor } from "../test/wait-for.ts";
 import { startWatcher } from "../embedded/watcher.ts";
+import { makeIdentity } from "../supervisor/offsite/age.ts";
 import { listen } from "../test/servers/ports.ts";
 
 let place: ReturnType<typeof temporaryHome>;
@@ -117,6 +118,20 @@ test("help and read-only commands create nothing", async () => {
   await hearth("config", "--check");
   await hearth("service", "install", "--print");
   expect(existsSync(place.home.root)).toBe(false);
+});
+
+test("an off-site target of the wrong form is a usage error", async () => {
+  const rejected = {
+    code: 2,
+    out: "",
+    error: expect.stringContaining('"nas" is not a valid target'),
+  };
+  expect(await hearth("offsite", "setup", "nas")).toEqual(rejected);
+  const keyFile = join(place.directory, "identity");
+  writeFileSync(keyFile, await makeIdentity());
+  expect(
+    await hearth("offsite", "restore", "--target=nas", "--key-file", keyFile),
+  ).toEqual(rejected);
 });
 
 test("an off-site target that cannot be written is not set", async () => {
@@ -485,6 +500,14 @@ notify:
       expect.objectContaining({ kind: "incident", name: "sick", to: "down" }),
     );
     expect((await ask("history", "sick")).out).toMatch(/incident +sick +down/);
+    expect(await ask("report", "health", "--since", "99999d")).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('invalid start "99999d"'),
+    });
+    expect(await ask("restore", "gone", "--yes")).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('backup "gone" not found'),
+    });
     const changes = await ask("history", "sick", "--changes", "--json");
     expect(JSON.parse(changes.out)).toContainEqual(
       expect.objectContaining({ kind: "check", name: "sick", to: "down" }),

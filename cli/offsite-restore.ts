@@ -1,6 +1,7 @@
 import { isNewHome, locateHome, createHome } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import {
+  faultOfTarget,
   findOffsite,
   needOffsite,
   openOffsite,
@@ -112,6 +113,10 @@ async function storeSettings(
     throw new UsageError(
       "--target and --key-file are required on a new machine: hearth offsite restore --target nas:hearth --key-file key.txt",
     );
+  }
+  const fault = faultOfTarget(settings.target);
+  if (fault !== null) {
+    throw new UsageError(fault);
   }
   storeOffsite(home, {
     target: settings.target,

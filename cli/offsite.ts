@@ -4,7 +4,7 @@ import { writeDurably } from "../core/durable-file.ts";
 import { locateHome, createHome } from "../supervisor/home/home.ts";
 import { makeIdentity } from "../supervisor/offsite/age.ts";
 import {
-  checkTarget,
+  faultOfTarget,
   findOffsite,
   needOffsite,
   openOffsite,
@@ -17,7 +17,7 @@ import { printTable, runJob } from "./job-run.ts";
 import { restore } from "./offsite-restore.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { complain, print, printJson } from "./terminal.ts";
-import { defineVerb, jsonArg, type Verb } from "./verb.ts";
+import { defineVerb, jsonArg, UsageError, type Verb } from "./verb.ts";
 
 const TIMEOUT_MS = 120_000;
 
@@ -40,6 +40,10 @@ const setup = defineVerb({
     ...jsonArg,
   },
   run: async ({ target, "key-file": keyFile, json }) => {
+    const fault = faultOfTarget(target);
+    if (fault !== null) {
+      throw new UsageError(fault);
+    }
     const home = locateHome();
     createHome(home);
     const known = findOffsite(home, process.env)?.identity;
@@ -48,7 +52,6 @@ const setup = defineVerb({
         ? (known ?? (await makeIdentity()))
         : await readIdentity(keyFile);
     const settings = { target, identity };
-    checkTarget(target);
     await tryToWrite(await openOffsite(home, process.env, settings, "setup"));
     storeOffsite(home, settings);
     if (json) {

@@ -91,11 +91,13 @@ async function backupAt(
   if (chosen !== undefined) {
     return chosen;
   }
-  throw new Failure(
-    name === undefined
-      ? "no backup of Postgres found here. Run `hearth backup fetch` to fetch one from the other host."
-      : `backup "${name}" not found. Run \`hearth backup list\` for all backups.`,
-  );
+  throw name === undefined
+    ? new Failure(
+        "no backup of Postgres found here. Run `hearth backup fetch` to fetch one from the other host.",
+      )
+    : new UsageError(
+        `backup "${name}" not found. Run \`hearth backup list\` for all backups.`,
+      );
 }
 
 function backupHere(name: string | undefined): ChosenBackup {

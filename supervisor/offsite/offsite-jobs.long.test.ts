@@ -22,7 +22,6 @@ import { backupPlaces } from "../backup/backup-jobs.ts";
 import { drillRestore } from "../backup/drill.ts";
 import { takeBackup } from "../backup/take-backup.ts";
 import { configSchema } from "../config/schema.ts";
-import { Failure } from "../../core/failure.ts";
 import type { Job } from "../jobs/job.ts";
 import { backupNotes } from "../vaults/backup.ts";
 import type { Couch } from "../vaults/couch.ts";
@@ -44,7 +43,7 @@ import { hasRclone } from "../../test/supervisor/rclone.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { makeIdentity } from "./age.ts";
 import { notesOffsiteDrill, offsiteJobs } from "./offsite-jobs.ts";
-import { storeOffsite } from "./settings.ts";
+import { faultOfTarget, storeOffsite } from "./settings.ts";
 import { probeOffsite, offsiteWarning } from "./warning.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
@@ -297,11 +296,8 @@ describe.skipIf(!hasRclone())("off-site jobs", () => {
   });
 
   test("an ambiguous target is rejected", () => {
-    const store = () =>
-      storeOffsite(place.home, { target: "folder/x", identity: "" });
-    expect(store).toThrow(Failure);
-    expect(store).toThrow(
-      /"folder\/x" is not a valid target: it must be REMOTE:PATH/,
+    expect(faultOfTarget("folder/x")).toMatch(
+      /^"folder\/x" is not a valid target: it must be REMOTE:PATH/,
     );
   });
 });

@@ -34,20 +34,17 @@ export function findOffsite(
     : { target, identity };
 }
 
-/** Throws a Failure for what is no target of rclone. */
-export function checkTarget(target: string): void {
-  if (!/^[\w.+@ -]*:|^\//.test(target)) {
-    throw new Failure(
-      `"${target}" is not a valid target: it must be REMOTE:PATH, with a remote of \`rclone listremotes\`, or an absolute path on another disk.`,
-    );
-  }
+/** What is wrong with a target; null if rclone can take it. */
+export function faultOfTarget(target: string): string | null {
+  return /^[\w.+@ -]*:|^\//.test(target)
+    ? null
+    : `"${target}" is not a valid target: it must be REMOTE:PATH, with a remote of \`rclone listremotes\`, or an absolute path on another disk.`;
 }
 
 export function storeOffsite(
   home: Home,
   { target, identity }: OffsiteSettings,
 ): void {
-  checkTarget(target);
   // The first start creates all secrets; with existing data, missing secrets are an error.
   if (readSecretsFile(home) === undefined) {
     readOrCreateSecrets(home);
