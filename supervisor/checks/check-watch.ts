@@ -246,6 +246,10 @@ class CheckWatch implements Watch {
     }
     if (!result.ok && this.#isOffline === true) {
       watched.note = "this machine is offline; failures are not counted";
+      if (watched.memory.state === "maintenance") {
+        const memory = enter(watched.memory, "new", this.#now());
+        this.#move(watched, memory, "maintenance ended");
+      }
       return this.#store.record(watched, false);
     }
     watched.failingSince = result.ok
@@ -276,16 +280,12 @@ class CheckWatch implements Watch {
     });
   }
 
-  /** Moves a check into or out of maintenance; true while it is in maintenance. */
+  /** Moves a check into maintenance; true while it is in maintenance. The first result afterwards ends it. */
   #applyMaintenance(watched: Watched): boolean {
     const { memory, check } = watched;
     const now = this.#now();
     const window = this.#maintenance.of(check.name, now);
     if (window === undefined) {
-      if (memory.state === "maintenance") {
-        watched.note = null;
-        this.#move(watched, enter(memory, "new", now), "maintenance ended");
-      }
       return false;
     }
     watched.note = window.why;

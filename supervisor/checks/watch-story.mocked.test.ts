@@ -377,6 +377,10 @@ test("in maintenance there are no alarms or restarts, even on request; afterward
   await pass(35 * MINUTE_MS);
   expect(view("gateway").state).toBe("down");
   expect(restarted.length).toBeGreaterThan(0);
+  const changes = history.latest(100, "gateway");
+  expect(changes.filter(({ from }) => from === "maintenance")).toEqual([
+    expect.objectContaining({ to: "pending", reason: "answered 500" }),
+  ]);
 });
 
 /** Only the clock is manual; the network takes real time. */
@@ -405,6 +409,15 @@ test("an offline machine judges no check, reports it, and continues when it is o
   await vi.waitFor(() => expect(raised.size).toBe(1), 60_000);
   expect(alarms).toEqual([expect.stringMatching(/not counted until/)]);
   expect(view("site").state).toBe("new");
+  const { id } = watch.maintenance.start(
+    ["site"],
+    60 * MINUTE_MS,
+    "x",
+    Date.now(),
+  );
+  expect(view("site").state).toBe("maintenance");
+  watch.maintenance.end(id, Date.now());
+  await vi.waitFor(() => expect(view("site").state).toBe("new"), 60_000);
   server.listen(port, "127.0.0.1");
   expireReferences();
   await vi.waitFor(() => expect(view("site").state).toBe("down"), 60_000);
