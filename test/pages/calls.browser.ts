@@ -141,6 +141,25 @@ describe("pages of calls", () => {
     });
   });
 
+  test("the mark of a result on several lines is beside the first", async () => {
+    const { page } = await testbed.open("/spend/calls?from=2026-01-01");
+    await page.setViewportSize({ width: 1024, height: 900 });
+    const results = await page.locator("td .state").evaluateAll((all) =>
+      all.map((state) => ({
+        height: state.getBoundingClientRect().height,
+        belowTop:
+          (state.firstElementChild?.getBoundingClientRect().bottom ?? 0) -
+          state.getBoundingClientRect().top,
+      })),
+    );
+    const line = Math.min(...results.map(({ height }) => height));
+    expect(results.some(({ height }) => height > line)).toBe(true);
+    for (const { belowTop } of results) {
+      expect(belowTop).toBeLessThan(line);
+    }
+    await page.context().close();
+  });
+
   test.each([
     ["call-hostile", "hostile", "", /^sonnet answered in /],
     ["call-failed", "failed", "", /^shaky failed after /],
