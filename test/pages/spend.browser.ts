@@ -119,6 +119,28 @@ describe("the spend page", () => {
   });
 });
 
+test("on paper, the spend page has no controls", async () => {
+  const testbed = await onSpending();
+  const { page } = await openPage(browser, DESK);
+  await page.goto(`${testbed.address}/spend`);
+  // A4 upright.
+  await page.setViewportSize({ width: 794, height: 1123 });
+  const areVisible = () =>
+    Promise.all(
+      [
+        "h2:text('Period')",
+        ".named thead",
+        "td:has(input)",
+        ".tools small",
+      ].map((control) => page.locator(control).first().isVisible()),
+    );
+  expect(await areVisible()).toEqual([true, true, true, true]);
+  await page.emulateMedia({ media: "print" });
+  expect(await areVisible()).toEqual([false, false, false, false]);
+  expect(await page.locator("#by").isVisible()).toBe(true);
+  await page.context().close();
+});
+
 test("sums of the page and its CSV match the ledger in every dimension", async () => {
   const testbed = await onSpending();
   const { page } = await openPage(browser, DESK, { javaScript: false });
