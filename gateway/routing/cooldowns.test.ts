@@ -138,3 +138,23 @@ test("a cooldown does not last longer than its time after the clock was set back
   fail(4);
   expect(cooldowns.cooling("a")).toBeNull();
 });
+
+test("a provider that asks for a longer time than any quota lasts cools down for 31 days", () => {
+  const { clock, cooldowns, fail } = createTestCooldowns();
+  fail(1, { status: 429, retryAfterMs: 1e303 });
+  expect(cooldowns.cooling("a")?.until).toBe(clock.at + 31 * 86_400_000);
+});
+
+test("cooldowns that have ended make room for others, those that last do not", () => {
+  const { clock, cooldowns } = createTestCooldowns();
+  const limit = (id: string) =>
+    cooldowns.failed(id, { ...FAILURE, status: 429, retryAfterMs: 5_000 });
+  for (let model = 0; model < 10_000; model++) {
+    limit(`wildcard\0${model}`);
+  }
+  limit("a");
+  expect(cooldowns.cooling("a")).toBeNull();
+  clock.at += 5_000;
+  limit("a");
+  expect(cooldowns.cooling("a")).not.toBeNull();
+});

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import { MINUTE_MS } from "../../core/duration.ts";
+import { DAY_MS, MINUTE_MS } from "../../core/duration.ts";
 import type { RouterConfig } from "../config/types.ts";
 import type { ModelGroup, PricedDeployment } from "./catalog.ts";
 import {
@@ -59,6 +59,10 @@ const SHARED = "hearth:cooldowns";
 const SHARE_EVERY_MS = 500;
 /** A clock is corrected by less, unless it was wrong. */
 const MAX_CORRECTION_MS = MINUTE_MS;
+/** Providers' quotas start again after a month at the latest. */
+const MAX_COOLDOWN_MS = 31 * DAY_MS;
+/** Calls name the models of wildcards. */
+const MAX_COOLDOWNS = 10_000;
 
 /** ARGV: hash, name, value. A cooldown that another instance has started since it was read stays. */
 const REMOVE = `
@@ -82,7 +86,7 @@ function deploymentOf(id: string): string {
  * Cooldowns by the names that {@link cooldownId} gives. A deployment cools down for `cooldown_time`, or as long as its
  * provider asks, when it failed too often and with too large a share of the minute's calls, and at once for a 429. The
  * only deployment of an alias cools down for a 429 only if that says for how long, and for failing too often only if calls
- * could go to a fallback. Instances share cooldowns through Redis within half a second.
+ * could go to a fallback. None is longer than 31 days. Instances share cooldowns through Redis within half a second.
  */
 export class Cooldowns {
   readonly #options: CooldownOptions;
@@ -145,7 +149,7 @@ export class Cooldowns {
       (alone ? requested : isRateLimited) ||
       ((!alone || hasFallback) && this.#hasFailedTooOften(id, counts));
     if (coolsDown) {
-      const lengthMs = retryAfterMs ?? cooldownMs;
+      const lengthMs = Math.min(retryAfterMs ?? cooldownMs, MAX_COOLDOWN_MS);
       const until = this.#now() + lengthMs;
       const cooling = { until, lengthMs, reason, requested };
       this.#coolDown(id, cooling, failure.status);
@@ -234,11 +238,22 @@ export class Cooldowns {
 
   /** Whether a cooldown ends later than the one that is known: a shorter one does not end it. */
   #extend(id: string, cooling: Cooling): boolean {
-    const isLonger = cooling.until > (this.cooling(id)?.until ?? 0);
-    if (isLonger) {
-      this.#coolingDown.set(id, cooling);
+    const known = this.cooling(id);
+    if (
+      cooling.until <= (known?.until ?? 0) ||
+      (known === null && this.#isFull())
+    ) {
+      return false;
     }
-    return isLonger;
+    this.#coolingDown.set(id, cooling);
+    return true;
+  }
+
+  #isFull(): boolean {
+    if (this.#coolingDown.size >= MAX_COOLDOWNS) {
+      [...this.#coolingDown.keys()].forEach((id) => this.cooling(id));
+    }
+    return this.#coolingDown.size >= MAX_COOLDOWNS;
   }
 }
 
@@ -263,8 +278,11 @@ function parseCooling(text: unknown): Cooling | null {
     return typeof parsed?.until === "number"
       ? {
           until: parsed.until,
-          // Earlier releases did not write it.
-          lengthMs: parsed.lengthMs ?? Infinity,
+          // Earlier releases did not write it, and knew no limit.
+          lengthMs: Math.min(
+            Number(parsed.lengthMs ?? MAX_COOLDOWN_MS),
+            MAX_COOLDOWN_MS,
+          ),
           reason: String(parsed.reason),
           requested: parsed.requested === true,
         }

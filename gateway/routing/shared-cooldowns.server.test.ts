@@ -115,6 +115,22 @@ describe.runIf(hasRedisServer())("with a redis-server", () => {
       .toBe("too many");
   });
 
+  test.each([
+    { until: 1e300 },
+    { until: 1e300, lengthMs: 1e300 },
+    { until: 1e300, lengthMs: "1e300" },
+    { until: Date.now() + 60_000, lengthMs: {} },
+    { until: Date.now() + 40 * 86_400_000 },
+  ])("%o that another program shares is no cooldown", async (shared) => {
+    const id = JSON.stringify(shared);
+    await client.hset("hearth:cooldowns", id, id);
+    const here = open(client);
+    await expect
+      .poll(() => client.hexists("hearth:cooldowns", id), { timeout: 10_000 })
+      .toBe(0);
+    expect(here.stateOf(id).cooling).toBeNull();
+  });
+
   test("a shorter cooldown does not end a longer one", async () => {
     const here = open(mute());
     here.failed("longer", LIMITED);
