@@ -242,14 +242,22 @@ const OPEN = ADMIN_ROUTES.map(({ name }) => name).filter((name) => {
   return limited || teamAdmin || teamUser !== "never";
 });
 
-async function ask(name: RouteName, who: string, given: Params) {
+/** Ids of models and calls are random: that one exists says nothing. */
+const MARKED = new RegExp(`${MARK}(?!-model-id|-call)`, "g");
+
+/** `mark`: takes the place of the owner's in names. */
+async function ask(name: RouteName, who: string, named: Params, mark = MARK) {
   const [method = "", pattern = ""] = name.split(" ");
   const path = pattern
     .replace(":key", strangeKey)
     .replace(":model_id", strangeModel)
     .replace(":team_id", team.team_id)
     .replace(":user_id", MARK)
-    .replace(":request_id", `${MARK}-call`);
+    .replace(":request_id", `${MARK}-call`)
+    .replace(MARKED, mark);
+  const given = JSON.parse(
+    JSON.stringify(named).replace(MARKED, mark),
+  ) as Params;
   if (method !== "GET") {
     return fixture.request(method, path, given, keys.get(who));
   }
@@ -284,6 +292,28 @@ test.each(LIMITED)(
       const { status, json } = await ask(name, who, paramsOf());
       expect([name, status]).toEqual([name, 403]);
       expect(json).toMatchObject({ error: { type: "permission_denied" } });
+    }
+  },
+);
+
+test.each(LIMITED)(
+  "%s gets the same answer for another owner's object as for one that does not exist",
+  async (who) => {
+    for (const name of OPEN) {
+      const paramsOf = STRANGE[name];
+      if (paramsOf === undefined) {
+        continue;
+      }
+      const params = paramsOf();
+      const existing = await ask(name, who, params);
+      const missing = await ask(name, who, params, "missing");
+      const nameless = ({ text }: { readonly text: string }) =>
+        text.replaceAll(/stranger|missing/g, "");
+      expect([name, missing.status, nameless(missing)]).toEqual([
+        name,
+        403,
+        nameless(existing),
+      ]);
     }
   },
 );

@@ -10,9 +10,8 @@ import { tokenOf, tokensNow } from "./key-tokens.ts";
 import { updateFields, updateKey } from "./keys.ts";
 import { KEY, keyFields, keyRow } from "./kinds/key.ts";
 import { out } from "./kinds/out.ts";
-import { TEAM } from "./kinds/team.ts";
 import { flag, name } from "./kinds/values.ts";
-import { findOne } from "./payers.ts";
+import { reachableTeam } from "./team-access.ts";
 
 const MAX_AT_ONCE = 500;
 const TOO_MANY = `must have at most ${MAX_AT_ONCE} entries`;
@@ -101,12 +100,7 @@ const updateKeysOfTeam = adminRoute(
     answer: outcome,
   },
   async (admin, { team_id: teamId, key_ids: ids, ...rest }) => {
-    const team = await findOne(admin.pool, TEAM, { team_id: teamId });
-    admin.requireReach({
-      what: `keys of team ${teamId}`,
-      teamId,
-      organizationId: team["organization_id"] as string | null,
-    });
+    await reachableTeam(admin, admin.pool, teamId, `keys of team ${teamId}`);
     const { all_keys_in_team: all, update_fields: fields } = rest;
     const named = ids ?? [];
     if (named.length > 0 === (all === true)) {

@@ -199,15 +199,14 @@ export async function requireKeyReach(
  */
 export async function denyOwner(admin: Admin, key: Row): Promise<void> {
   const { token: _, ...facts } = await keyFacts(admin.pool, key);
+  admin.requireReach({ ...facts, what: describeOwner(facts) });
   if (facts.teamId !== null) {
     await findOne(admin.pool, TEAM, { team_id: facts.teamId });
   }
   rejectOtherOrganization(facts, key);
-  if (admin.reachesAll) {
-    return;
+  if (!admin.reachesAll) {
+    await denyHolder(admin, facts);
   }
-  admin.requireReach({ ...facts, what: describeOwner(facts) });
-  await denyHolder(admin, facts);
 }
 
 /** The budget and the models of a team's organization bind all keys of the team. */

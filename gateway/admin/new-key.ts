@@ -104,14 +104,14 @@ export const generateForService = adminRoute(
       );
     }
     denySpecialRights(admin, fields);
-    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
     const facts = await keyFacts(admin.pool, fields);
-    rejectOtherOrganization(facts, fields);
     admin.requireReach({
       ...facts,
       what: `keys of team ${fields.team_id}`,
       userId: admin.actor.userId,
     });
+    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
+    rejectOtherOrganization(facts, fields);
     return answerWithSecret(
       admin,
       await transaction(admin.pool, (client) =>

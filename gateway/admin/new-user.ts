@@ -13,12 +13,12 @@ import { adminRoute, type Admin } from "./admin-route.ts";
 import { KEY, keyFields, type KeyFields } from "./kinds/key.ts";
 import { teamRole } from "./kinds/member.ts";
 import { ORGANIZATION_MEMBER } from "./kinds/organization.ts";
-import { TEAM } from "./kinds/team.ts";
 import { newUserRow, USER, userFields } from "./kinds/user.ts";
 import { dollars, flag, name, names, texts } from "./kinds/values.ts";
 import { insertKey } from "./new-key.ts";
 import { createMember } from "./new-member.ts";
-import { answerRow, create, findOne } from "./payers.ts";
+import { answerRow, create } from "./payers.ts";
+import { reachableTeam } from "./team-access.ts";
 import { denyAccount, denyRole, rejectTakenEmail } from "./user-access.ts";
 
 /** A team to join, with role and budget in the team. */
@@ -191,14 +191,7 @@ async function join(
   }
   const byId = new Map(teams.map((team) => [team.team_id, team]));
   for (const [teamId, { user_role, max_budget_in_team }] of byId) {
-    const team = await findOne(client, TEAM, { team_id: teamId });
-    if (!admin.reachesAll) {
-      admin.requireReach({
-        what: `team ${teamId}`,
-        teamId,
-        organizationId: team["organization_id"] as string | null,
-      });
-    }
+    await reachableTeam(admin, client, teamId);
     await createMember(admin, client, {
       team_id: teamId,
       user_id: userId,

@@ -33,9 +33,9 @@ import {
   change,
   changeAndAnswer,
   create,
-  findOne,
   remove,
 } from "./payers.ts";
+import { reachableOrganization } from "./team-access.ts";
 import {
   findOrCreateUser,
   requireMembership,
@@ -47,17 +47,6 @@ const role = z.enum(
   ["org_admin", "internal_user", "internal_user_viewer"],
   "must be org_admin, internal_user or internal_user_viewer",
 );
-
-async function reachable(admin: Admin, organizationId: string): Promise<Row> {
-  const row = await findOne(admin.pool, ORGANIZATION, {
-    organization_id: organizationId,
-  });
-  admin.requireReach({
-    what: `organization ${organizationId}`,
-    organizationId,
-  });
-  return row;
-}
 
 const createOrganization = adminRoute(
   "POST /organization/new",
@@ -102,7 +91,7 @@ function deleteBy(
     },
     async (admin, { organization_ids: ids }) => {
       for (const id of ids) {
-        await reachable(admin, id);
+        await reachableOrganization(admin, id);
       }
       return transaction(admin.pool, async (client) => {
         const deleted: Row[] = [];
@@ -126,7 +115,7 @@ const info = adminRoute(
     answer: organizationInfo,
   },
   async (admin, { organization_id: id }) => {
-    const row = await reachable(admin, id);
+    const row = await reachableOrganization(admin, id);
     const [shown] = await withMembersAndTeams(
       admin,
       await answerRows(admin, ORGANIZATION, [row]),
@@ -270,7 +259,7 @@ const memberAdd = adminRoute(
     answer: grownOrganization,
   },
   async (admin, { organization_id: id, member }) => {
-    await reachable(admin, id);
+    await reachableOrganization(admin, id);
     const users = await transaction(admin.pool, async (client) => {
       const users: Row[] = [];
       for (const one of [member].flat()) {
@@ -325,7 +314,7 @@ const memberUpdate = adminRoute(
     answer: organizationMemberRow,
   },
   async (admin, { organization_id: id, role: part, ...reference }) => {
-    await reachable(admin, id);
+    await reachableOrganization(admin, id);
     const member = await membership(admin, id, reference);
     return withUserRole(
       await transaction(admin.pool, (client) =>
@@ -344,7 +333,7 @@ const memberDelete = adminRoute(
     answer: organizationMemberRow,
   },
   async (admin, { organization_id: id, ...reference }) => {
-    await reachable(admin, id);
+    await reachableOrganization(admin, id);
     const member = await membership(admin, id, reference);
     const [deleted] = await transaction(admin.pool, async (client) => {
       for (const { token } of await keysOutsideTeams(client, member)) {

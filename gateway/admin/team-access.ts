@@ -1,26 +1,33 @@
 import { allows, NO_MODELS } from "../access/models.ts";
 import type { Client, Pool } from "../database/pool.ts";
-import type { Row } from "../database/rows.ts";
+import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { changesMetadata } from "./metadata.ts";
 import { ORGANIZATION } from "./kinds/organization.ts";
 import { TEAM } from "./kinds/team.ts";
-import { answerRow, findOne } from "./payers.ts";
+import { answerRow, findOne, unknown } from "./payers.ts";
 
-/** The team that a request names; throws 404, or 403 when it is out of reach. */
+/**
+ * The team that a request names; throws 403 when it is out of reach, whether or not it exists, else 404. `what` names it in
+ * a denial.
+ */
 export async function reachableTeam(
   admin: Admin,
   from: Pool | Client,
   teamId: string,
+  what = `team ${teamId}`,
 ): Promise<Row> {
-  const team = await findOne(from, TEAM, { team_id: teamId });
+  const [team] = await findRows(from, TEAM.table, { team_id: teamId });
   admin.requireReach({
-    what: `team ${teamId}`,
+    what,
     teamId,
-    organizationId: team["organization_id"] as string | null,
+    organizationId: team?.["organization_id"] as string | null | undefined,
   });
+  if (team === undefined) {
+    throw unknown(TEAM, teamId);
+  }
   return team;
 }
 
@@ -83,28 +90,32 @@ export async function answerMember(admin: Admin, member: Row): Promise<Row> {
   return answerRow(admin, MEMBER, member);
 }
 
-/** Throws 404 or 403 unless the organization of a new or moved team exists and is within reach. */
+/** The organization that a request names; throws 403 when it is out of reach, whether or not it exists, else 404. */
+export async function reachableOrganization(
+  admin: Admin,
+  organizationId: string,
+): Promise<Row> {
+  admin.requireReach({
+    what: `organization ${organizationId}`,
+    organizationId,
+  });
+  return findOne(admin.pool, ORGANIZATION, {
+    organization_id: organizationId,
+  });
+}
+
+/** Throws 403 or 404 unless the organization of a new or moved team is within reach and exists. */
 export async function denyOrganization(
   admin: Admin,
   organizationId: string | null | undefined,
 ): Promise<void> {
   if (organizationId != null) {
-    await findOne(admin.pool, ORGANIZATION, {
-      organization_id: organizationId,
-    });
-  }
-  if (admin.reachesAll) {
-    return;
-  }
-  if (organizationId == null) {
+    await reachableOrganization(admin, organizationId);
+  } else if (!admin.reachesAll) {
     throw new CallError(
       "permission_denied",
       "`organization_id` is required: an org_admin can only create teams of its own organizations.",
       { param: "organization_id" },
     );
   }
-  admin.requireReach({
-    what: `organization ${organizationId}`,
-    organizationId,
-  });
 }

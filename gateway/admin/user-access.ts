@@ -49,15 +49,19 @@ function usersByEmail(
   );
 }
 
-export async function requireUser(
+async function requireUser(
   from: Pool | Client,
   reference: UserReference,
 ): Promise<Row> {
   const row = await findUser(from, reference);
   if (row === null) {
-    throw unknown(USER, reference.user_id ?? reference.user_email ?? "");
+    throw unknown(USER, named(reference));
   }
   return row;
+}
+
+function named({ user_id: id, user_email: email }: UserReference): string {
+  return id ?? email ?? "";
 }
 
 /** The user that a reference names, created if unknown. */
@@ -83,21 +87,30 @@ export async function findOrCreateUser(
   return created ?? requireUser(client, reference);
 }
 
-/** Throws 403 unless the caller may change a user, other than itself, or see at least a part of it. */
-export async function denyUser(admin: Admin, user: Row): Promise<void> {
+/**
+ * The user that a request names. Throws 404 to callers who reach all users; to others 403 unless the user exists and they may
+ * change it, other than themselves, or see at least a part of it.
+ */
+export async function reachableUser(
+  admin: Admin,
+  reference: UserReference,
+): Promise<Row> {
   if (admin.reachesAll) {
-    return;
+    return requireUser(admin.pool, reference);
   }
-  const userId = String(user["user_id"]);
-  const isReached =
-    admin.rule.kind === "management"
-      ? userId !== admin.actor.userId &&
-        (await usersWithinReach(admin.actor, admin.pool, [userId])).has(userId)
-      : userId === admin.actor.userId ||
-        (await administersGroupOf(admin, userId));
-  if (!isReached) {
-    throw outOfReach(admin.rule, `user ${userId}`);
+  const user = await findUser(admin.pool, reference);
+  if (user === null || !(await isReached(admin, String(user["user_id"])))) {
+    throw outOfReach(admin.rule, `user ${named(reference)}`);
   }
+  return user;
+}
+
+async function isReached(admin: Admin, userId: string): Promise<boolean> {
+  const { rule, actor, pool } = admin;
+  return rule.kind === "management"
+    ? userId !== actor.userId &&
+        (await usersWithinReach(actor, pool, [userId])).has(userId)
+    : userId === actor.userId || (await administersGroupOf(admin, userId));
 }
 
 /**

@@ -31,7 +31,7 @@ import {
 } from "./paging.ts";
 import { answerBudgetedRows } from "./payers.ts";
 import { reachableKeys, reachableTeams } from "./reachable-rows.ts";
-import { denyUser, requireUser, visibleUsers } from "./user-access.ts";
+import { reachableUser, visibleUsers } from "./user-access.ts";
 
 const info = adminRoute(
   "GET /user/info",
@@ -90,8 +90,7 @@ const infoWithoutLists = adminRoute(
 );
 
 async function infoOfUser(admin: Admin, userId: string): Promise<Row | null> {
-  const user = await requireUser(admin.pool, { user_id: userId });
-  await denyUser(admin, user);
+  const user = await reachableUser(admin, { user_id: userId });
   const [seen] = await visibleUsers(
     admin,
     await answerBudgetedRows(admin, USER, [user]),

@@ -19,9 +19,8 @@ import { setSpend } from "./spend.ts";
 import {
   denyAccount,
   denyRole,
-  denyUser,
   rejectTakenEmail,
-  requireUser,
+  reachableUser,
 } from "./user-access.ts";
 
 const updateFields = z.object({
@@ -34,11 +33,10 @@ async function updateUser(
   admin: Admin,
   { spend, user_id, ...fields }: z.output<typeof updateFields>,
 ): Promise<Row> {
-  const user = await requireUser(admin.pool, {
+  const user = await reachableUser(admin, {
     user_id,
     user_email: fields.user_email,
   });
-  await denyUser(admin, user);
   denyRole(admin, fields.user_role);
   denyAccount(admin, fields.sso_user_id);
   if (spend != null) {
@@ -158,7 +156,7 @@ const deleteUsers = adminRoute(
   },
   async (admin, { user_ids: userIds }) => {
     for (const userId of userIds) {
-      await denyUser(admin, await requireUser(admin.pool, { user_id: userId }));
+      await reachableUser(admin, { user_id: userId });
     }
     return transaction(admin.pool, async (client) => {
       let count = 0;

@@ -8,7 +8,7 @@ import { name, queryNames, queryNumber } from "../kinds/values.ts";
 import type { Conditions } from "../paging.ts";
 import { findOne } from "../payers.ts";
 import { reachableTeam } from "../team-access.ts";
-import { denyUser, requireUser } from "../user-access.ts";
+import { reachableUser } from "../user-access.ts";
 import { activity, pageOfActivity, wholeActivity } from "./activity-answer.ts";
 import {
   readActivity,
@@ -39,8 +39,7 @@ const SUBJECTS: readonly Subject[] = [
     aliases: ["users", "user_id", "user_alias"],
     params: ["user_id", "user_ids"],
     requireReach: async (admin, user_id) =>
-      admin.actor.userId === user_id ||
-      denyUser(admin, await requireUser(admin.pool, { user_id })),
+      admin.actor.userId === user_id || reachableUser(admin, { user_id }),
     own: ({ actor }) => (actor.userId === null ? [] : [actor.userId]),
   },
   {
@@ -59,14 +58,14 @@ const SUBJECTS: readonly Subject[] = [
     aliases: ["organizations", "organization_id", "organization_alias"],
     params: ["organization_id", "organization_ids"],
     requireReach: async (admin, organizationId) => {
-      await findOne(admin.pool, ORGANIZATION, {
-        organization_id: organizationId,
-      });
       // Members may see the organization, but its spend is for its admins only.
       admin.requireReach({
         what: `organization ${organizationId}`,
         organizationId,
         teamId: null,
+      });
+      await findOne(admin.pool, ORGANIZATION, {
+        organization_id: organizationId,
       });
     },
     own: ({ actor }) => [...actor.organizations],
