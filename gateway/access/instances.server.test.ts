@@ -17,6 +17,7 @@ import {
   type TestRedis,
 } from "../../test/servers/redis.ts";
 import { query } from "../database/pool.ts";
+import { SocketClient } from "../responses/socket/client-fixture.ts";
 
 const FAILING = `
   - model_name: failing
@@ -99,6 +100,27 @@ describe.runIf(hasRedisServer())(
       await one.request("POST", "/key/delete", { keys: [renewed] });
       expect(await statusAt(one, renewed)).toBe(401);
       await expect.poll(() => statusAt(other, renewed), WITHIN).toBe(401);
+    });
+
+    test("a blocked key ends no stream in progress and no WebSocket, whose next turn is denied", async () => {
+      const key = await one.createKey({});
+      const socket = await SocketClient.connect(other.url, key);
+      const streaming = other.chat(
+        key,
+        '[mock]{"chunks":50,"chunkDelayMs":100}',
+        { stream: true },
+      );
+      const { activeCalls } = other.running.gateway;
+      await expect.poll(() => activeCalls.count()).toBe(1);
+      await one.request("POST", "/key/block", { key });
+      await expect.poll(() => statusAt(other, key), WITHIN).toBe(401);
+      expect(activeCalls.count()).toBe(1);
+      expect(await socket.create({ model: "mock", input: "Hello" })).toEqual([
+        expect.objectContaining({ type: "error", status: 401 }),
+      ]);
+      expect(socket.isOpen).toBe(true);
+      expect((await streaming).text).toContain("[DONE]");
+      socket.close();
     });
 
     test("keys of a deleted user stop working on the other instance within a second", async () => {
