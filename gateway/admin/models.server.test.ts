@@ -162,6 +162,25 @@ test.each([
     { litellm_params: { model: "openai/m", api_key: "x", rpm: "many" } },
     "`litellm_params.rpm` must be a whole number",
   ],
+  [
+    "a price that makes costs infinite",
+    {
+      litellm_params: {
+        model: "openai/m",
+        api_key: "x",
+        input_cost_per_token: 1e306,
+      },
+    },
+    "`litellm_params.input_cost_per_token` must be dollars, a number from 0 to 1000",
+  ],
+  [
+    "such a price in `model_info`",
+    {
+      litellm_params: { model: "openai/m", api_key: "x" },
+      model_info: { input_cost_per_second: 1e306 },
+    },
+    "`model_info.input_cost_per_second` must be dollars, a number from 0 to 1000",
+  ],
 ])(
   "%s is rejected with a message, and nothing is stored",
   async (_, fields, message) => {

@@ -3,6 +3,7 @@ import { faultOfName, MAX_NAME_BYTES } from "../ledger/names.ts";
 import { withoutWord } from "../ledger/budget-durations.ts";
 import { parseConfigDuration } from "./config-duration.ts";
 import { faultOfPattern } from "../routing/caller-pattern.ts";
+import { isPrice, MAX_PRICE } from "../pricing/price-card.ts";
 import { mistakeInCron } from "../../core/schedule.ts";
 import { isRecord } from "../../core/json.ts";
 import type { ClientParam, Fallbacks, Preload } from "./types.ts";
@@ -46,6 +47,13 @@ export const dollars = () =>
   field("dollars, a number from 0", (raw) => {
     const value = numeric(raw);
     return Number.isFinite(value) && value >= 0 ? value : undefined;
+  }).optional();
+
+/** Of a token, an image, a second, … */
+export const price = () =>
+  field(`dollars, a number from 0 to ${MAX_PRICE}`, (raw) => {
+    const value = numeric(raw);
+    return isPrice(value) ? value : undefined;
   }).optional();
 
 export const share = () =>

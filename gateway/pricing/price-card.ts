@@ -1,3 +1,11 @@
+/** Dollars. Any published price is far lower; a higher one is a mistake, whose products with counts need not be finite. */
+export const MAX_PRICE = 1_000;
+
+/** Whether a number of dollars may be the price of one token, image, second, … */
+export function isPrice(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= MAX_PRICE;
+}
+
 /** Dollars per million tokens; tiers are sorted by the input tokens above which they hold. */
 export type Price =
   | number

@@ -73,6 +73,10 @@ test("mistakes in the prices file are named with their keys, all at once", () =>
       a: { input_cost_per_token: "1e-6" },
       b: 3,
       c: { output_cost_per_token: -1 },
+      d: {
+        output_cost_per_token: 1e306,
+        input_cost_per_second: 1e306,
+      },
     }),
   );
   const read = readPricesFile(file);
@@ -81,9 +85,11 @@ test("mistakes in the prices file are named with their keys, all at once", () =>
       ? []
       : read.problems.map(({ path, message }) => `${path}: ${message}`),
   ).toEqual([
-    'a.input_cost_per_token: must be dollars, a number of at least 0; it is "1e-6"',
+    'a.input_cost_per_token: must be dollars, a number from 0 to 1000; it is "1e-6"',
     'b: must be an object such as {"input_cost_per_token": 0.000001}',
-    "c.output_cost_per_token: must be dollars, a number of at least 0; it is -1",
+    "c.output_cost_per_token: must be dollars, a number from 0 to 1000; it is -1",
+    "d.output_cost_per_token: must be dollars, a number from 0 to 1000; it is 1e+306",
+    "d.input_cost_per_second: must be dollars, a number from 0 to 1000; it is 1e+306",
   ]);
   writeFileSync(file, "{");
   const broken = readPricesFile(file);

@@ -4,6 +4,8 @@ import type { ConfigProblem } from "../../core/config/problem.ts";
 import type { Deployment } from "../config/types.ts";
 import {
   flatCard,
+  isPrice,
+  MAX_PRICE,
   perMillion,
   type Piece,
   type Price,
@@ -166,12 +168,15 @@ function present(
   ) as Partial<Record<Piece, number>>;
 }
 
+/** A service tier costs a few times the standard price. */
+const MAX_FACTOR = 1_000;
+
 /** Multiples such as `{"fast": 6, "us": 1.1}`. */
 function factorsOf(entry: unknown): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(isRecord(entry) ? entry : {}).filter(
       (pair): pair is [string, number] =>
-        typeof pair[1] === "number" && pair[1] >= 0,
+        typeof pair[1] === "number" && pair[1] >= 0 && pair[1] <= MAX_FACTOR,
     ),
   );
 }
@@ -208,12 +213,12 @@ function amount(entry: JsonRecord, key: string, report: Report): number | null {
   if (value === undefined || value === null) {
     return null;
   }
-  if (typeof value === "number" && value >= 0) {
+  if (isPrice(value)) {
     return value;
   }
   report(
     key,
-    `must be dollars, a number of at least 0; it is ${JSON.stringify(value)}`,
+    `must be dollars, a number from 0 to ${MAX_PRICE}; it is ${JSON.stringify(value)}`,
   );
   return null;
 }
