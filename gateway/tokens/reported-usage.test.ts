@@ -53,6 +53,29 @@ test.each<[unknown, Partial<Usage> | null]>([
     { prompt_tokens: 9, completion_tokens: 1, cached_tokens: 7 },
     { inputTokens: 9, outputTokens: 1, cachedInputTokens: 7 },
   ],
+  [
+    { prompt_tokens: 10, completion_tokens: 1, cache_read_input_tokens: 50 },
+    { inputTokens: 60, outputTokens: 1, cachedInputTokens: 50 },
+  ],
+  [
+    {
+      prompt_tokens: 9,
+      completion_tokens: 1,
+      total_tokens: 10,
+      prompt_tokens_details: { cached_tokens: 5 },
+      cache_creation_input_tokens: 20,
+    },
+    {
+      inputTokens: 34,
+      outputTokens: 1,
+      cachedInputTokens: 5,
+      cacheWriteTokens: 20,
+    },
+  ],
+  [
+    { prompt_tokens: 1, cache_read_input_tokens: 1e9 },
+    { inputTokens: 1e9, cachedInputTokens: 1e9 },
+  ],
   [{ prompt_tokens: "9", completion_tokens: -1, total_tokens: NaN }, null],
   [
     { prompt_tokens: 9, completion_tokens: null, prompt_tokens_details: null },

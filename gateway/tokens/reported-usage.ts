@@ -90,8 +90,7 @@ export function usageFromOpenAI(json: unknown): Usage | null {
   }
   return {
     ...NOTHING,
-    inputTokens: input ?? 0,
-    ...inputParts(json),
+    ...inputOf(json, input ?? 0),
     ...outputParts(
       json,
       output ?? 0,
@@ -146,7 +145,25 @@ function dollars(value: unknown): number | null {
     : null;
 }
 
-function inputParts(json: JsonRecord): Partial<Usage> {
+/**
+ * The input and its parts. More cached tokens than input are not part of it: a relay passes on the counts of Anthropic, which add up.
+ * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance
+ */
+function inputOf(
+  json: JsonRecord,
+  input: number,
+): Partial<Usage> & Pick<Usage, "inputTokens"> {
+  const parts = inputParts(json);
+  const cached = parts.cachedInputTokens + parts.cacheWriteTokens;
+  return {
+    ...parts,
+    inputTokens: cached > input ? Math.min(MAX_TOKENS, input + cached) : input,
+  };
+}
+
+function inputParts(
+  json: JsonRecord,
+): Partial<Usage> & Pick<Usage, "cachedInputTokens" | "cacheWriteTokens"> {
   const details = firstRecord(
     json["prompt_tokens_details"],
     json["input_tokens_details"],
