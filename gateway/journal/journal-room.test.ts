@@ -13,6 +13,7 @@ import {
   type TestJournal,
 } from "./journal-fixture.ts";
 import { JournalFull } from "./journal-writer.ts";
+import { SegmentAllocator } from "./segment-allocator.ts";
 import { sum } from "../../core/sum.ts";
 
 let directory: string;
@@ -319,6 +320,30 @@ test("a journal whose disk takes no lines counts as full until it takes them aga
     { outcome: { cost: 1 } },
     { outcome: { cost: 2 } },
   ]);
+});
+
+test("a segment that cannot get its name leaves neither an open file nor its room behind", async () => {
+  const allocator = new SegmentAllocator(
+    {
+      directory,
+      segmentBytes: 4 * 1024,
+      limitBytes: 64 * 1024,
+      keepMs: 0,
+      lastNumber: 0,
+      now: Date.now,
+      allocationFailed: () => undefined,
+      deletionFailed: () => undefined,
+    },
+    [],
+  );
+  const close = vi.spyOn(fs, "closeSync");
+  const opened = vi.spyOn(fs, "openSync");
+  vi.spyOn(fs, "renameSync").mockImplementationOnce(() => {
+    throw new Error("EIO: i/o error, rename");
+  });
+  expect(allocator.allocateNow()).toBeNull();
+  expect(close).toHaveBeenCalledWith(opened.mock.results[0]?.value);
+  expect(fs.readdirSync(directory)).toEqual([]);
 });
 
 test("an intent that cannot be written does not count as started", async () => {

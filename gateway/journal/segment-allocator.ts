@@ -162,7 +162,13 @@ export class SegmentAllocator {
     const { directory, segmentBytes } = this.#options;
     const number = this.#lastNumber + 1;
     const file = path.join(directory, segmentName(number));
-    fs.renameSync(unfinished, file);
+    try {
+      fs.renameSync(unfinished, file);
+    } catch (error) {
+      fs.closeSync(fd);
+      fs.rmSync(unfinished, { force: true });
+      throw error;
+    }
     this.#lastNumber = number;
     this.#totalBytes += segmentBytes;
     this.#directoryChanged = true;
