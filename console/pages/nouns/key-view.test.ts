@@ -126,6 +126,15 @@ const facts: KeyFacts = {
   now,
 };
 
+test("rejected calls link to the key's calls of the ledger's yesterday and today, whatever the zone of the page", () => {
+  const ahead = { ...facts.usage, end_date: "2026-11-22" };
+  const view = viewKey({ ...facts, usage: ahead, timeZone: "UTC" });
+  expect(view.refusals.map(({ calls }) => calls)).toEqual([
+    `/spend/calls?key=${key.token}&from=2026-11-21`,
+    `/spend/calls?key=${key.token}&from=2026-11-21`,
+  ]);
+});
+
 test("a key's page shows remaining budget, limits and rejected calls", () => {
   const view = viewKey(facts);
   expect(view).toMatchObject({

@@ -5,6 +5,7 @@ import {
   ownerNames,
   userName,
 } from "../../../supervisor/gateway/owners.ts";
+import { addDays } from "../../../supervisor/reports/period.ts";
 import type { KeyUsage, Refusals } from "../../../supervisor/gateway/usage.ts";
 import { drawColumns } from "../../../core/charts.ts";
 import { latencyOf, viewCall } from "../calls/call-rows.ts";
@@ -15,7 +16,6 @@ import {
   ago,
   axisMoney,
   counted,
-  dayIn,
   grouped,
   moment,
   money,
@@ -110,15 +110,19 @@ function viewFigures({ key, usage, refusals, calls }: KeyFacts) {
 /** A row for each reason, with its latest rejection, the most frequent first. */
 function viewRefusals({
   key,
+  usage,
   refusals: { counts, refusals },
   timeZone,
 }: KeyFacts) {
+  // Rejected calls are not in the ledger: those of the key around them are, by the ledger's days.
+  const calls = callsHref({
+    key: key.token,
+    from: addDays(usage.end_date, -1),
+  });
   return counts.map(({ type, count, last_at }) => {
     const latest = refusals.find((each) => each.type === type);
-    const day = dayIn(timeZone, Date.parse(last_at));
     return {
-      // Rejected calls are not in the ledger: those of the key around them are.
-      calls: callsHref({ key: key.token, from: day, until: day }),
+      calls,
       why: type.replaceAll("_", " "),
       count: grouped(count),
       at: moment(Date.parse(last_at), timeZone),
