@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { HOUR_MS } from "./duration.ts";
 import { writeDurably } from "./durable-file.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 
@@ -43,4 +44,22 @@ test("a failed write keeps the old file and leaves no temporary file", () => {
   expect(
     readdirSync(place.directory).filter((name) => name.endsWith(".next")),
   ).toEqual([]);
+});
+
+test("what killed processes left of a file is removed by its next write, and what may still be written stays", () => {
+  const path = join(place.directory, "secrets.json");
+  const names = ["secrets.json.1.next", "secrets.json.2.next", "other.1.next"];
+  const [old = "", fresh = "", other = ""] = names.map((name) =>
+    join(place.directory, name),
+  );
+  for (const file of [old, fresh, other]) {
+    writeFileSync(file, "a part");
+  }
+  const longAgo = new Date(Date.now() - 2 * HOUR_MS);
+  utimesSync(old, longAgo, longAgo);
+  utimesSync(other, longAgo, longAgo);
+  writeDurably(path, "whole");
+  expect(
+    readdirSync(place.directory).filter((name) => name.endsWith(".next")),
+  ).toEqual(["other.1.next", "secrets.json.2.next"]);
 });

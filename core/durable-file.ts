@@ -7,10 +7,12 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { HOUR_MS } from "./duration.ts";
 import { mapLimited } from "./map-limited.ts";
 
 /** Concurrent flushes share writes of the file system's journal: a release takes a second instead of eight. */
@@ -25,6 +27,7 @@ export function writeDurably(
   text: string,
   mode: number = 0o600,
 ): void {
+  removeLeftOvers(path);
   const next = `${path}.${process.pid}.next`;
   try {
     rmSync(next, { force: true });
@@ -42,6 +45,29 @@ export function writeDurably(
     throw error;
   }
   syncDirectory(dirname(path));
+}
+
+const LEFT_OVER = /^\.\d+\.next$/;
+/** No write takes this long. A process's id does not show that it has ended: it may be that of another container. */
+const LEFT_OVER_AFTER_MS = HOUR_MS;
+
+/** Removes what processes that were killed while writing have left; where that fails, the file is written nevertheless. */
+function removeLeftOvers(path: string): void {
+  const [directory, name] = [dirname(path), basename(path)];
+  try {
+    for (const other of readdirSync(directory)) {
+      if (
+        other.startsWith(name) &&
+        LEFT_OVER.test(other.slice(name.length)) &&
+        Date.now() - statSync(join(directory, other)).mtimeMs >
+          LEFT_OVER_AFTER_MS
+      ) {
+        rmSync(join(directory, other));
+      }
+    }
+  } catch {
+    // Another process may have removed it, or may alone remove it.
+  }
 }
 
 /** The same, unless the file has this text already: on a full disk, nothing else could be written. */
