@@ -58,7 +58,7 @@ async function rotate(
     await carryOver(admin, client, old, renamed);
     await openByOldSecret(admin, client, old, renamed, grace);
     await createHolder(admin, client, fields);
-    const changes = keyColumns(fields, admin.now);
+    const changes = keyColumns(fields, admin.now, old);
     return Object.keys(changes).length === 0
       ? renamed
       : change(admin, client, KEY, { token: renamed["token"] }, changes);

@@ -469,6 +469,11 @@ test.each([
     { temp_budget_increase: 1e308, temp_budget_expiry: "2099-01-01T00:00:00Z" },
     "temp_budget_increase",
   ],
+  [
+    "a raise that has already ended",
+    { temp_budget_increase: 1, temp_budget_expiry: "2020-01-01T00:00:00Z" },
+    "temp_budget_expiry",
+  ],
   ["a malformed duration", { budget_duration: "soon" }, "budget_duration"],
   ["a key of another kind", { key: "pk-1234567890123456789" }, "key"],
   ["an unknown team", { team_id: "nobody" }, "team_id"],
@@ -483,6 +488,31 @@ test.each([
   );
   expect(status === 400 || status === 404).toBe(true);
   expect(error["param"] ?? undefined).toBe(param);
+});
+
+test("a raise that has ended may be sent back with a key's other fields, ended, or replaced by a later one", async () => {
+  const key = await fixture.createKey({ max_budget: 1 });
+  const raise = {
+    temp_budget_increase: 1,
+    temp_budget_expiry: "2020-01-01T00:00:00.000Z",
+  };
+  await query(
+    fixture.running.gateway.pool,
+    "UPDATE keys SET temp_budget_increase = 1, temp_budget_expiry = $2 WHERE token = $1",
+    [hashKey(key), raise.temp_budget_expiry],
+  );
+  const update = (fields: Readonly<Record<string, unknown>>) =>
+    fixture.request("POST", "/key/update", { key, max_budget: 2, ...fields });
+  expect(await update(raise)).toMatchObject({ status: 200 });
+  expect(
+    await update({ ...raise, temp_budget_expiry: "2021-01-01T00:00:00Z" }),
+  ).toMatchObject({ status: 400 });
+  for (const temp_budget_expiry of ["2099-01-01T00:00:00Z", null]) {
+    const temp_budget_increase = temp_budget_expiry && 1;
+    expect(
+      await update({ temp_budget_increase, temp_budget_expiry }),
+    ).toMatchObject({ status: 200 });
+  }
 });
 
 test("the audit log shows changes and their authors", async () => {

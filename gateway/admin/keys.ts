@@ -32,7 +32,7 @@ export async function updateKey(
   if (spend != null) {
     denySettingSpend(admin);
   }
-  const columns = keyColumns(fields, admin.now);
+  const columns = keyColumns(fields, admin.now, before);
   const row = await transaction(admin.pool, async (client) => {
     await createHolder(admin, client, fields);
     return change(admin, client, KEY, { token: before["token"] }, columns);

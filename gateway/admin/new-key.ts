@@ -121,10 +121,11 @@ export const generateForService = adminRoute(
   },
 );
 
-/** The columns that fields of a request set. */
+/** The columns that fields of a request set; `before`: the key's row, if it exists. */
 export function keyColumns(
   { duration: life, ...fields }: KeyFields,
   now: number,
+  before?: Row,
 ): Row {
   if (
     (fields.temp_budget_increase == null) !==
@@ -136,11 +137,32 @@ export function keyColumns(
       { param: "temp_budget_expiry" },
     );
   }
+  rejectPastRaise(fields, now, before);
   if (life === undefined) {
     return fields;
   }
   const expires = life === null ? null : expiresAt(life, now);
   return { ...fields, expires: expires === null ? null : new Date(expires) };
+}
+
+/** The value that a key already has may be sent back with its other fields. */
+function rejectPastRaise(
+  { temp_budget_expiry: until }: KeyFields,
+  now: number,
+  before: Row | undefined,
+): void {
+  const kept = before?.["temp_budget_expiry"] as Date | null | undefined;
+  if (
+    until != null &&
+    Date.parse(until) <= now &&
+    Date.parse(until) !== kept?.getTime()
+  ) {
+    throw new CallError(
+      "invalid_request",
+      "`temp_budget_expiry` must be in the future; send null for it and `temp_budget_increase` to end a temporary increase.",
+      { param: "temp_budget_expiry" },
+    );
+  }
 }
 
 /** A new secret and its columns; only its hash is stored. */

@@ -58,7 +58,7 @@ const UNSTORABLE = [
       temp_budget_increase: 1,
       temp_budget_expiry: "0000-01-01T00:00:00Z",
     },
-    "calendar",
+    "must be in the future",
   ],
   [
     "POST",
