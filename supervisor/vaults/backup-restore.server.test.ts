@@ -15,6 +15,7 @@ import {
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
 import type { Context } from "../context.ts";
+import { closedRules } from "./access-rules.ts";
 import { backupNotes } from "./backup.ts";
 import type { Couch } from "./couch.ts";
 import {
@@ -453,6 +454,29 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
     expect(await answer.json()).toMatchObject({ pbkdf2salt: "accepted" });
     await testbed.provisioning.remove(copy);
+    await testbed.provisioning.remove(vault);
+  });
+
+  test("a backup of an earlier release, taken while access was blocked, gives the vault's user access again", async () => {
+    const vault = "vault-blocked-earlier";
+    const made = await testbed.provisioning.add({ vault });
+    const database = openDatabase(testbed.couch, vault);
+    await database.put(SEED_ID, seed);
+    await database.secure(closedRules);
+    const { path } = await backup(testbed);
+    const user = { name: made.user, password: made.password };
+    const read = async (name: string) =>
+      (await ask(`${testbed.server.url}/${name}/${SEED_ID}`, { user })).status;
+    expect(await read(vault)).toBe(403);
+
+    const copy = `${vault}-copy`;
+    await restore(testbed, path, { vault, as: copy });
+    expect(await read(copy)).toBe(200);
+    await testbed.provisioning.remove(copy);
+    await testbed.provisioning.remove(vault);
+    await restore(testbed, path, { vault });
+    expect(await read(vault)).toBe(200);
+    expect(testbed.state.vault(vault).member).toBe(made.user);
     await testbed.provisioning.remove(vault);
   });
 

@@ -2,7 +2,12 @@ import { basename } from "node:path";
 import { z } from "zod";
 import { verifyFiles } from "../backup/backup-files.ts";
 import { Failure } from "../../core/failure.ts";
-import { closedRules, memberOf } from "./access-rules.ts";
+import {
+  closedRules,
+  memberOf,
+  memberRules,
+  sameRules,
+} from "./access-rules.ts";
 import {
   parseDocument,
   readHead,
@@ -23,6 +28,7 @@ import {
   vaultNames,
   type CouchDocument,
   type Database,
+  type Security,
 } from "./database.ts";
 import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
@@ -72,7 +78,7 @@ const BATCH_DOCUMENTS = 200;
 export async function restoreNotes(
   options: RestoreOptions,
 ): Promise<readonly RestoredVault[]> {
-  const { couch, state, busy } = options;
+  const { couch, busy } = options;
   const manifest = readNotesManifest(options.backup);
   const plan = planOf(options, manifest);
   const complete = new Set<string>();
@@ -98,11 +104,12 @@ export async function restoreNotes(
             entry,
             target,
             filled: async (head) => {
-              await register(options, target, head);
+              const member = await userOf(options, entry.name, head);
+              await register(options, target, head, member);
               if (target === entry.name) {
-                const { member } = state.vault(target);
                 await restoreUsers(options, member ?? undefined);
               }
+              return member === null ? head.security : memberRules(member);
             },
           });
       restored.push({
@@ -201,12 +208,12 @@ async function restoreUsers(
   }
 }
 
-/** Fills one database from a backup, marked as incomplete and closed to devices until it is complete. Calls `filled` just before. Returns the number of documents that the server does not support. */
+/** Fills one database from a backup, marked as incomplete and closed to devices until it is complete. `filled` is called just before, and returns its access rules; without it, the database stays closed. Returns the number of documents that the server does not support. */
 export async function restoreVault(
   options: Pick<RestoreOptions, "couch" | "backup" | "signal" | "progress"> & {
     readonly entry: VaultEntry;
     readonly target: string;
-    readonly filled?: (head: VaultHead) => Promise<void>;
+    readonly filled?: (head: VaultHead) => Promise<Security>;
   },
 ): Promise<number> {
   const { couch, backup, entry, target, signal, progress } = options;
@@ -232,8 +239,8 @@ export async function restoreVault(
       await database.put(_id, content);
     }
     await requireSameCounts(database, entry, leftOut, signal);
-    await options.filled?.(head);
-    await database.secure(isScratch(target) ? closedRules : head.security);
+    const rules = await options.filled?.(head);
+    await database.secure(rules ?? closedRules);
     return leftOut;
   } catch (error) {
     await database.drop();
@@ -332,18 +339,47 @@ export async function countAll(
   }
 }
 
+/**
+ * The user of a vault of a backup. Backups of earlier releases contain the closed rules of a vault whose access was blocked
+ * because its seed changed: then the one recorded here, or on a new machine the user of the vault's name.
+ */
+async function userOf(
+  { backup, state }: RestoreOptions,
+  vault: string,
+  { security, locals }: VaultHead,
+): Promise<string | null> {
+  const user = memberOf(security);
+  const isBlocked =
+    sameRules(security, closedRules) &&
+    locals.some(({ _id }) => _id === SEED_ID);
+  if (user !== null || !isBlocked) {
+    return user;
+  }
+  const { member } = state.vault(vault);
+  if (member !== null) {
+    return member;
+  }
+  for await (const line of readLines(backup, USERS_FILE)) {
+    if (parseDocument(line)["name"] === vault) {
+      return vault;
+    }
+  }
+  return null;
+}
+
 /** Registers the restored vault: accepts its seed, and records its user as the member, and that it is complete. */
 async function register(
   { couch, state, escrow, backup, now }: RestoreOptions,
   vault: string,
   head: VaultHead,
+  member: string | null,
 ): Promise<void> {
   const info = await openDatabase(couch, vault).info();
   const instance = info?.instance_start_time ?? null;
   state.change(vault, {
     instance,
     restoredFrom: basename(backup),
-    member: memberOf(head.security),
+    member,
     deletionsSince: null,
     deletions: [],
   });
