@@ -142,7 +142,7 @@ test("a team's admin tests its team's models with a key of the team, others test
   for (const [body, status] of [
     [{ litellm_params: { model: "mock" } }, 403],
     [{ litellm_params: own }, 403],
-    [{ litellm_params: own, model_info: { team_id: "other" } }, 404],
+    [{ litellm_params: own, model_info: { team_id: "other" } }, 403],
     [
       {
         litellm_params: { ...own, api_key: "os.environ/PROXY_MASTER_KEY" },
