@@ -38,10 +38,10 @@ export async function answering(
   }
 }
 
-/** The HTTP status of a Failure of the vaults. */
+/** The HTTP status of a Failure of the vaults; most say that their state does not allow an action. */
 export function statusOfNotesFailure(error: Failure): number {
   if (error instanceof NoSuchVault) {
     return 404;
   }
-  return error instanceof NoAnswer || error instanceof CouchRefusal ? 502 : 400;
+  return error instanceof NoAnswer || error instanceof CouchRefusal ? 502 : 409;
 }

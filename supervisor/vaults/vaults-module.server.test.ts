@@ -275,7 +275,7 @@ describe("invalid input is reported in one sentence", () => {
     [["devices", "familly"], 2, '(did you mean "family"?). Run `hearth'],
     [["rotate", "familly"], 2, '(did you mean "family"?). Run `hearth'],
     [["resolve", "family", "a.md"], 2, "choose the version to keep"],
-    [["restore", "yesterday"], 1, 'backup "yesterday" not found'],
+    [["restore", "yesterday"], 2, 'backup "yesterday" not found'],
     [["restore-seed", "family"], 1, "no copy of a security seed"],
     [
       ["setup-uri", "family", "--qr", "x.gif"],
