@@ -69,14 +69,18 @@ export function registerReportRoutes(
         if (!(error instanceof Failure)) {
           throw error;
         }
-        return sendError(reply, statusOf(error), error.sentences.join(" "));
+        return sendError(
+          reply,
+          statusOfReportFailure(error),
+          error.sentences.join(" "),
+        );
       }
     },
   );
 }
 
-/** Of the answer about a report that could not be created. */
-export function statusOf(failure: Failure): 400 | 502 {
+/** The HTTP status of a Failure to create a report. */
+export function statusOfReportFailure(failure: Failure): 400 | 502 {
   return failure instanceof InvalidPeriod ? 400 : 502;
 }
 

@@ -10,7 +10,10 @@ import {
 /** What is wrong with one vault, which is no reason to leave out the others. */
 export class VaultFailure extends Failure {}
 
-/** Runs work for vaults in turn; one that no longer exists is left out. Throws a Failure, after all of them, that names those that are unreadable or had a VaultFailure. */
+/**
+ * Runs work for vaults in turn; one that no longer exists is left out. Throws a Failure, after all of them, that names those
+ * that are unreadable or had a VaultFailure.
+ */
 export async function forEveryVault(
   couch: Couch,
   vaults: readonly string[],

@@ -208,7 +208,11 @@ async function restoreUsers(
   }
 }
 
-/** Fills one database from a backup, marked as incomplete and closed to devices until it is complete. `filled` is called just before, and returns its access rules; without it, the database stays closed. Returns the number of documents that the server does not support. */
+/**
+ * Fills one database from a backup, marked as incomplete and closed to devices until it is complete. `filled` is called just
+ * before, and returns its access rules; without it, the database stays closed. Returns the number of documents that the server
+ * does not support.
+ */
 export async function restoreVault(
   options: Pick<RestoreOptions, "couch" | "backup" | "signal" | "progress"> & {
     readonly entry: VaultEntry;

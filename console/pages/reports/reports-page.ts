@@ -6,7 +6,7 @@ import { sendError } from "../../http/send-error.ts";
 import {
   REPORT_POLICY,
   sendReport,
-  statusOf,
+  statusOfReportFailure,
   type ReportParts,
 } from "../../http/report-routes.ts";
 import {
@@ -123,8 +123,11 @@ async function createNow(
     });
   }
   const { kind, format } = form.value;
-  return showingFailures(request, reply, { statusOf, back: PATH }, () =>
-    sendReport(reply, parts, kind, choiceOf(form.value), format),
+  return showingFailures(
+    request,
+    reply,
+    { statusOf: statusOfReportFailure, back: PATH },
+    () => sendReport(reply, parts, kind, choiceOf(form.value), format),
   );
 }
 
