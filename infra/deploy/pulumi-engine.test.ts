@@ -43,6 +43,6 @@ test("another pulumi on the PATH is used unchanged", async () => {
 test("a command that fails is one sentence", async () => {
   installCommand("exit 3");
   await expect(findEngine()).rejects.toThrow(
-    "`pulumi version` failed (exit code 3; output above): run `npm ci`, then the same command again.",
+    "`pulumi version` failed (exit code 3; output above): connect this machine to the network for its download, run `npm ci`, then the same command again.",
   );
 });

@@ -36,7 +36,7 @@ async function runVersion(): Promise<void> {
   });
   if (!ok) {
     throw new Error(
-      `\`pulumi version\` failed (${reason}; output above): run \`npm ci\`, then the same command again.`,
+      `\`pulumi version\` failed (${reason}; output above): connect this machine to the network for its download, run \`npm ci\`, then the same command again.`,
     );
   }
 }
