@@ -69,6 +69,20 @@ describe.runIf(hasRedisServer())("a Redis that lost the last second", () => {
     });
   });
 
+  it("takes the totals of an older or new ledger, whatever it had before", async () => {
+    const before = await limits("a");
+    await before.admit(callOf([KEY]));
+    await before.assign([{ ...COUNTER, total: 100, version: 9, pending: 0 }]);
+    await save();
+    await Promise.all(open.splice(0).map((one) => one.close()));
+    await returnOlder();
+    const after = await limits("b");
+    const totals = { "key:a": { total: 60, version: 4 } };
+    expect(
+      await admitKnowing(after, callOf([KEY], { estimate: 80 }), totals),
+    ).toMatchObject({ kind: "admitted", lease: 40 });
+  });
+
   it("has no valid totals, also where it returns to an older generation", async () => {
     const store = await limits("a");
     const redis = await server.connected();

@@ -10,19 +10,22 @@
 --
 -- A total read before a flush may be older than one lost in the flush, so in the first ten seconds of a rebuilt
 -- generation a total that no instance requested is only left behind, with its version: older ones are then rejected.
+-- What an earlier generation left behind rejects none: the ledger may have been replaced by its backup since.
 if not current() then return { STALE } end
 local now = time()
 local started = call('HMGET', prefix .. 'generation', 'since', 'fresh')
 local grownUp = started[2] == '1' or now >= tonumber(started[1]) + 10000
+local LEFT_BEHIND = 'left behind in ' .. generation
 
 for a = FIRST, #ARGV, 6 do
   local total, version, creation = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), ARGV[a + 5]
   local _, window = load(ARGV[a], ARGV[a + 1])
   assignPending(window, instance, tonumber(ARGV[a + 4]), 0)
   local known, newer = window[GOOD_FOR] == generation, version >= window[VERSION]
-  local mayCreate = creation == '1' or creation == 'k' or (creation == '0' and grownUp)
+  local isRead = creation == '1' or (creation == '0' and grownUp)
+  if isRead and not known and window[GOOD_FOR] ~= LEFT_BEHIND then newer = true end
   if newer or (creation == 'k' and not known) then
-    if known or mayCreate then
+    if known or isRead or creation == 'k' then
       if not known or version > window[VERSION] then
         window[UNSURE] = 0
         for i = PARTS, #window, 3 do
@@ -32,6 +35,8 @@ for a = FIRST, #ARGV, 6 do
       end
       window[GOOD_FOR] = generation
       if not known then call('ZADD', TOUCHED, num(now), ARGV[a]) end
+    else
+      window[GOOD_FOR] = LEFT_BEHIND
     end
     if newer then window[TOTAL], window[VERSION] = total, version end
     window.changed = true
