@@ -22,8 +22,9 @@ local IDLE_AFTER = 90000000
 -- An account: the sum reserved by calls in flight, how many have a lease, parallel slots, start of the minute, requests and
 -- tokens in it, about when it was last used.
 local LEASED, HOLDERS, SLOTS, RATE, REQUESTS, TOKENS, USED = 1, 2, 3, 4, 5, 6, 7
--- A window: the generation that its total is valid for (or in which it was left behind), the ledger's total with its version, about when it was last used,
--- the sum of all pending, the sum of what is unsure of it; then for each instance: name, pending, unsure.
+-- A window: the generation that its total is valid for (or in which it was left behind), the ledger's total with its version,
+-- about when it was last used, the sum of all pending, the sum of what is unsure of it; then for each instance: name, pending,
+-- unsure.
 local GOOD_FOR, TOTAL, VERSION, W_USED, PENDING, UNSURE, PARTS = 1, 2, 3, 4, 5, 6, 7
 
 local prefix, instance, generation, session, clock = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
