@@ -27,6 +27,7 @@ test.each([
   ["soon", null],
   ["0.5", 500],
   ["20", 20_000],
+  ["1e300", 31 * 24 * 60 * 60 * 1_000],
 ])("a provider that says retry-after: %s asks for %s ms", (header, ms) => {
   const call = {
     deployment: { apiKey: null, headers: {} },

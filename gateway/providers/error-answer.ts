@@ -1,4 +1,5 @@
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { MAX_COOLDOWN_MS } from "../routing/cooldowns.ts";
 import type { AnsweredError } from "./answered-error.ts";
 import { UpstreamFailure } from "./failure.ts";
 import {
@@ -103,5 +104,5 @@ function retryAfterMs(header: string | string[] | undefined): number | null {
   const ms = Number.isFinite(seconds)
     ? seconds * 1_000
     : Date.parse(written) - Date.now();
-  return ms > 0 ? ms : null;
+  return ms > 0 ? Math.min(ms, MAX_COOLDOWN_MS) : null;
 }

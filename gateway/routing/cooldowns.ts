@@ -60,7 +60,7 @@ const SHARE_EVERY_MS = 500;
 /** A clock is corrected by less, unless it was wrong. */
 const MAX_CORRECTION_MS = MINUTE_MS;
 /** Providers' quotas start again after a month at the latest. */
-const MAX_COOLDOWN_MS = 31 * DAY_MS;
+export const MAX_COOLDOWN_MS = 31 * DAY_MS;
 /** Calls name the models of wildcards. */
 const MAX_COOLDOWNS = 10_000;
 
