@@ -113,7 +113,7 @@ function isGeneric(message: string): boolean {
 }
 
 const SECRET_KEY =
-  /key$|password|secret|token$|database_url|headers|authorization/i;
+  /key$|password|secret|(?<!cost_per_)token$|database_url|headers|authorization/i;
 const SECRET_VALUE =
   /^(sk|pk|gsk|xai|hf|ghp|key)[-_]|^AIza|^eyJ|:\/\/[^/]*@|^[\w+/=-]{32,}$/i;
 /** Sections in which any address may be a secret, such as that of a webhook. */

@@ -159,7 +159,7 @@ general_settings:
     "config/gateway.yaml:2: model_list[0].model_name: is required and must be a name of at most 256 bytes",
     'config/gateway.yaml:6: model_list[1].provider_params.model: unknown provider "opnai" (did you mean "openai"?); for an OpenAI-compatible server, set api_base',
     'config/gateway.yaml:7: model_list[1].provider_params.rpm: must be a whole number from 0; it is "many"',
-    "config/gateway.yaml:8: model_list[1].provider_params.input_cost_per_token: must be dollars, a number from 0 to 1000",
+    "config/gateway.yaml:8: model_list[1].provider_params.input_cost_per_token: must be dollars, a number from 0 to 1000; it is 1e+306",
     'config/gateway.yaml:12: model_list[2].provider_params.api_base: must be an address such as http://192.168.1.10:11434; it is "192.168.1.10:11434"',
     "config/gateway.yaml:13: model_list[2].provider_params.api_key: must be text; it is a list",
     'config/gateway.yaml:15: router_settings.routing_strategy: must be one of usage-based-routing, simple-shuffle, least-busy, latency-based-routing, cost-based-routing; it is "fastest"',
