@@ -267,10 +267,14 @@ function sessionTokenOf(request: FastifyRequest): string | undefined {
 }
 
 function isForeignChange(request: FastifyRequest): boolean {
+  return changesState(request) && isForeignPage(request);
+}
+
+/** A ping does with any method: the image of a page could report a run of a job. */
+function changesState({ method, routeOptions }: FastifyRequest): boolean {
   return (
-    request.method !== "GET" &&
-    request.method !== "HEAD" &&
-    isForeignPage(request)
+    (method !== "GET" && method !== "HEAD") ||
+    routeOptions.url?.startsWith("/ping/") === true
   );
 }
 

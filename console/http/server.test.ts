@@ -3,6 +3,7 @@ import { connect, type AddressInfo } from "node:net";
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { operatorHeaders } from "../../supervisor/credentials.ts";
+import type { Watch } from "../../supervisor/checks/watch.ts";
 import type { CheckView } from "../../supervisor/checks/watched.ts";
 import { Failure } from "../../core/failure.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
@@ -15,6 +16,7 @@ import { judge } from "../../supervisor/verdict.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openGatewayApi } from "../pages/nouns/noun-context.ts";
+import { registerCheckRoutes } from "./check-routes.ts";
 import { buildApi } from "./server.ts";
 import { showPage } from "./show-page.ts";
 
@@ -79,22 +81,7 @@ beforeEach(() => {
     },
     onNotice: (sentence) => notices.push(sentence),
     runtime: () => runtime,
-    watch: () => ({
-      list: () => [check],
-      probeNow: async (name) => (name === check.name ? check : undefined),
-      resetHealing: () => {},
-      pause: () => check,
-      resume: () => check,
-      maintenance: {
-        open: () => [],
-        start: () => {
-          throw new Error("not in this test");
-        },
-        end: () => [],
-      },
-      ping: async () => undefined,
-      stop: () => {},
-    }),
+    watch: () => watch,
     history,
     stop: (reason) => stopped.push(reason),
     credentials: () => testCredentials,
@@ -107,6 +94,23 @@ afterEach(async () => {
   history.close();
   place.remove();
 });
+
+const watch: Watch = {
+  list: () => [check],
+  probeNow: async (name) => (name === check.name ? check : undefined),
+  resetHealing: () => {},
+  pause: () => check,
+  resume: () => check,
+  maintenance: {
+    open: () => [],
+    start: () => {
+      throw new Error("not in this test");
+    },
+    end: () => [],
+  },
+  ping: async () => undefined,
+  stop: () => {},
+};
 
 const runtime: Runtime = {
   list: () => [gateway],
@@ -286,6 +290,24 @@ test.each([
   expect(answer.statusCode).toBe(403);
   expect(stopped).toEqual([]);
 });
+
+test.each(["GET", "HEAD", "POST"] as const)(
+  "a page of another origin sends no heartbeat with %s",
+  async (method) => {
+    const pinged: string[] = [];
+    const ping = async (name: string) => {
+      pinged.push(name);
+      return check;
+    };
+    registerCheckRoutes(api, () => ({ ...watch, ping }), history);
+    const foreign = { "sec-fetch-site": "cross-site" };
+    const url = "/ping/copy/fail";
+    const forged = await askAs(foreign, { method, url });
+    expect([forged.statusCode, pinged]).toEqual([403, []]);
+    const own = await askAs({}, { method, url });
+    expect([own.statusCode, pinged]).toEqual([200, ["copy"]]);
+  },
+);
 
 test("stop and restart work", async () => {
   expect((await ask({ method: "POST", url: "/api/stop" })).statusCode).toBe(
