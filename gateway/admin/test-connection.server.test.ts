@@ -115,6 +115,46 @@ test.each([
   ).toMatchObject({ status: 404 });
 });
 
+test("a team's admin tests its team's model by a name that another team's model has, too", async () => {
+  const names = ["first", "second"];
+  const leads: string[] = [];
+  for (const team_id of names) {
+    await fixture.post("/team/new", { team_id });
+    const { key } = await fixture.post("/user/new", { user_id: team_id });
+    leads.push(String(key));
+    const member = { user_id: team_id, role: "admin" };
+    await fixture.post("/team/member_add", { team_id, member });
+    await fixture.post("/model/new", {
+      model_name: "common",
+      litellm_params: {
+        model: "openai/m",
+        api_base: fixture.providerUrl,
+        api_key: "k",
+      },
+      model_info: { id: `of-${team_id}`, team_id },
+    });
+  }
+  for (const [at, team] of names.entries()) {
+    for (const model of ["common", "openai/m"]) {
+      const tested = await testOf({ litellm_params: { model } }, leads[at]);
+      expect(tested).toMatchObject({
+        status: "success",
+        result: { model_id: `of-${team}` },
+      });
+    }
+  }
+  await fixture.post("/model/delete", { id: "of-first" });
+  const rejected = (model: string) =>
+    fixture.rejected(
+      "POST",
+      "/health/test_connection",
+      { litellm_params: { model } },
+      leads[0],
+    );
+  // The names of another team's models are not revealed.
+  expect(await rejected("common")).toEqual(await rejected("unknown"));
+});
+
 test("a team's admin tests its team's models with a key of the team, others test none", async () => {
   await fixture.post("/team/new", { team_id: "crew" });
   const { key } = await fixture.post("/user/new", { user_id: "lead" });

@@ -110,7 +110,7 @@ function figuresOf(tried: Tried) {
  * one is described: the key of a configured one is never sent to an address of the request.
  */
 function configuredDeployment(
-  { gateway }: Admin,
+  { gateway, reachesAll, teams }: Admin,
   asked: Readonly<Record<string, unknown>> | null,
   { id }: Info,
 ): PricedDeployment | null {
@@ -131,9 +131,13 @@ function configuredDeployment(
     return found;
   }
   const model = asked?.["model"];
+  // Teams may have models of the same name, and keep theirs from each other.
+  const within = deployments.filter(
+    ({ teamId }) => reachesAll || teams.includes(teamId ?? ""),
+  );
   return (
-    deployments.find(({ alias }) => alias === model) ??
-    deployments.find((one) => `${one.providerName}/${one.model}` === model) ??
+    within.find(({ alias }) => alias === model) ??
+    within.find((one) => `${one.providerName}/${one.model}` === model) ??
     null
   );
 }
