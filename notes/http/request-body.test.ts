@@ -6,14 +6,17 @@ import { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { receiveBody } from "./request-body.ts";
 
 let directory: string;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "hearth-request-body-"));
 });
-afterEach(() => rmSync(directory, { recursive: true }));
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(directory, { recursive: true });
+});
 
 function receive(
   pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
@@ -77,4 +80,19 @@ test("nothing is left of a body that is too long", async () => {
   const pieces = [Buffer.alloc(1_100_000), Buffer.alloc(10)];
   await expect(receive(pieces, 1_100_001)).rejects.toThrow("too large");
   expect(readdirSync(directory)).toEqual([]);
+});
+
+/** Pieces of one length, each half a minute after the one before. */
+async function* slowPieces(length: number): AsyncGenerator<Buffer> {
+  for (let n = 0; n < 10; n += 1) {
+    yield Buffer.alloc(length);
+    await vi.advanceTimersByTimeAsync(30_000);
+  }
+}
+
+test("a body that arrives byte by byte ends its connection, a slow one does not", async () => {
+  vi.useFakeTimers();
+  await expect(receive(slowPieces(1))).rejects.toThrow("stalled");
+  const { body } = await receive(slowPieces(1_000));
+  expect(body).toMatchObject({ kind: "memory" });
 });

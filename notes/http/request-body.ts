@@ -14,8 +14,12 @@ const PART_BYTES = 65_536;
 const NOTHING = Buffer.alloc(0);
 /** Zeros compress a thousand to one: a small request must not fill the memory or the disk. */
 const MAX_UNPACKED_BYTES = 100_000_000;
-/** A client that sends nothing for this long is disconnected. */
-const IDLE_MS = MINUTE_MS;
+/**
+ * A client that sends less than so many bytes in this time is disconnected: byte by byte, one without credentials would keep its
+ * connection for days.
+ */
+const MIN_BYTES = 1_000;
+const STALLED_MS = MINUTE_MS;
 
 /** Limits for draining a rejected body; the connection of a longer or slower one is closed. */
 const MAX_DROPPED_BYTES = 67_108_864;
@@ -43,18 +47,22 @@ export async function receiveBody(
     throw tooLarge();
   }
   const spool = new Spool(join(spoolDirectory, randomUUID()));
-  const idle = setTimeout(() => {
+  const stalled = setTimeout(() => {
     request.destroy(
       new Refusal("request_timeout", "The request body stalled."),
     );
-  }, IDLE_MS);
+  }, STALLED_MS);
+  let due = MIN_BYTES;
   try {
     for await (const piece of unpacked(request)) {
-      idle.refresh();
       if (spool.length + piece.length > limit) {
         throw tooLarge();
       }
       await spool.add(piece);
+      if (spool.length >= due) {
+        stalled.refresh();
+        due = spool.length + MIN_BYTES;
+      }
     }
     return {
       body: await spool.body(),
@@ -67,7 +75,7 @@ export async function receiveBody(
       ? new Refusal("bad_request", "Request body is not properly gzipped.")
       : failure;
   } finally {
-    clearTimeout(idle);
+    clearTimeout(stalled);
   }
 }
 
