@@ -13,8 +13,9 @@ import {
   unavailable,
 } from "./provider-errors.ts";
 
-const REFRESH_KEYS_MS = 600_000;
-const KEEP_KEYS_MS = HOUR_MS;
+export const REFRESH_KEYS_MS = 600_000;
+/** While the provider is unavailable. */
+export const KEEP_KEYS_MS = HOUR_MS;
 
 /** Verifies ID tokens that a provider gave to the commands of a user (`cli_client_id`). */
 export class CommandTokens {

@@ -10,6 +10,7 @@ import {
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { signInSchema } from "../../supervisor/sign-in/config.ts";
 import { LogoutTokens } from "./logout-tokens.ts";
+import { ProviderUnavailable } from "./provider-errors.ts";
 import { listen } from "../../test/servers/ports.ts";
 
 const ISSUER = "https://auth.example.org";
@@ -22,17 +23,20 @@ let own: CryptoKey;
 let foreign: CryptoKey;
 let metadata: Parameters<LogoutTokens["read"]>[1];
 let tokens: LogoutTokens;
+let isDown: boolean;
+let now: number;
 
 beforeAll(async () => {
   const pair = await generateKeyPair("ES256", { extractable: true });
   own = pair.privateKey;
   foreign = (await generateKeyPair("ES256")).privateKey;
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: "1", alg: "ES256" };
-  keys = createServer((_request, response) =>
+  keys = createServer((_request, response) => {
+    response.statusCode = isDown ? 502 : 200;
     response
       .setHeader("content-type", "application/json")
-      .end(JSON.stringify({ keys: [jwk] })),
-  );
+      .end(JSON.stringify({ keys: [jwk] }));
+  });
   const port = await listen(keys);
   metadata = {
     issuer: ISSUER,
@@ -56,7 +60,9 @@ beforeEach(() => {
   if (config === undefined) {
     throw new Error("no provider");
   }
-  tokens = new LogoutTokens(config, () => NOW_MS);
+  isDown = false;
+  now = NOW_MS;
+  tokens = new LogoutTokens(config, () => now);
 });
 
 const valid: JWTPayload = {
@@ -114,4 +120,21 @@ test("tokens that the provider has not signed are rejected", async () => {
   ]) {
     await expect(tokens.read(token, metadata)).rejects.toThrow("invalid");
   }
+});
+
+test("without the provider's keys a token is not called invalid, and keys that were read stay in use", async () => {
+  isDown = true;
+  const token = await sign(valid);
+  await expect(tokens.read(token, metadata)).rejects.toThrow(
+    ProviderUnavailable,
+  );
+  isDown = false;
+  now += 60_000;
+  expect(await tokens.read(token, metadata)).toMatchObject({ subject: "anna" });
+  isDown = true;
+  now += 1_800_000;
+  const later = { ...valid, jti: "two", iat: now / 1000 };
+  expect(await tokens.read(await sign(later), metadata)).toMatchObject({
+    subject: "anna",
+  });
 });

@@ -1,7 +1,13 @@
-import type { JWTVerifyGetKey } from "jose";
 import { z } from "zod";
+import { SigningKeys } from "../../core/tokens/signing-keys.ts";
+import { IssuerUnavailable } from "../../core/tokens/token-errors.ts";
 import type { ProviderConfig } from "../../supervisor/sign-in/config.ts";
-import { CLOCK_TOLERANCE_SECONDS, ProviderDenial } from "./provider-errors.ts";
+import { KEEP_KEYS_MS, REFRESH_KEYS_MS } from "./command-tokens.ts";
+import {
+  CLOCK_TOLERANCE_SECONDS,
+  ProviderDenial,
+  unavailable,
+} from "./provider-errors.ts";
 
 /** Whose sessions end: those of one session at the provider or, without `sid`, all of a user. */
 export interface LoggedOut {
@@ -17,7 +23,6 @@ interface Metadata {
 }
 
 const MAX_AGE_SECONDS = 600;
-const TIMEOUT_MS = 5000;
 const EVENT = "http://schemas.openid.net/event/backchannel-logout";
 
 const payload = z
@@ -37,7 +42,7 @@ export class LogoutTokens {
   readonly #now: () => number;
   /** Ids of accepted tokens, by the time until which they would be accepted again. */
   readonly #used = new Map<string, number>();
-  #keys: { readonly uri: string; readonly get: JWTVerifyGetKey } | undefined;
+  #keys: { readonly uri: string; readonly of: SigningKeys } | undefined;
 
   /** `now` returns milliseconds since 1970. */
   constructor(config: ProviderConfig, now: () => number) {
@@ -45,11 +50,11 @@ export class LogoutTokens {
     this.#now = now;
   }
 
-  /** Throws a ProviderDenial if the token is invalid. */
+  /** Throws a ProviderDenial if the token is invalid, and a ProviderUnavailable without the keys that would show it. */
   async read(token: string, metadata: Metadata): Promise<LoggedOut> {
     const { jwtVerify } = await import("jose");
     try {
-      const verified = await jwtVerify(token, await this.#keysOf(metadata), {
+      const verified = await jwtVerify(token, this.#keysOf(metadata).find, {
         issuer: metadata.issuer,
         audience: this.#config.client_id,
         algorithms: algorithmsOf(metadata),
@@ -62,6 +67,9 @@ export class LogoutTokens {
       this.#use(jti);
       return { sid: sid ?? null, subject: sub ?? null };
     } catch (error) {
+      if (error instanceof IssuerUnavailable) {
+        throw unavailable(this.#config, error.cause);
+      }
       throw new ProviderDenial("The logout token is invalid.", error);
     }
   }
@@ -79,19 +87,21 @@ export class LogoutTokens {
     this.#used.set(id, this.#now() + lifeMs);
   }
 
-  /** The provider's keys, cached and requested again for an unknown one. */
-  async #keysOf({ jwks_uri: uri }: Metadata): Promise<JWTVerifyGetKey> {
+  #keysOf({ issuer, jwks_uri: uri }: Metadata): SigningKeys {
     if (uri === undefined) {
       throw new Error("the provider publishes no keys");
     }
     if (this.#keys?.uri !== uri) {
-      const { createRemoteJWKSet } = await import("jose");
-      const get = createRemoteJWKSet(new URL(uri), {
-        timeoutDuration: TIMEOUT_MS,
+      const keys = new SigningKeys({
+        issuer,
+        jwksUri: uri,
+        refreshAfterMs: REFRESH_KEYS_MS,
+        keepMs: KEEP_KEYS_MS,
+        now: this.#now,
       });
-      this.#keys = { uri, get };
+      this.#keys = { uri, of: keys };
     }
-    return this.#keys.get;
+    return this.#keys.of;
   }
 }
 
