@@ -34,6 +34,11 @@ test.each([
   expect(isContextWindow({ status: 400, message })).toBe(false);
 });
 
+test("a message of beginnings of a known one, for which any number of characters between takes minutes, is read", () => {
+  const message = "input token count ".repeat(20_000);
+  expect(isContextWindow({ status: 400, message })).toBe(false);
+});
+
 test.each([
   [402, "Insufficient Balance", true, true],
   [

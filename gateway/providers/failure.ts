@@ -147,7 +147,8 @@ const CONTEXT_WINDOW = new RegExp(
     "maximum context",
     "too many (input )?tokens",
     "(prompt|input) is too long",
-    "input token count .*exceeds the maximum",
+    // A provider may repeat a caller's text: with any number of characters, one of 64 kB would take seconds.
+    "input token count .{0,64}exceeds the maximum",
     "maximum prompt length",
     "reduce the length of the (messages|prompt)",
     "request too large",
