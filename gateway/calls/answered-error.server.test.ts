@@ -195,6 +195,28 @@ test("an error in the middle of a stream ends it: a failure, not cached, billed 
   expect(calls).toBe(2);
 });
 
+test("of an error of any length, a client and the ledger get what one needs at most", async () => {
+  const error = { code: 400, message: "word ".repeat(200_000) };
+  answers = [JSON.stringify({ error })];
+  const failed = await gateway.chat(key, "long");
+  expect(failed.status).toBe(400);
+  const { message } = failed.json["error"] ?? {};
+  expect(String(message)).toMatch(/^mock: word word [\w ]*$/);
+  expect(String(message).length).toBeLessThan(70_000);
+  const row = await rowOf(failed);
+  expect(JSON.stringify(row["metadata"]).length).toBeLessThan(140_000);
+
+  const content = { index: 0, delta: { content: "half" } };
+  answers = [
+    OPENING + event({ ...HEAD, choices: [content] }) + event({ error }),
+  ];
+  const cut = await gateway.chat(key, "long", { stream: true });
+  expect(cut.text).toContain("half");
+  expect(cut.text).toContain("sent an error that is too long");
+  expect(cut.text).not.toContain("word word");
+  expect(await rowOf(cut)).toMatchObject({ status: "failure" });
+});
+
 test("an error in a field of a stream takes the place of its end, also in a client's own shape", async () => {
   const content = { index: 0, delta: { content: "half" } };
   answers = [

@@ -138,6 +138,9 @@ async function passAndRecord(
   sendEnd(gateway, call, end, { ...passed, ending, reply });
 }
 
+/** A failed response of OpenAI's repeats its instructions and tools. Looking for addresses in more would stop other calls for long. */
+const MAX_ERROR_CHARACTERS = 512 * 1024;
+
 /** A stream whose errors lack the provider's key, and for most callers its address. */
 function withReadableErrors(
   gateway: Pick<Gateway, "catalog">,
@@ -150,6 +153,12 @@ function withReadableErrors(
     push(event) {
       if (errorInEvent(event.data) === null) {
         return stream.push(event);
+      }
+      if (event.data.length > MAX_ERROR_CHARACTERS) {
+        throw new UpstreamFailure(
+          502,
+          `${deployment.apiBase} sent an error that is too long: see its log`,
+        );
       }
       const data = withoutSecret(event.data, deployment);
       return stream.push({

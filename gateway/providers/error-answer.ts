@@ -8,7 +8,7 @@ import {
   type ResponseHeaders,
 } from "./provider-call.ts";
 
-/** Bytes of an error's text that are read and passed on. */
+/** Bytes of an error's text that are read, and characters of its message that are passed on. */
 export const MAX_ERROR_BYTES = 64 * 1024;
 
 /** Some servers invent higher ones, which HTTP does not have. */
@@ -30,7 +30,9 @@ export function errorAnswer(
   }
   return new UpstreamFailure(
     status > MAX_STATUS ? 502 : status,
-    withoutSecret(call.error(status, text), call.deployment),
+    withoutSecret(call.error(status, text), call.deployment)
+      .slice(0, MAX_ERROR_BYTES)
+      .toWellFormed(),
     retryAfterMs(headers["retry-after"]),
   );
 }
