@@ -206,11 +206,24 @@ async function problemOf(
   if (problem !== undefined) {
     return problem;
   }
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(join(backup, file.name)), hash, { signal });
-  return hash.digest("hex") === file.sha256
+  const { sha256 } = await describeFile(join(backup, file.name), signal);
+  return sha256 === file.sha256
     ? undefined
     : "has changed since it was written (its checksum differs)";
+}
+
+/** A stored file as manifests describe it. */
+export async function describeFile(
+  path: string,
+  signal?: AbortSignal,
+): Promise<BackupFile> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash, { signal });
+  return {
+    name: basename(path),
+    bytes: statSync(path).size,
+    sha256: hash.digest("hex"),
+  };
 }
 
 /** Passes a stream through and reports each chunk. */

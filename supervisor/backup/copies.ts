@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import {
   chmodSync,
-  createReadStream,
   createWriteStream,
   existsSync,
   mkdirSync,
@@ -20,7 +19,7 @@ import { z } from "zod";
 import { syncDirectory, writeDurably } from "../../core/durable-file.ts";
 import { Failure } from "../../core/failure.ts";
 import type { KeepRule } from "../jobs/config.ts";
-import { removeBackup, sizeOf } from "./backup-files.ts";
+import { describeFile, removeBackup, sizeOf } from "./backup-files.ts";
 import { copiesToKeep } from "./backup-retention.ts";
 import { isAhead, listBackups, momentOf } from "./manifest.ts";
 import { sum } from "../../core/sum.ts";
@@ -121,7 +120,7 @@ export class Copies {
       return [];
     }
     const names = readdirSync(target).filter((name) => !name.endsWith(".part"));
-    return Promise.all(names.map((name) => describe(target, name)));
+    return Promise.all(names.map((name) => describeFile(join(target, name))));
   }
 
   /**
@@ -274,13 +273,6 @@ function removeOldCopies(
       removeBackup(kindDirectory, name, ARRIVING);
     }
   }
-}
-
-async function describe(directory: string, name: string): Promise<CopyFile> {
-  const path = join(directory, name);
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
-  return { name, bytes: statSync(path).size, sha256: hash.digest("hex") };
 }
 
 function readCopy(copy: string): Copy {

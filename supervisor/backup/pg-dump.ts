@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
-import { createReadStream, openSync, closeSync, fsyncSync } from "node:fs";
+import { openSync, closeSync, fsyncSync } from "node:fs";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { execute } from "../../core/execute.ts";
 import { Failure } from "../../core/failure.ts";
+import { describeFile } from "./backup-files.ts";
 import type { BackupFile } from "./manifest.ts";
 
 const FILE_NAME = "hearth.dump";
@@ -32,7 +31,10 @@ export async function dumpDatabase(
       `pg_dump failed (${detail}): fix that, or omit --pg-dump (a backup needs no other program).`,
     );
   }
-  return describe(path);
+  const file = openSync(path, "r");
+  fsyncSync(file);
+  closeSync(file);
+  return describeFile(path);
 }
 
 /** The password is passed in the environment: arguments are visible to all users. */
@@ -65,16 +67,4 @@ function tlsOf({ searchParams }: URL): Readonly<Record<string, string>> {
       return value === null ? [] : [[`PG${name.toUpperCase()}`, value]];
     }),
   );
-}
-
-async function describe(path: string): Promise<BackupFile> {
-  const file = openSync(path, "r");
-  fsyncSync(file);
-  closeSync(file);
-  const hash = createHash("sha256");
-  let bytes = 0;
-  const content = createReadStream(path);
-  content.on("data", ({ length }) => (bytes += length));
-  await pipeline(content, hash);
-  return { name: FILE_NAME, bytes, sha256: hash.digest("hex") };
 }
