@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import {
   copyFileName,
@@ -10,8 +10,8 @@ import {
   type CopyPlace,
 } from "../../supervisor/backup/copies.ts";
 import { momentOf } from "../../supervisor/backup/manifest.ts";
-import { Failure } from "../../core/failure.ts";
-import { sendError } from "./send-error.ts";
+import type { Failure } from "../../core/failure.ts";
+import { sendError, sendResult } from "./send-error.ts";
 
 const place = z.object({
   kind: z.enum(["postgres", "notes"]),
@@ -44,7 +44,7 @@ export function registerCopyRoutes(
     const where = placeOf(request);
     return where === undefined
       ? sendError(reply, 400, "invalid copy name.")
-      : answering(reply, 200, async () => {
+      : sendResult(reply, statusOfCopyFailure, async () => {
           copies.needRoom(bytes.parse(request.query).bytes);
           return { arrived: await copies.arrived(where) };
         });
@@ -58,7 +58,7 @@ export function registerCopyRoutes(
       if (where === undefined || !named.success) {
         return sendError(reply, 400, "invalid copy name.");
       }
-      return answering(reply, 201, () =>
+      return sendResult(reply.code(201), statusOfCopyFailure, () =>
         copies.store(where, named.data.file, request.body as Readable),
       );
     },
@@ -69,7 +69,7 @@ export function registerCopyRoutes(
     if (where === undefined || !copy.success) {
       return sendError(reply, 400, "invalid copy manifest.");
     }
-    return answering(reply, 201, async () => {
+    return sendResult(reply.code(201), statusOfCopyFailure, async () => {
       await copies.complete(where, copy.data);
       return { complete: true };
     });
@@ -96,18 +96,6 @@ function placeOf(request: {
     : undefined;
 }
 
-async function answering(
-  reply: FastifyReply,
-  status: number,
-  act: () => Promise<unknown>,
-): Promise<FastifyReply> {
-  try {
-    return reply.code(status).send(await act());
-  } catch (error) {
-    if (!(error instanceof Failure)) {
-      throw error;
-    }
-    const status = error instanceof CopyIsComplete ? 409 : 507;
-    return sendError(reply, status, error.sentences.join(" "));
-  }
+function statusOfCopyFailure(error: Failure): 409 | 507 {
+  return error instanceof CopyIsComplete ? 409 : 507;
 }

@@ -1,13 +1,13 @@
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { Failure } from "../../core/failure.ts";
+import type { Failure } from "../../core/failure.ts";
 import {
   AlreadyRuns,
   NoSuchJob,
   UnfulfillableRequest,
   type JobRunner,
 } from "../../supervisor/jobs/runner.ts";
-import { sendError } from "./send-error.ts";
+import { sendError, sendResult } from "./send-error.ts";
 
 const runBody = z
   .strictObject({ options: z.record(z.string(), z.unknown()).optional() })
@@ -23,7 +23,7 @@ export function registerJobRoutes(
   server.get<{ Params: { name: string } }>(
     "/api/jobs/:name/runs",
     (request, reply) =>
-      answering(reply, () => ({
+      sendResult(reply, statusOfJobFailure, () => ({
         runs: jobs.runsOf(request.params.name, MAX_RUNS),
       })),
   );
@@ -43,7 +43,7 @@ export function registerJobRoutes(
       if (!body.success) {
         return sendError(reply, 400, 'the body must be {"options": {…}}.');
       }
-      return answering(reply.code(202), () =>
+      return sendResult(reply.code(202), statusOfJobFailure, () =>
         jobs.run(request.params.name, body.data?.options),
       );
     },
@@ -51,23 +51,10 @@ export function registerJobRoutes(
   server.post<{ Params: { name: string } }>(
     "/api/jobs/:name/stop",
     (request, reply) =>
-      answering(reply, () => ({ stopped: jobs.stopRun(request.params.name) })),
+      sendResult(reply, statusOfJobFailure, () => ({
+        stopped: jobs.stopRun(request.params.name),
+      })),
   );
-}
-
-function answering(reply: FastifyReply, act: () => unknown): FastifyReply {
-  try {
-    return reply.send(act());
-  } catch (error) {
-    if (!(error instanceof Failure)) {
-      throw error;
-    }
-    return sendError(
-      reply,
-      statusOfJobFailure(error),
-      error.sentences.join(" "),
-    );
-  }
 }
 
 /** The HTTP status of a runner's Failure. */

@@ -1,5 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { z } from "zod";
+import { Failure } from "../../core/failure.ts";
 
 /** Answers an error in the shape of all errors: {error: {message, code}}. */
 export function sendError(
@@ -8,6 +9,22 @@ export function sendError(
   message: string,
 ): FastifyReply {
   return reply.code(status).send({ error: { message, code: String(status) } });
+}
+
+/** Answers with the result of `act`, or with the message of its Failure. */
+export async function sendResult(
+  reply: FastifyReply,
+  statusOf: (error: Failure) => number,
+  act: () => unknown,
+): Promise<FastifyReply> {
+  try {
+    return await reply.send(await act());
+  } catch (error) {
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
+    return sendError(reply, statusOf(error), error.sentences.join(" "));
+  }
 }
 
 /** Answers 400 with a sentence for each mistake, which names the field that the command has an option for. */

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { Failure } from "../../core/failure.ts";
+import type { Failure } from "../../core/failure.ts";
 import { CouchRefusal, NoAnswer } from "../../supervisor/vaults/couch.ts";
 import { NoSuchVault } from "../../supervisor/vaults/vault-names.ts";
-import { sendError, sendMistakes } from "./send-error.ts";
+import { sendMistakes, sendResult } from "./send-error.ts";
 
 /** Acts on a valid body; answers 400 to any other. */
 export async function withBody<T extends z.ZodType>(
@@ -20,22 +20,11 @@ export async function withBody<T extends z.ZodType>(
 }
 
 /** Answers with the result of `act`, or with the message of its Failure. */
-export async function answering(
+export function answering(
   reply: FastifyReply,
   act: () => Promise<unknown>,
 ): Promise<FastifyReply> {
-  try {
-    return await reply.send(await act());
-  } catch (error) {
-    if (!(error instanceof Failure)) {
-      throw error;
-    }
-    return sendError(
-      reply,
-      statusOfNotesFailure(error),
-      error.sentences.join(" "),
-    );
-  }
+  return sendResult(reply, statusOfNotesFailure, act);
 }
 
 /** The HTTP status of a Failure of the vaults; most say that their state does not allow an action. */
