@@ -1,5 +1,6 @@
 import { meant } from "../core/nearest.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
+import { isKeyHash } from "../supervisor/gateway/key-hash.ts";
 import { keyPage, type UsedKeyRow } from "../supervisor/gateway/rows.ts";
 import { UsageError } from "./verb.ts";
 
@@ -27,7 +28,7 @@ export async function findKey(
       "a key must not be a command-line argument, which other users can read: use its alias, its hash or its short form (`hearth keys list` shows it).",
     );
   }
-  const isHash = /^[0-9a-f]{64}$/.test(named);
+  const isHash = isKeyHash(named);
   const [found] = await keysWith(gateway, {
     [isHash ? "key_hash" : "key_alias"]: named,
   });

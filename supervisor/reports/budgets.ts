@@ -1,5 +1,6 @@
 import type { Client } from "pg";
 import { rowsOf } from "../backup/database.ts";
+import { shortKeyHash } from "../gateway/key-hash.ts";
 import type { Period } from "./period.ts";
 
 export interface Budget {
@@ -44,7 +45,7 @@ export async function readBudgets(client: Client): Promise<readonly Budget[]> {
   );
   return rows.map(({ kind, id, name, spend, budget, resets }) => ({
     kind: kind.replaceAll("_", " "),
-    name: name ?? shortened(id),
+    name: name ?? shortKeyHash(id),
     spend: Number(spend),
     budget: Number(budget),
     used: Number(budget) === 0 ? null : Number(spend) / Number(budget),
@@ -83,10 +84,5 @@ export function nameOf(entity: string, name: string | null): string {
   }
   const colon = entity.indexOf(":");
   const kind = entity.slice(0, colon).replaceAll("_", " ");
-  return `${kind} ${name ?? shortened(entity.slice(colon + 1))}`;
-}
-
-/** A hash is shown by its first characters. */
-export function shortened(id: string): string {
-  return /^[0-9a-f]{64}$/.test(id) ? `${id.slice(0, 8)}…` : id;
+  return `${kind} ${name ?? shortKeyHash(entity.slice(colon + 1))}`;
 }

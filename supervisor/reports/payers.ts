@@ -1,4 +1,4 @@
-import { shortened } from "./budgets.ts";
+import { shortKeyHash } from "../gateway/key-hash.ts";
 import type { NamedSums } from "./daily-sums.ts";
 import type { Sums } from "./sums.ts";
 
@@ -24,7 +24,7 @@ export function rankPayers(
   return now
     .map(({ id, name, sums }) => ({
       id,
-      name: name || (id === "" ? NONE : shortened(id)),
+      name: name || (id === "" ? NONE : shortKeyHash(id)),
       ...sums,
       previous: previous.get(id) ?? 0,
       share: total === 0 ? 0 : sums.spend / total,

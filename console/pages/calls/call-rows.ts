@@ -7,6 +7,7 @@ import {
   readable,
   shortened,
 } from "../../../core/words.ts";
+import { isKeyHash } from "../../../supervisor/gateway/key-hash.ts";
 import type { Call } from "../../../supervisor/gateway/usage.ts";
 import { callHref } from "./call-choice.ts";
 
@@ -47,6 +48,11 @@ export function viewCall(call: Call, timeZone: string, at = moment): CallRow {
 
 /** Of an error; all of it is on the call's page. */
 const MAX_CHARACTERS = 160;
+
+/** Null without a key: with the master key, or a correction. */
+export function keyHashOf({ api_key: token }: Call): string | null {
+  return token !== null && isKeyHash(token) ? token : null;
+}
 
 /** What became of a call. */
 export function resultOf({

@@ -7,12 +7,13 @@ import {
   readable,
 } from "../../../core/words.ts";
 import type { CallInFull } from "../../../supervisor/gateway/calls.ts";
+import { shortKeyHash } from "../../../supervisor/gateway/key-hash.ts";
 import { MODEL_ADDRESS } from "../models/model-address.ts";
 import { KEYS_PATH } from "../nouns/noun-context.ts";
 import { TEAM_ADDRESS } from "../nouns/team-address.ts";
 import { USER_ADDRESS } from "../nouns/user-address.ts";
 import { callHref, callsHref } from "./call-choice.ts";
-import { resultOf } from "./call-rows.ts";
+import { keyHashOf, resultOf } from "./call-rows.ts";
 import { viewCost } from "./cost-view.ts";
 import { viewPath } from "./path-view.ts";
 
@@ -69,9 +70,9 @@ interface Fact {
 
 /** When, and whose. */
 function factsOf(call: CallInFull, timeZone: string): readonly Fact[] {
-  const { api_key: token, user, team_id: team } = call;
+  const { user, team_id: team } = call;
   const alias = call.metadata.user_api_key_alias;
-  const isKey = token !== null && /^[0-9a-f]{64}$/.test(token);
+  const hash = keyHashOf(call);
   return [
     {
       text: momentWithSeconds(Date.parse(call.startTime), timeZone),
@@ -88,10 +89,12 @@ function factsOf(call: CallInFull, timeZone: string): readonly Fact[] {
     ...(call.payer === null
       ? [
           {
-            text: isKey
-              ? `key ${readable(alias ?? `${token.slice(0, 8)}…`)}`
-              : "master key",
-            href: isKey && alias !== null ? `${KEYS_PATH}/${token}` : null,
+            text:
+              hash === null
+                ? "master key"
+                : `key ${readable(alias ?? shortKeyHash(hash))}`,
+            href:
+              hash === null || alias === null ? null : `${KEYS_PATH}/${hash}`,
           },
         ]
       : [{ text: `payer ${readable(call.payer)}`, href: null }]),
@@ -224,10 +227,9 @@ function detailsOf(call: CallInFull) {
 }
 
 function promptOf(call: CallInFull) {
-  const { api_key: token, request_id: id } = call;
-  const isKey = token !== null && /^[0-9a-f]{64}$/.test(token);
+  const hash = keyHashOf(call);
   return {
-    href: call.prompt_is_stored ? callHref(id, "/prompt") : null,
+    href: call.prompt_is_stored ? callHref(call.request_id, "/prompt") : null,
     isCall: call.payer === null,
     reason:
       call.status === "success"
@@ -235,21 +237,21 @@ function promptOf(call: CallInFull) {
         : "Not stored, because no answer arrived.",
     edit:
       call.status === "success" &&
-      isKey &&
+      hash !== null &&
       call.metadata.user_api_key_alias !== null
-        ? `${KEYS_PATH}/${token}/edit`
+        ? `${KEYS_PATH}/${hash}/edit`
         : null,
   };
 }
 
 /** Lists of calls that have something in common with this one. */
 function listsOf(call: CallInFull): readonly Fact[] {
-  const { model_group: model, api_key: token, status } = call;
-  const isKey = token !== null && /^[0-9a-f]{64}$/.test(token);
+  const { model_group: model, status } = call;
+  const hash = keyHashOf(call);
   return [
-    ...(isKey
-      ? [{ text: "Calls of this key", href: callsHref({ key: token }) }]
-      : []),
+    ...(hash === null
+      ? []
+      : [{ text: "Calls of this key", href: callsHref({ key: hash }) }]),
     ...(model === null
       ? []
       : [

@@ -1,6 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import { callList, type CallList } from "../../../supervisor/gateway/calls.ts";
+import {
+  isKeyHash,
+  shortKeyHash,
+} from "../../../supervisor/gateway/key-hash.ts";
 import { showPage } from "../../http/show-page.ts";
 import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
 import {
@@ -127,9 +131,8 @@ function namesOf(
   { key }: CallChoice,
   { names }: Pick<CallList, "names">,
 ): ChosenNames {
-  const isHash = /^[0-9a-f]{64}$/.test(key);
   return {
-    ...(isHash ? { key: names.key ?? `${key.slice(0, 8)}…` } : {}),
+    ...(isKeyHash(key) ? { key: names.key ?? shortKeyHash(key) } : {}),
     ...(names.user === null ? {} : { user: names.user }),
     ...(names.team === null ? {} : { team: names.team }),
   };

@@ -7,6 +7,7 @@ import {
 } from "../../../core/words.ts";
 import type { Call } from "../../../supervisor/gateway/usage.ts";
 import type { CallList } from "../../../supervisor/gateway/calls.ts";
+import { shortKeyHash } from "../../../supervisor/gateway/key-hash.ts";
 import { withTyped, type Field } from "../field.ts";
 import { KEYS_PATH } from "../nouns/noun-context.ts";
 import {
@@ -16,7 +17,7 @@ import {
   type CallChoice,
   type Filter,
 } from "./call-choice.ts";
-import { viewCall } from "./call-rows.ts";
+import { keyHashOf, viewCall } from "./call-rows.ts";
 
 const CALLS: Readonly<Record<string, string>> = {
   "": "call",
@@ -192,12 +193,12 @@ function headingOf(
   };
 }
 
-function keyOf({ api_key: token, metadata, payer }: Call) {
-  const alias = metadata.user_api_key_alias;
-  const isKey = token !== null && /^[0-9a-f]{64}$/.test(token);
-  const unnamed = payer === null ? "master key" : "";
+function keyOf(call: Call) {
+  const alias = call.metadata.user_api_key_alias;
+  const hash = keyHashOf(call);
+  const unnamed = call.payer === null ? "master key" : "";
   return {
-    name: readable(alias ?? (isKey ? `${token.slice(0, 8)}…` : unnamed)),
-    href: isKey && alias !== null ? `${KEYS_PATH}/${token}` : null,
+    name: readable(alias ?? (hash === null ? unnamed : shortKeyHash(hash))),
+    href: hash === null || alias === null ? null : `${KEYS_PATH}/${hash}`,
   };
 }

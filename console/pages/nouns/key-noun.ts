@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
+import { isKeyHash } from "../../../supervisor/gateway/key-hash.ts";
 import {
   usedKeyRow,
   type UsedKeyRow,
@@ -183,7 +184,7 @@ export async function findKeyWithUse(
 
 /** Accepts hashes only: addresses, and keys in them, end up in browser histories. */
 function tokenOf(text: string): string {
-  if (/^[0-9a-f]{64}$/.test(text)) {
+  if (isKeyHash(text)) {
     return text;
   }
   throw new Refusal("Key not found.", 404, null);
