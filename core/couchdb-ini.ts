@@ -1,4 +1,4 @@
-import { createHash, pbkdf2Sync, randomBytes } from "node:crypto";
+import { hash, pbkdf2Sync, randomBytes } from "node:crypto";
 
 interface CouchIniOptions {
   /** The first line, a comment without its semicolon. */
@@ -83,9 +83,9 @@ export function hashCouchPassword(
  * The salt is derived, so that an unchanged password gives an unchanged ini.
  */
 export function hashAdminPassword(password: string, uuid: string): string {
-  const salt = createHash("sha256")
-    .update(`hearth:couchdb:${uuid}:${password}`)
-    .digest("hex")
-    .slice(0, 32);
+  const salt = hash("sha256", `hearth:couchdb:${uuid}:${password}`).slice(
+    0,
+    32,
+  );
   return hashCouchPassword(password, salt);
 }

@@ -1,4 +1,4 @@
-import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
+import { createHmac, hash, pbkdf2Sync } from "node:crypto";
 
 const ITERATIONS = 4096;
 
@@ -8,10 +8,10 @@ const ITERATIONS = 4096;
  * the same verifier and only a changed password is a change. Passwords are ASCII, which SASLprep leaves unchanged.
  */
 export function scramVerifier(role: string, password: string): string {
-  const salt = createHash("sha256")
-    .update(`hearth:${role}:${password}`)
-    .digest()
-    .subarray(0, 16);
+  const salt = hash("sha256", `hearth:${role}:${password}`, "buffer").subarray(
+    0,
+    16,
+  );
   return buildVerifier(password, ITERATIONS, salt);
 }
 
@@ -32,9 +32,7 @@ function buildVerifier(
   salt: Buffer,
 ): string {
   const salted = pbkdf2Sync(password, salt, iterations, 32, "sha256");
-  const storedKey = createHash("sha256")
-    .update(hmac(salted, "Client Key"))
-    .digest("base64");
+  const storedKey = hash("sha256", hmac(salted, "Client Key"), "base64");
   const serverKey = hmac(salted, "Server Key").toString("base64");
   return `SCRAM-SHA-256$${iterations}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
 }

@@ -2,9 +2,9 @@
 import "reflect-metadata";
 import {
   createECDH,
-  createHash,
   createPrivateKey,
   createPublicKey,
+  hash,
   hkdfSync,
   type KeyObject,
 } from "node:crypto";
@@ -236,8 +236,7 @@ function derivedKey(key: KeyObject, of: string): KeyObject {
 
 /** Unique per authority; a positive number of at most 20 bytes. */
 function serialOf(parts: readonly string[]): string {
-  const hash = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
-  return `4${hash.slice(1, 32)}`;
+  return `4${hash("sha256", JSON.stringify(parts)).slice(1, 32)}`;
 }
 
 function pem(text: string): string {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type * as docker from "@pulumi/docker";
 import { output, unsecret, type Input } from "@pulumi/pulumi";
 import { STACK_LABEL, type StackNames } from "./names.ts";
@@ -198,7 +198,7 @@ export function configHash(spec: ContainerSpec): string {
       files: files.map(({ path, permissions }) => ({ path, permissions })),
     }),
   );
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+  return hash("sha256", text).slice(0, 16);
 }
 
 function sorted(value: unknown): unknown {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { authorityFile } from "./certificates.ts";
 import { dockerAt, typedDocker, type StackEngine } from "./engine.ts";
 import { containerName } from "./names.ts";
@@ -18,11 +18,7 @@ export function buildRedisUsers(passwords: readonly string[]): string {
 }
 
 function hashes(passwords: readonly string[]): string {
-  return passwords
-    .map(
-      (password) => `#${createHash("sha256").update(password).digest("hex")}`,
-    )
-    .join(" ");
+  return passwords.map((password) => `#${hash("sha256", password)}`).join(" ");
 }
 
 /** Whether the running Redis has a certificate: earlier versions of Hearth deployed it without. */

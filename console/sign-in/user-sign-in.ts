@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { z } from "zod";
 import { HOUR_MS } from "../../core/duration.ts";
 import { actAs } from "../../supervisor/history/author.ts";
@@ -330,7 +330,5 @@ function settingsHash({
   client_secret: _,
   ...settings
 }: ProviderConfig): string {
-  return createHash("sha256")
-    .update(JSON.stringify(settings))
-    .digest("base64url");
+  return hash("sha256", JSON.stringify(settings), "base64url");
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { MINUTE_MS } from "../../core/duration.ts";
 
 interface Message {
@@ -61,7 +61,7 @@ export function countTokens(text: string): number {
 /** A unit vector that depends only on the text. */
 export function embed(text: string): readonly number[] {
   const bytes = [0, 1].flatMap((part) => [
-    ...createHash("sha256").update(`${part}:${text}`).digest(),
+    ...hash("sha256", `${part}:${text}`, "buffer"),
   ]);
   const raw = bytes.slice(0, DIMENSIONS).map((byte) => byte - 127.5);
   const length = Math.hypot(...raw);

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { perMillion } from "../pricing/price-card.ts";
 import { tierPrices } from "../pricing/service-tiers.ts";
 import { firstUnset, type ReadVariable } from "../../core/config/references.ts";
@@ -258,10 +258,10 @@ function stableId(
     .map((key) => locate(reading.root, [...paramsPath, key]).node)
     .find((node) => node?.kind === "scalar");
   const address = base?.kind === "scalar" ? String(base.written) : "";
-  return createHash("sha256")
-    .update(JSON.stringify([alias, provider, model, address]))
-    .digest("hex")
-    .slice(0, 16);
+  return hash(
+    "sha256",
+    JSON.stringify([alias, provider, model, address]),
+  ).slice(0, 16);
 }
 
 function readHeaders(params: ProviderParams): Readonly<Record<string, Secret>> {

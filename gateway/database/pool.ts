@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   setImmediate as nextTurn,
   setTimeout as sleep,
@@ -225,7 +225,7 @@ const statementNames = new Map<string, string>();
 function nameOf(text: string): string {
   let name = statementNames.get(text);
   if (name === undefined) {
-    name = `hearth_${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
+    name = `hearth_${hash("sha256", text).slice(0, 16)}`;
     statementNames.set(text, name);
   }
   return name;

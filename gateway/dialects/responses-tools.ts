@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CallBody } from "../calls/body.ts";
 import { CallError } from "../http/errors.ts";
 import {
@@ -46,7 +46,7 @@ export function chatName({ name, namespace }: CalledTool): string {
   if (allowed === joined && joined.length <= MAX_NAME_CHARACTERS) {
     return joined;
   }
-  const digest = createHash("sha256").update(joined).digest("hex");
+  const digest = hash("sha256", joined);
   const kept = MAX_NAME_CHARACTERS - HASH_CHARACTERS - 1;
   return `${allowed.slice(0, kept)}_${digest.slice(0, HASH_CHARACTERS)}`;
 }

@@ -1,4 +1,4 @@
-import { createDecipheriv, createHash, hkdfSync } from "node:crypto";
+import { createDecipheriv, hash, hkdfSync } from "node:crypto";
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import type { Secret } from "../config/secret.ts";
 
@@ -67,5 +67,5 @@ function openGcm(isDerived: boolean) {
 }
 
 function hashed(key: Secret): Buffer {
-  return createHash("sha256").update(key.reveal()).digest();
+  return hash("sha256", key.reveal(), "buffer");
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /**
  * Payers and models are indexed by name in the ledger. Up to seven names form one entry, of which
@@ -24,12 +24,11 @@ export function storableName(name: string): string {
   if (faultOfName(name) === null) {
     return name;
   }
-  const hash = createHash("sha256").update(name).digest("hex");
   const room = MAX_NAME_BYTES - HASH_CHARACTERS - 1;
   const beginning = Buffer.from(name.replaceAll("\0", "\uFFFD"))
     .subarray(0, room)
     .toString("utf8")
     // Of a character that was cut in two.
     .replace(/\uFFFD+$/, "");
-  return `${beginning}~${hash.slice(0, HASH_CHARACTERS)}`;
+  return `${beginning}~${hash("sha256", name).slice(0, HASH_CHARACTERS)}`;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 /** The Lua scripts, each with the common prelude. */
@@ -33,7 +33,7 @@ function script(name: string): {
   readonly sha: string;
 } {
   const source = read("prelude") + "\n" + read(name);
-  return { source, sha: createHash("sha1").update(source).digest("hex") };
+  return { source, sha: hash("sha1", source) };
 }
 
 function read(name: string): string {

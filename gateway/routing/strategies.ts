@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { isWithin } from "../../core/clock-jumps.ts";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { pricesCalls } from "../pricing/price-card.ts";
@@ -151,6 +151,6 @@ function shuffle(
  * order without a shared memory of sessions, and a deployment that is left out moves only its own sessions ("rendezvous hashing").
  */
 function drawOf({ key }: Session, deploymentId: string): number {
-  const digest = createHash("sha1").update(`${key}\0${deploymentId}`).digest();
+  const digest = hash("sha1", `${key}\0${deploymentId}`, "buffer");
   return digest.readUInt32BE(0) / UINT32;
 }

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import { resolveWithin } from "../../core/resolve-within.ts";
 
@@ -87,5 +87,5 @@ export class RedisSlotLeases implements SlotLeases {
 
 /** An address may contain a password. */
 function nameOf(key: string): string {
-  return PREFIX + createHash("sha256").update(key).digest("hex").slice(0, 32);
+  return PREFIX + hash("sha256", key).slice(0, 32);
 }

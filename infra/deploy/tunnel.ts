@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startProcess, type Execution } from "../../core/execute.ts";
@@ -26,7 +26,7 @@ const OTHER_WAY =
 /** The same in each run: another port would be a change of the provider in every preview. */
 export function tunnelPort(stackName: string): number {
   // Below the port range of outgoing connections.
-  return 20_000 + (createHash("sha256").update(stackName).digest()[0] ?? 0);
+  return 20_000 + (hash("sha256", stackName, "buffer")[0] ?? 0);
 }
 
 /** Whether the address is reachable: an accepted and a refused connection both show that it is. */

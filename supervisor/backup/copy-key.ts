@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -58,8 +58,5 @@ function keep(home: Home, key: CopyKey): CopyKey {
 
 /** Identifies a key without revealing it: 8 hex digits. */
 export function keyId(key: string): string {
-  return createHash("sha256")
-    .update(`hearth copy key ${key}`)
-    .digest("hex")
-    .slice(0, 8);
+  return hash("sha256", `hearth copy key ${key}`).slice(0, 8);
 }

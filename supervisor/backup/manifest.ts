@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -147,5 +147,5 @@ export function readManifest(backup: string): Manifest {
 }
 
 function checksumOf(manifest: Readonly<Record<string, unknown>>): string {
-  return createHash("sha256").update(JSON.stringify(manifest)).digest("hex");
+  return hash("sha256", JSON.stringify(manifest));
 }

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { DAY_MS } from "../../core/duration.ts";
 import { currentAuthor } from "./author.ts";
@@ -137,7 +137,7 @@ const OPEN = "used_at IS NULL AND revoked_at IS NULL AND expires_at > ?";
 
 /** Tokens have 192 random bits: a hash without a key cannot be reversed. */
 function hashOf(token: string): string {
-  return createHash("sha256").update(token).digest("base64url");
+  return hash("sha256", token, "base64url");
 }
 
 function invitationOf(row: Readonly<Record<string, unknown>>): Invitation {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   accessSync,
   chmodSync,
@@ -146,7 +146,7 @@ export function isNewHome(home: Home): boolean {
 /** A stable short name of a home: 16 hex digits. */
 export function homeHash(home: Home): string {
   const path = existsSync(home.root) ? realpathSync(home.root) : home.root;
-  return createHash("sha256").update(path).digest("hex").slice(0, 16);
+  return hash("sha256", path).slice(0, 16);
 }
 
 /** A path relative to the working directory, unless it is outside of it. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Home } from "../home/home.ts";
@@ -95,8 +95,7 @@ export async function openOffsite(
   use: string,
 ): Promise<OffsitePlace> {
   const recipient = await recipientOf(settings.identity);
-  const hash = createHash("sha256").update(recipient).digest("hex");
-  const folder = `hearth-${hash.slice(0, 8)}`;
+  const folder = `hearth-${hash("sha256", recipient).slice(0, 8)}`;
   const staging = stagingOf(home, use);
   return {
     remote: openRemote({

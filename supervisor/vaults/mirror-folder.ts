@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   existsSync,
   lstatSync,
@@ -273,5 +273,5 @@ function pruneFolders(directory: string, folder: string): void {
 }
 
 function sha256Of(content: Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
+  return hash("sha256", content);
 }

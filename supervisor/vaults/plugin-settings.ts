@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import type { PluginSettings } from "./setup-uri.ts";
@@ -154,10 +154,7 @@ function withCredentials({ url, user, password }: VaultAccess): {
 
 /** Equal for the same remote, so that a second Setup URI does not add it again. */
 function remoteId({ vault, url }: VaultAccess): string {
-  return createHash("sha256")
-    .update(`${url}/${vault}`)
-    .digest("hex")
-    .slice(0, 16);
+  return hash("sha256", `${url}/${vault}`).slice(0, 16);
 }
 
 /** An address for devices in the plugin's format: lower case, no trailing slash, no credentials. Throws a Failure. */

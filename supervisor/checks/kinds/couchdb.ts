@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { z } from "zod";
 import { parseJson } from "../../../core/json.ts";
 import { MINUTE_MS } from "../../../core/duration.ts";
@@ -63,9 +63,7 @@ export async function probeCouchdb(
     return { ok: true, text: "up" };
   }
   const credentials = `${check.user}:${check.password}`;
-  const known = createHash("sha256")
-    .update(`${base} ${credentials}`)
-    .digest("hex");
+  const known = hash("sha256", `${base} ${credentials}`);
   if (isWithin(refused.get(known) ?? -Infinity, RETRY_AFTER_MS, now)) {
     return refusal(check.user);
   }
