@@ -152,6 +152,17 @@ test("a selector may contain a bounded number of bounded patterns", () => {
   );
 });
 
+test.each([
+  ["members", { s: Object.fromEntries(many(60_000, 0).map((_, n) => [n, 0])) }],
+  ["alternatives", { $or: many(60_000, { s: 1 }) }],
+  ["empty conditions", { $or: many(60_000, {}) }],
+  ["nested conditions", { $or: many(300, { $nor: many(200, { s: 1 }) }) }],
+])("a selector may contain a bounded number of %s", (_name, selector) => {
+  expect(() => compileSelector(selector)).toThrow(
+    "A selector may hold at most 50000 conditions.",
+  );
+});
+
 test("the conditions on known members are checked alone, so LiveSync's selector needs no document bodies", () => {
   const known = new Set(["type"]);
   const { only } = compileSelector({

@@ -8,6 +8,9 @@ import { openBudget, type Budget } from "./work-budget.ts";
 /** Whether a value matches; `undefined` means a missing member. */
 type Test = (value: unknown, raw: boolean) => boolean;
 
+/** A request has room for a million, which take seconds to compile; meanwhile the vault would answer no other request. */
+const MAX_CONDITIONS = 50_000;
+
 /** To list the members of an object takes longer than to read a list. */
 const STEPS_PER_MEMBER = 10;
 
@@ -23,6 +26,8 @@ export interface Selector {
 
 /** State shared by the conditions of one selector. */
 interface Context {
+  /** Throws if a selector gets more conditions than it may hold. */
+  readonly count: (conditions: number) => void;
   /** The first names of all member paths that a condition reads. */
   readonly members: Set<string>;
   readonly budget: Budget;
@@ -35,9 +40,10 @@ export function compileSelector(
 ): Selector {
   const budget = openBudget();
   const regularExpression = openRegularExpressions(budget);
+  const count = countConditions();
   const conditions = Object.entries(selector).map(([name, condition]) => {
     const members = new Set<string>();
-    const context = { members, budget, regularExpression };
+    const context = { count, members, budget, regularExpression };
     return { members, test: all({ [name]: condition }, false, context) };
   });
   const matching = (some: typeof conditions): Matches => {
@@ -65,6 +71,19 @@ export function compileSelector(
   };
 }
 
+function countConditions(): Context["count"] {
+  let left = MAX_CONDITIONS;
+  return (conditions) => {
+    left -= conditions;
+    if (left < 0) {
+      throw new Refusal(
+        "bad_request",
+        `A selector may hold at most ${MAX_CONDITIONS} conditions.`,
+      );
+    }
+  };
+}
+
 const collator = new Intl.Collator("und");
 
 /** Order of strings as CouchDB's indexes collate them. */
@@ -77,7 +96,10 @@ function all(
   negated: boolean,
   context: Context,
 ): Test {
-  const tests = Object.entries(selector).map(([name, condition]) =>
+  // An empty selector is a condition, too.
+  const entries = Object.entries(selector);
+  context.count(Math.max(1, entries.length));
+  const tests = entries.map(([name, condition]) =>
     name.startsWith("$")
       ? operator(name, condition, negated, context)
       : member(name, condition, negated, context),
