@@ -539,6 +539,17 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await vaultNames(testbed.couch)).not.toContain("vault-broken");
   });
 
+  test("a damaged copy of the seed is reported before anything is restored", async () => {
+    const { path } = await backup(testbed);
+    const copy = testbed.escrow.pathOf("vault-unsure");
+    writeFileSync(copy, "{");
+    await expect(
+      restore(testbed, path, { vault: VAULT, as: "vault-unsure" }),
+    ).rejects.toThrow(`${copy} is damaged`);
+    rmSync(copy);
+    expect(await vaultNames(testbed.couch)).not.toContain("vault-unsure");
+  });
+
   test("a stopped backup leaves nothing behind", async () => {
     const before = readdirSync(testbed.backups);
     const stop = new AbortController();

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newDevice, remote } from "../../test/contract/devices.ts";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
@@ -258,6 +258,21 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
     expect(testbed.files.read(vault)?.vaultPassphrase).toBeNull();
     expect(testbed.files.removed(vault)).toMatchObject([{ vaultPassphrase }]);
+  });
+
+  test("a vault whose seed copy is damaged is not removed, not even partly", async () => {
+    const { user, password } = testbed.files.read("vault-late")!;
+    const copy = testbed.escrow.pathOf("vault-late");
+    testbed.escrow.write(testbed.escrow.read("vault-late"));
+    writeFileSync(copy, "{");
+    await expect(testbed.provisioning.remove("vault-late")).rejects.toThrow(
+      `${copy} is damaged`,
+    );
+    rmSync(copy);
+    const answer = await ask(`${testbed.server.url}/vault-late`, {
+      user: { name: user, password },
+    });
+    expect(answer.status).toBe(200);
   });
 
   test("removing a vault reports what remains, and keeps its seed and its passphrase", async () => {

@@ -253,7 +253,9 @@ export class Provisioning {
     const { couch, files, state, escrow, backups } = this.#parts;
     const database = openDatabase(couch, checkVaultName(vault));
     const info = await database.info().catch(asUnreadable);
+    // A damaged file is reported before anything is removed.
     const file = files.read(vault);
+    const { versions: seeds } = escrow.read(vault);
     const { member } = state.vault(vault);
     if (info === undefined && file === undefined && member === null) {
       throw new NoSuchVault(vault, files.names());
@@ -276,7 +278,7 @@ export class Provisioning {
       documents: typeof info === "object" ? info.doc_count : 0,
       stays: [
         `The notes remain on the devices, and in the backups in ${backups}. Run \`hearth notes restore\` to restore them.`,
-        ...(escrow.read(vault).versions.length === 0
+        ...(seeds.length === 0
           ? []
           : [`Its security seed remains in ${escrow.pathOf(vault)}.`]),
         ...(kept === undefined

@@ -78,7 +78,7 @@ const BATCH_DOCUMENTS = 200;
 export async function restoreNotes(
   options: RestoreOptions,
 ): Promise<readonly RestoredVault[]> {
-  const { couch, busy } = options;
+  const { couch, escrow, busy } = options;
   const manifest = readNotesManifest(options.backup);
   const plan = planOf(options, manifest);
   const complete = new Set<string>();
@@ -88,6 +88,8 @@ export async function restoreNotes(
       complete.add(target);
     } else {
       await requireEmpty(couch, target);
+      // A damaged copy is reported before the vault is filled.
+      escrow.read(target);
     }
   }
   await verifyFiles(options.backup, options.signal, options.progress);
