@@ -1,4 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -32,6 +39,23 @@ test("an unreadable file among those of removed vaults hides no other one", asyn
   expect(files.removed("family")).toEqual([FAMILY]);
   await files.putBack("family", async () => true, NOW);
   expect(files.read("family")).toEqual(FAMILY);
+});
+
+test("a damaged file is kept when a new one is written: its passphrase may still be readable", () => {
+  const files = openVaultFiles(directory);
+  files.write(FAMILY);
+  files.write(FAMILY);
+  expect(readdirSync(directory)).toEqual(["family.json"]);
+  const damaged = readFileSync(files.pathOf("family"), "utf8").slice(0, -10);
+  writeFileSync(files.pathOf("family"), damaged);
+  files.write(FAMILY);
+  expect(files.read("family")).toEqual(FAMILY);
+  const removed = join(directory, "removed");
+  const kept = readdirSync(removed).map((name) =>
+    readFileSync(join(removed, name), "utf8"),
+  );
+  expect(kept).toEqual([damaged]);
+  expect(files.removed("family")).toEqual([]);
 });
 
 test.each([

@@ -34,6 +34,7 @@ export interface VaultFiles {
   readonly names: () => readonly string[];
   /** Undefined if there is none; throws a Failure for a damaged one. */
   readonly read: (vault: string) => VaultFile | undefined;
+  /** Replaces a file; a damaged one is moved to those of removed vaults. */
   readonly write: (file: VaultFile) => void;
   /** Moves the file to those of removed vaults, for a later restore; returns its new path, undefined if there is none. */
   readonly remove: (vault: string, now: number) => string | undefined;
@@ -82,6 +83,10 @@ export function openVaultFiles(directory: string): VaultFiles {
     write: (file) => {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       const path = pathIn(directory, file.vault);
+      // A damaged file may still contain the only copy of the vault's passphrase.
+      if (existsSync(path) && parseFile(path) === undefined) {
+        remove(directory, file.vault, Date.now());
+      }
       writeDurably(path, `${JSON.stringify(file, null, 2)}\n`);
     },
     remove: (vault, now) => remove(directory, vault, now),
