@@ -1,6 +1,11 @@
 import { Worker } from "node:worker_threads";
 import { DatabaseCalls, type DatabaseAnswer } from "./database-calls.ts";
-import { isDiskFailure, Refusal, type RefusalCode } from "./refusal.ts";
+import {
+  Refusal,
+  storageFailureOf,
+  type RefusalCode,
+  type StorageFailure,
+} from "./refusal.ts";
 import type {
   FromWorker,
   PublicState,
@@ -45,7 +50,7 @@ export interface DatabaseEvents {
   readonly failed: (
     name: string,
     detail: string,
-    isDiskFailure: boolean,
+    storageFailure: StorageFailure | undefined,
   ) => void;
   /** The thread did not answer for this long and was terminated. */
   readonly hung: (name: string, milliseconds: number) => void;
@@ -198,8 +203,8 @@ class DatabaseThread implements Database {
         break;
       default:
         if (message.kind === "refused" && message.detail !== undefined) {
-          const { detail, isDiskFailure } = message;
-          this.#events.failed(this.name, detail, isDiskFailure);
+          const { detail, storageFailure } = message;
+          this.#events.failed(this.name, detail, storageFailure);
         }
         this.#calls.receive(message);
     }
@@ -209,13 +214,13 @@ class DatabaseThread implements Database {
     code,
     reason,
     detail,
-    isDiskFailure,
+    storageFailure,
   }: Extract<FromWorker, { readonly kind: "unusable" }>): Error {
     if (code !== "insufficient_storage") {
       this.#events.failed(
         this.name,
         `database ${this.name} (${this.#file}) cannot be opened: ${detail}`,
-        isDiskFailure,
+        storageFailure,
       );
     }
     return new Refusal(code as RefusalCode, reason);
@@ -235,7 +240,7 @@ class DatabaseThread implements Database {
 
   #fail(failure: Error): void {
     const detail = failure.stack ?? String(failure);
-    this.#events.failed(this.name, detail, isDiskFailure(failure));
+    this.#events.failed(this.name, detail, storageFailureOf(failure));
     this.#shut(
       new Refusal(
         "internal_error",

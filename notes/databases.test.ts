@@ -12,11 +12,12 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openDatabases, type Databases } from "./databases.ts";
+import type { StorageFailure } from "./refusal.ts";
 
 let directory: string;
 let databases: Databases;
 /** Databases that could not be read or written. */
-let failing: [name: string, isDiskFailure: boolean][];
+let failing: [name: string, reason: StorageFailure | undefined][];
 
 beforeEach(async () => {
   failing = [];
@@ -35,8 +36,7 @@ function openAll(): Promise<Databases> {
     events: {
       compacted: () => undefined,
       readOnly: () => undefined,
-      failed: (name, _detail, isDiskFailure) =>
-        failing.push([name, isDiskFailure]),
+      failed: (name, _detail, reason) => failing.push([name, reason]),
       hung: (name) => expect.unreachable(`${name} hung`),
     },
   });
@@ -113,8 +113,18 @@ function toNewerSchema(file: string): void {
 }
 
 test.each([
-  ["is damaged", (file: string) => writeFileSync(file, "damaged"), "damaged"],
-  ["was emptied", (file: string) => writeFileSync(file, ""), "damaged"],
+  [
+    "is damaged",
+    (file: string) => writeFileSync(file, "damaged"),
+    "damaged",
+    "damaged_file",
+  ],
+  [
+    "was emptied",
+    (file: string) => writeFileSync(file, ""),
+    "damaged",
+    "damaged_file",
+  ],
   [
     "cannot be opened, as on a read-only disk,",
     (file: string) => {
@@ -122,15 +132,19 @@ test.each([
       mkdirSync(file);
     },
     "internal_error",
+    "disk",
   ],
-])("a database whose file %s is reported", async (_what, damage, code) => {
-  await databases.create("vault");
-  await expect.poll(() => databases.opened()).toEqual([]);
-  expect(failing).toEqual([]);
-  damage(join(directory, "vault.sqlite"));
-  await expect(databases.open("vault")).rejects.toMatchObject({ code });
-  expect(failing).toEqual([["vault", true]]);
-});
+] as const)(
+  "a database whose file %s is reported",
+  async (_what, damage, code, reason) => {
+    await databases.create("vault");
+    await expect.poll(() => databases.opened()).toEqual([]);
+    expect(failing).toEqual([]);
+    damage(join(directory, "vault.sqlite"));
+    await expect(databases.open("vault")).rejects.toMatchObject({ code });
+    expect(failing).toEqual([["vault", reason]]);
+  },
+);
 
 test("a database of a newer version is no failure of the disk, and the reason says what to do", async () => {
   await databases.create("vault");
@@ -141,7 +155,7 @@ test("a database of a newer version is no failure of the disk, and the reason sa
     message:
       "The database was written by a newer version of Hearth (schema 2, supported: 1). Start that version.",
   });
-  expect(failing).toEqual([["vault", false]]);
+  expect(failing).toEqual([["vault", undefined]]);
 });
 
 test("a database whose file was emptied while the store was stopped is reported, not forgotten", async () => {
@@ -151,7 +165,7 @@ test("a database whose file was emptied while the store was stopped is reported,
   databases = await openAll();
   expect(databases.names()).toEqual(["_users", "vault"]);
   await expect(databases.open("vault")).rejects.toThrow("damaged");
-  expect(failing).toEqual([["vault", true]]);
+  expect(failing).toEqual([["vault", "damaged_file"]]);
 });
 
 test.each([

@@ -1,15 +1,18 @@
 import { HOUR_MS } from "../core/duration.ts";
+import type { StorageFailure } from "./refusal.ts";
 
 /** A database that had trouble. */
 export interface Incident {
   readonly database: string;
   /** In ISO 8601. */
   readonly at: string;
+  /** Undefined if the database did not respond. */
+  readonly reason: StorageFailure | undefined;
 }
 
 /** The latest incident of each database within the last hour, since this process started. */
 export interface LatestIncidents {
-  readonly add: (database: string) => void;
+  readonly add: (database: string, reason?: StorageFailure) => void;
   readonly latest: () => readonly Incident[];
   /** A removed database has none, even if another one is created under its name. */
   readonly forget: (database: string) => void;
@@ -22,10 +25,10 @@ export function openLatestIncidents(now = Date.now): LatestIncidents {
     incidents = incidents.filter((each) => each.database !== database);
   };
   return {
-    add: (database) => {
+    add: (database, reason) => {
       forget(database);
       const at = new Date(now()).toISOString();
-      incidents = [...incidents, { database, at }].slice(-MAX);
+      incidents = [...incidents, { database, at, reason }].slice(-MAX);
     },
     forget,
     latest: () =>

@@ -40,7 +40,7 @@ async function start(options: Options, log: Log): Promise<void> {
   const directory = claimDataDirectory(options.dataDirectory);
   const settings = readSettings(options.iniFile, options.dataDirectory);
   const restarts = openLatestIncidents();
-  const diskFailures = openLatestIncidents();
+  const storageFailures = openLatestIncidents();
   const databases = await openDatabases({
     directory: directory.databases,
     spoolDirectory: directory.spool,
@@ -48,7 +48,7 @@ async function start(options: Options, log: Log): Promise<void> {
     watchdogMs: settings.watchdogMs(),
     historyMaxBytes: settings.historyMaxBytes(),
     idleMs: settings.idleMs(),
-    events: eventsOf(log, restarts, diskFailures),
+    events: eventsOf(log, restarts, storageFailures),
   }).catch((failure: unknown) => {
     throw (failure as NodeJS.ErrnoException).code === undefined
       ? failure
@@ -59,7 +59,7 @@ async function start(options: Options, log: Log): Promise<void> {
     settings,
     databases,
     restarts,
-    diskFailures,
+    storageFailures,
     log,
     spoolDirectory: directory.spool,
     stopping: stopping.signal,
@@ -82,7 +82,7 @@ async function start(options: Options, log: Log): Promise<void> {
 function eventsOf(
   log: Log,
   restarts: LatestIncidents,
-  diskFailures: LatestIncidents,
+  storageFailures: LatestIncidents,
 ): DatabasesOptions["events"] {
   return {
     readOnly: (database) =>
@@ -96,9 +96,9 @@ function eventsOf(
       restarts.add(database);
       log.error({ database, milliseconds }, "database hung, reopening it");
     },
-    failed: (database, detail, isDiskFailure) => {
-      if (isDiskFailure) {
-        diskFailures.add(database);
+    failed: (database, detail, storageFailure) => {
+      if (storageFailure !== undefined) {
+        storageFailures.add(database, storageFailure);
       }
       log.error({ database, detail }, "database failed");
     },

@@ -77,7 +77,7 @@ export function refusalOf(failure: unknown): Refusal {
       "The stored content is damaged; see the notes store's log.",
     );
   }
-  if (isDiskFailure(failure)) {
+  if (storageFailureOf(failure) !== undefined) {
     return new Refusal(
       "internal_error",
       "The file of this database cannot be opened, or its disk fails or is read-only; see the notes store's log.",
@@ -104,19 +104,29 @@ const DISK_FAILURE_CODES: readonly unknown[] = [8, 10, 14];
 /** Content that was read is not what was written. */
 export class Damage extends Error {
   readonly errcode = SQLITE_CORRUPT;
+  /** The rest of the file may be undamaged. */
+  readonly isOfDocument: boolean = false;
 }
 
 function isDamage(failure: unknown): boolean {
   return DAMAGE_CODES.includes(codeOfSqlite(failure));
 }
 
-/** Whether a database could not be read or written, other than because of a full disk. */
-export function isDiskFailure(failure: unknown): boolean {
-  return (
-    isDamage(failure) ||
+/** Why a database could not be read or written; `disk`: it fails or is read-only, or the file cannot be opened. */
+export type StorageFailure = "damaged_document" | "damaged_file" | "disk";
+
+/** Undefined for other failures, such as a full disk. */
+export function storageFailureOf(failure: unknown): StorageFailure | undefined {
+  if (isDamage(failure)) {
+    return failure instanceof Damage && failure.isOfDocument
+      ? "damaged_document"
+      : "damaged_file";
+  }
+  const isOfDisk =
     ["EROFS", "EIO"].includes(codeOf(failure) ?? "") ||
-    (DISK_FAILURE_CODES.includes(codeOfSqlite(failure)) && !isFullDisk(failure))
-  );
+    (DISK_FAILURE_CODES.includes(codeOfSqlite(failure)) &&
+      !isFullDisk(failure));
+  return isOfDisk ? "disk" : undefined;
 }
 
 function codeOfSqlite(failure: unknown): number | undefined {

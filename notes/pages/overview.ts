@@ -3,6 +3,7 @@ import { shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { sizeWords } from "../../core/size.ts";
 import { counted, grouped } from "../../core/words.ts";
 import type { Incident } from "../latest-incidents.ts";
+import type { StorageFailure } from "../refusal.ts";
 
 /** One database as the page shows it; sizes in bytes. */
 export interface DatabaseRow {
@@ -116,6 +117,12 @@ function verdictOf({
     : ["ok", "Notes", "All is well."];
 }
 
+const reasons: Readonly<Record<StorageFailure, string>> = {
+  damaged_document: "documents are damaged, which the log names",
+  damaged_file: "its file is damaged",
+  disk: "its disk fails or is read-only, or its file cannot be opened",
+};
+
 function attention({ rows, unreadable, failing }: Overview): Html {
   const damaged = unreadable.map(
     ({ name, reason }) =>
@@ -125,12 +132,12 @@ function attention({ rows, unreadable, failing }: Overview): Html {
       </div>`,
   );
   const failed = failing.map(
-    ({ database, at }) =>
+    ({ database, at, reason }) =>
       html`<div class="row">
         <p>
           <b>${database} could not be read or written</b><br /><small
-            >Last at ${at.slice(11, 16)} UTC: its file is damaged or cannot be
-            opened, or its disk fails or is read-only.</small
+            >Last at ${at.slice(11, 16)} UTC:
+            ${reasons[reason ?? "disk"]}.</small
           >
         </p>
         <pre>hearth doctor</pre>

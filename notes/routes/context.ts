@@ -10,7 +10,7 @@ export interface ServerContext {
   /** Databases whose thread hung and was terminated. */
   readonly restarts: LatestIncidents;
   /** Databases that could not be read or written. */
-  readonly diskFailures: LatestIncidents;
+  readonly storageFailures: LatestIncidents;
   readonly log: Log;
   /** Directory for long request bodies. */
   readonly spoolDirectory: string;

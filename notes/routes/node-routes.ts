@@ -48,11 +48,11 @@ export async function answerNode(
 function troubledDatabases({
   databases,
   restarts,
-  diskFailures,
+  storageFailures,
 }: ServerContext): Record<string, unknown> {
   const hung = databases.hung();
   const reopened = restarts.latest();
-  const failing = diskFailures.latest();
+  const failing = storageFailures.latest();
   return {
     ...(hung.length === 0 && reopened.length === 0
       ? {}

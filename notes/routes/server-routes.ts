@@ -290,7 +290,7 @@ export async function removeDatabase(
   }
   await context.databases.remove(name);
   context.restarts.forget(name);
-  context.diskFailures.forget(name);
+  context.storageFailures.forget(name);
   context.log.warn(
     { database: name, by: exchange.user.name },
     "database deleted",

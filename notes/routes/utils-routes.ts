@@ -73,7 +73,7 @@ async function readOverview(
       }
     }
   }
-  const failing = context.diskFailures
+  const failing = context.storageFailures
     .latest()
     .filter(({ database }) => rows.some(({ name }) => name === database));
   return { rows, unreadable, failing };

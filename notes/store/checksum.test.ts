@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, expect, test } from "vitest";
 import { temporaryStore } from "../../test/contract/temporary-store.ts";
-import { isDiskFailure } from "../refusal.ts";
+import { storageFailureOf } from "../refusal.ts";
 import { allDocs } from "./all-docs.ts";
 import type { Answer } from "./answer.ts";
 import { piecesText } from "./assemble.ts";
@@ -62,12 +62,12 @@ const read = (id: string) =>
 const reported = () =>
   messages.flatMap((message) =>
     message.kind === "refused"
-      ? [[message.isDiskFailure, message.detail] as const]
+      ? [[message.storageFailure, message.detail] as const]
       : [],
   );
 
 const REPORT = [
-  true,
+  "damaged_document",
   'Error: the stored content of "note" 1-b is damaged: check the disk, then run `hearth jobs run notes-drill`, which replaces current content from the newest backup',
 ];
 
@@ -81,7 +81,7 @@ test("a damaged document is rejected as a failure of the disk, others are read",
       return error;
     }
   })();
-  expect(isDiskFailure(failure)).toBe(true);
+  expect(storageFailureOf(failure)).toBe("damaged_document");
 });
 
 test("in answers of several documents a damaged one is missing, and reported", () => {

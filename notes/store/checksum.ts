@@ -7,6 +7,7 @@ const TABLES = ["revisions", "history"] as const;
 
 /** A body is not the one that was written: the disk returns other bytes. */
 export class DamagedBody extends Damage {
+  override readonly isOfDocument = true;
   constructor(id: string, rev: string) {
     super(
       `the stored content of ${JSON.stringify(id)} ${rev} is damaged: check the disk, then run \`hearth jobs run notes-drill\`, which replaces current content from the newest backup`,

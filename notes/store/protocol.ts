@@ -1,4 +1,5 @@
 // The messages between the main thread and a database's worker thread.
+import type { StorageFailure } from "../refusal.ts";
 
 /** A request body: in memory when small, else in a file that the main thread removes afterwards. */
 export type Body =
@@ -84,7 +85,7 @@ export type FromWorker =
       readonly code: string;
       readonly reason: string;
       readonly detail: string;
-      readonly isDiskFailure: boolean;
+      readonly storageFailure: StorageFailure | undefined;
     }
   | {
       readonly kind: "head";
@@ -111,8 +112,8 @@ export type FromWorker =
       readonly code: string;
       readonly reason: string;
       readonly detail: string | undefined;
-      /** The database could not be read or written. */
-      readonly isDiskFailure: boolean;
+      /** Why the database could not be read or written. */
+      readonly storageFailure: StorageFailure | undefined;
     }
   | { readonly kind: "state"; readonly state: PublicState }
   | {

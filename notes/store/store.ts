@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { isFullDisk } from "../../core/failure.ts";
-import { fullDisk, isDiskFailure } from "../refusal.ts";
+import { fullDisk, storageFailureOf } from "../refusal.ts";
 import { sumColumn } from "./checksum.ts";
 import { keepReserve, RESERVE_BYTES } from "./disk-reserve.ts";
 import type {
@@ -187,7 +187,7 @@ export function reportFailure(
     code: "internal_error",
     reason,
     detail: String(failure),
-    isDiskFailure: isDiskFailure(failure),
+    storageFailure: storageFailureOf(failure),
   });
 }
 

@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { sum } from "../../core/sum.ts";
-import { isDiskFailure, Refusal, refusalOf } from "../refusal.ts";
+import { Refusal, refusalOf, storageFailureOf } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { openSource, type BodySource } from "./body-source.ts";
 import { maintainRegularly } from "./maintenance.ts";
@@ -62,7 +62,7 @@ function start(): void {
       code,
       reason,
       detail: (failure as Error).message,
-      isDiskFailure: isDiskFailure(failure),
+      storageFailure: storageFailureOf(failure),
     });
     return;
   }
@@ -137,7 +137,7 @@ async function answer(
         failure instanceof Refusal
           ? undefined
           : ((failure as Error).stack ?? String(failure)),
-      isDiskFailure: isDiskFailure(failure),
+      storageFailure: storageFailureOf(failure),
     });
   } finally {
     calls.delete(number);

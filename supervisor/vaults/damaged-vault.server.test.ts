@@ -121,7 +121,9 @@ test("damaged notes are missing in answers, named by the alarm's source, and rep
     "GET",
     "/_node/_local/_system",
   )) as Readonly<Record<string, unknown>>;
-  expect(system["failing_databases"]).toMatchObject([{ database: HEALTHY }]);
+  expect(system["failing_databases"]).toMatchObject([
+    { database: HEALTHY, reason: "damaged_document" },
+  ]);
 
   expect(await repairVaults(options)).toEqual([
     { vault: HEALTHY, repaired: [note!._id] },

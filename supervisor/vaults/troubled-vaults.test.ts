@@ -19,14 +19,20 @@ test("vaults are reported that hang, or were reopened or failed within the last 
         { database: "notes", at: AT },
         { database: "family", at: AT },
       ],
-      failing_databases: [{ database: "work", at: AT }],
+      failing_databases: [
+        { database: "work", at: AT, reason: "damaged_file" },
+        { database: "from-an-earlier-release", at: AT },
+      ],
     }),
   );
   expect([...found.hung]).toEqual([
     ["notes", false],
     ["family", true],
   ]);
-  expect(found.failing).toEqual(["work"]);
+  expect(found.failing).toEqual([
+    { database: "work", reason: "damaged_file" },
+    { database: "from-an-earlier-release", reason: "disk" },
+  ]);
 });
 
 test("CouchDB reports none", async () => {

@@ -6,14 +6,28 @@ const incidents = z.array(z.object({ database: z.string() })).default([]);
 const systemSchema = z.object({
   hung_databases: z.array(z.string()).default([]),
   reopened_databases: incidents,
-  failing_databases: incidents,
+  failing_databases: z
+    .array(
+      z.object({
+        database: z.string(),
+        // Stores of earlier releases name none.
+        reason: z
+          .enum(["damaged_document", "damaged_file", "disk"])
+          .default("disk"),
+      }),
+    )
+    .default([]),
 });
+
+export type FailingVault = z.output<
+  typeof systemSchema
+>["failing_databases"][number];
 
 interface TroubledVaults {
   /** Those that do not respond (true), or were reopened for that reason within the last hour (false). */
   readonly hung: ReadonlyMap<string, boolean>;
   /** Those that could not be read or written within the last hour. */
-  readonly failing: readonly string[];
+  readonly failing: readonly FailingVault[];
 }
 
 /** The troubled databases of the embedded store; CouchDB reports none. */
@@ -29,6 +43,6 @@ export async function troubledVaults(couch: Couch): Promise<TroubledVaults> {
       ),
       ...system.hung_databases.map((each) => [each, true] as const),
     ]),
-    failing: system.failing_databases.map(({ database }) => database),
+    failing: system.failing_databases,
   };
 }

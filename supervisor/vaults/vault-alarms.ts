@@ -1,5 +1,7 @@
 import type { Alarm } from "../alerts/alarm.ts";
 import type { Deletions } from "./deletions.ts";
+import type { FailingVault } from "./troubled-vaults.ts";
+import { unreadableWords } from "./unreadable-vault.ts";
 
 const naming = (kind: string) => (vault: string) => `notes-${kind}:${vault}`;
 
@@ -34,14 +36,38 @@ export function hungAlarm(vault: string, isHung: boolean): Alarm {
   };
 }
 
-export function failingAlarm(vault: string): Alarm {
+export function failingAlarm({ database, reason }: FailingVault): Alarm {
   return {
-    fingerprint: fingerprints.failing(vault),
+    fingerprint: fingerprints.failing(database),
     level: "down",
-    subject: `vault ${vault}`,
-    text: `vault ${vault} could not be read or written within the last hour: its file is damaged or cannot be opened, or its disk fails or is read-only. Check the disk (\`dmesg\`) first; if the file is damaged, remove the vault and restore it from a backup; if only the content of documents is damaged, run \`hearth jobs run notes-drill\`, which replaces it.`,
-    command: "hearth doctor",
+    subject: `vault ${database}`,
+    ...failureWords(database, reason),
   };
+}
+
+function failureWords(
+  vault: string,
+  reason: FailingVault["reason"],
+): Pick<Alarm, "text" | "command"> {
+  switch (reason) {
+    case "damaged_document":
+      return {
+        text: `documents of vault ${vault} are damaged, and the log of the notes store names them: check the disk (\`dmesg\`), then run \`hearth jobs run notes-drill\`, which replaces them from the newest backup.`,
+        command: "hearth jobs run notes-drill",
+      };
+    case "damaged_file":
+      return {
+        text: unreadableWords(vault, "damaged"),
+        command: "hearth doctor",
+      };
+    case "disk":
+      return {
+        text: `vault ${vault} could not be read or written within the last hour: its disk fails or is read-only, or its file cannot be opened. Check the disk (\`dmesg\`) and who may open the file; the log of the notes store names the reason.`,
+        command: "hearth logs notes",
+      };
+    default:
+      return reason satisfies never;
+  }
 }
 
 export function missingAlarm(vault: string): Alarm {

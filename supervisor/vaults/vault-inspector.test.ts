@@ -5,6 +5,7 @@ import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
+import type { FailingVault } from "./troubled-vaults.ts";
 import { VaultInspector } from "./vault-inspector.ts";
 import { openNotesState } from "./notes-state.ts";
 import { openEscrow } from "./seed-escrow.ts";
@@ -15,7 +16,7 @@ let place: ReturnType<typeof temporaryHome>;
 /** Persists across restarts of the supervisor. */
 let raised: Map<string, Alarm>;
 let hung: readonly string[];
-let failing: readonly string[];
+let failing: readonly FailingVault[];
 /** The `error` of answers about databases. */
 let unreadable: string | undefined;
 
@@ -37,10 +38,7 @@ const couch: Couch = {
     if (path === "/_node/_local/_system") {
       return {
         hung_databases: hung,
-        failing_databases: failing.map((database) => ({
-          database,
-          at: new Date().toISOString(),
-        })),
+        failing_databases: failing,
       };
     }
     if (unreadable !== undefined) {
@@ -76,14 +74,24 @@ test("the alarm of a vault that hung ends when it responds, also after a restart
   expect([...raised.keys()]).toEqual(["notes-hung:work"]);
 });
 
-test("a vault that cannot be read or written raises an alarm until that is an hour ago", async () => {
-  failing = ["family"];
-  await newInspector().inspectAll();
-  expect(raised.get("notes-failing:family")?.level).toBe("down");
-  failing = [];
-  await newInspector().inspectAll();
-  expect([...raised.keys()]).toEqual([]);
-});
+test.each([
+  ["damaged_document", "hearth jobs run notes-drill"],
+  ["damaged_file", "hearth notes restore --vault family"],
+  ["disk", "its disk fails or is read-only"],
+] as const)(
+  "a vault that cannot be read or written because of %s raises an alarm that says what to do, until that is an hour ago",
+  async (reason, words) => {
+    failing = [{ database: "family", reason }];
+    await newInspector().inspectAll();
+    expect(raised.get("notes-failing:family")).toMatchObject({
+      level: "down",
+      text: expect.stringContaining(words),
+    });
+    failing = [];
+    await newInspector().inspectAll();
+    expect([...raised.keys()]).toEqual([]);
+  },
+);
 
 test("the alarm of a missing database lasts across a restart", async () => {
   const state = openNotesState(join(place.directory, "state.json"), () => {});

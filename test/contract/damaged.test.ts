@@ -35,7 +35,13 @@ test("a vault whose file is damaged is named, and the other vaults are not", asy
     await expect(readAll("damaged")).rejects.toThrow();
     const system = await ask(`${notes.url}/_node/_local/_system`);
     expect(await system.json()).toMatchObject({
-      failing_databases: [{ database: "damaged", at: expect.any(String) }],
+      failing_databases: [
+        {
+          database: "damaged",
+          at: expect.any(String),
+          reason: expect.stringMatching(/^damaged_/),
+        },
+      ],
     });
     const page = await (await ask(`${notes.url}/_utils`)).text();
     expect(page).toContain("1 database could not be read or written.");
