@@ -2,7 +2,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Failure } from "../../core/failure.ts";
 import { CouchRefusal, NoAnswer } from "../../supervisor/vaults/couch.ts";
-import { NoSuchVault } from "../../supervisor/vaults/vault-names.ts";
+import {
+  InvalidVaultInput,
+  NoSuchVault,
+} from "../../supervisor/vaults/vault-names.ts";
 import { sendMistakes, sendResult } from "./send-error.ts";
 
 /** Acts on a valid body; answers 400 to any other. */
@@ -31,6 +34,9 @@ export function answering(
 export function statusOfNotesFailure(error: Failure): number {
   if (error instanceof NoSuchVault) {
     return 404;
+  }
+  if (error instanceof InvalidVaultInput) {
+    return 400;
   }
   return error instanceof NoAnswer || error instanceof CouchRefusal ? 502 : 409;
 }

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
-import { Failure } from "../../core/failure.ts";
 import type { PluginSettings } from "./setup-uri.ts";
 import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
+import { InvalidVaultInput } from "./vault-names.ts";
 
 /** Regular expressions that the plugin stores in one text, so that none may contain the separator. */
 const patterns = (separator: string) =>
@@ -157,16 +157,16 @@ function remoteId({ vault, url }: VaultAccess): string {
   return hash("sha256", `${url}/${vault}`).slice(0, 16);
 }
 
-/** An address for devices in the plugin's format: lower case, no trailing slash, no credentials. Throws a Failure. */
+/** An address for devices in the plugin's format: lower case, no trailing slash, no credentials. Throws what is wrong with it. */
 export function publicAddress(text: string): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) {
-    throw new Failure(
+    throw new InvalidVaultInput(
       `"${text}" is not a valid address for devices: use one such as https://notes.example.org or http://192.168.1.10:5984.`,
     );
   }
   const { username, password, search, hash, href } = new URL(text);
   if (username !== "" || password !== "" || search !== "" || hash !== "") {
-    throw new Failure(
+    throw new InvalidVaultInput(
       "the address for devices must not contain user, password or query: use the form https://notes.example.org.",
     );
   }

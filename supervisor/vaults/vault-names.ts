@@ -11,17 +11,20 @@ export class NoSuchVault extends Failure {
   }
 }
 
+/** A name or an address that no vault can have. */
+export class InvalidVaultInput extends Failure {}
+
 const MAX_NAME_LENGTH = 100;
 
-/** The name of a vault is the name of its database. Throws a Failure with the rule. */
+/** The name of a vault is the name of its database. Throws the rule. */
 export function checkVaultName(name: string): string {
   if (!/^[a-z][a-z0-9_$()+-]*$/.test(name) || name.length > MAX_NAME_LENGTH) {
-    throw new Failure(
+    throw new InvalidVaultInput(
       `"${name}" is not a valid vault name: it must be a lower-case letter, then lower-case letters, digits and _ $ ( ) + -, at most ${MAX_NAME_LENGTH} characters.`,
     );
   }
   if (name.startsWith(SCRATCH_PREFIX)) {
-    throw new Failure(
+    throw new InvalidVaultInput(
       `"${name}" is not a valid vault name: names that start with ${SCRATCH_PREFIX} are reserved for restore drills.`,
     );
   }

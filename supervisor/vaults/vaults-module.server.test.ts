@@ -258,7 +258,7 @@ test("an incompletely restored vault is dropped at the next start and reported",
 
 describe("invalid input is reported in one sentence", () => {
   test.each([
-    [["add", "Bad Name"], 1, "is not a valid vault name"],
+    [["add", "Bad Name"], 2, "is not a valid vault name"],
     [["add", "x", "--mode", "often"], 2, "--mode must be live or on-save."],
     [
       ["add", "x", "--exclude", "("],
@@ -267,7 +267,7 @@ describe("invalid input is reported in one sentence", () => {
     ],
     [
       ["add", "x", "--url", "example.org"],
-      1,
+      2,
       "is not a valid address for devices",
     ],
     [["devices", "nowhere"], 2, 'vault "nowhere" not found. Run'],
