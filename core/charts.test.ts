@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { drawColumns, drawLines } from "./charts.ts";
+import { drawColumns, drawLines, drawStrip } from "./charts.ts";
 
 const label = (value: number) => `$ ${value}`;
 
@@ -83,4 +83,19 @@ test("many labels are thinned, and a chart of zeros has an axis up to 1", () => 
   expect(svg.match(/ Nov</g)?.length).toBeLessThan(10);
   expect(svg).toContain(">$ 1</text>");
   expect(svg).not.toContain("NaN");
+});
+
+test("the bars of a strip keep their proportions, however many there are", () => {
+  const widthOf = (count: number) =>
+    /viewBox="0 0 (\d+)/.exec(
+      drawStrip(
+        Array.from({ length: count }, () => ({
+          height: 28,
+          colour: "calm" as const,
+          title: "up",
+        })),
+        "a strip",
+      ),
+    )?.[1];
+  expect([6, 7, 24].map(widthOf)).toEqual(["460", "462", "475"]);
 });

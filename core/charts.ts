@@ -83,12 +83,13 @@ export function drawLines(data: ChartData, description: string): string {
 
 /** Height of the bars of `drawStrip`. */
 export const STRIP_HEIGHT = 28;
+/** About the width of its place, as stretching distorts the corners of bars. */
+const STRIP_WIDTH = 480;
 
 /** A row of bars without axes, stretched to the width of its place. */
 export function drawStrip(bars: readonly Bar[], description: string): string {
-  const step = 20;
-  const width = Math.max(15, bars.length * step - 5);
-  return `<svg class="bars" viewBox="0 0 ${width} ${STRIP_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${escaped(description)}">${drawBars(bars, step, STRIP_HEIGHT, 3)}</svg>`;
+  const step = STRIP_WIDTH / Math.max(1, bars.length);
+  return `<svg class="bars" viewBox="0 0 ${round(STRIP_WIDTH - step / 4)} ${STRIP_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${escaped(description)}">${drawBars(bars, step, STRIP_HEIGHT, 3)}</svg>`;
 }
 
 /** A row of bars on a base line, in fixed proportions. */
