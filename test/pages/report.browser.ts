@@ -29,3 +29,24 @@ test.each([
   expect(complaints).toEqual([]);
   await page.context().close();
 });
+
+test("amounts are not broken on the narrowest screen", async () => {
+  const usual = usualSpend();
+  const { page } = await openPage(browser, { width: 320, scheme: "light" });
+  await page.setContent(
+    renderReportPage({
+      ...usual,
+      totals: { ...usual.totals, spend: 0.000067 },
+    }),
+  );
+  const lines = await page.locator(".figures dd").evaluateAll((all) =>
+    all.map((each) => {
+      const range = document.createRange();
+      range.selectNode(each.firstChild ?? each);
+      return [range.toString(), range.getClientRects().length];
+    }),
+  );
+  expect(lines).toContainEqual(["$ 0.000067", 1]);
+  expect(lines.filter(([, count]) => count !== 1)).toEqual([]);
+  await page.context().close();
+});
