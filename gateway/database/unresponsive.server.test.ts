@@ -91,6 +91,10 @@ test("while Postgres does not answer, known keys are served, also in a new windo
     ask("/key/list", MASTER_KEY),
   ]);
   expect(first.map(({ status }) => status)).toEqual([200, 503, 503]);
+  // A change may have reached Postgres, so the sentence does not deny it.
+  expect(first[2].text).toContain(
+    '"The database is unavailable. Try again in a moment."',
+  );
   await untilReadinessSays("Not connected");
   await sleep(1_100);
   const later = await Promise.all([

@@ -95,7 +95,7 @@ interface ErrorObject {
 export function databaseUnavailable(): CallError {
   return new CallError(
     "database_unavailable",
-    "The database is unavailable; nothing was changed. Try again in a moment.",
+    "The database is unavailable. Try again in a moment.",
     { headers: { "retry-after": "2" } },
   );
 }
