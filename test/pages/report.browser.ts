@@ -39,13 +39,12 @@ test("amounts are not broken on the narrowest screen", async () => {
       totals: { ...usual.totals, spend: 0.000067 },
     }),
   );
-  const lines = await page.locator(".figures dd").evaluateAll((all) =>
-    all.map((each) => {
+  const lines = await page.evaluate<readonly (readonly [string, number])[]>(`
+    Array.from(document.querySelectorAll(".figures dd"), (each) => {
       const range = document.createRange();
-      range.selectNode(each.firstChild ?? each);
+      range.selectNode(each.firstChild);
       return [range.toString(), range.getClientRects().length];
-    }),
-  );
+    })`);
   expect(lines).toContainEqual(["$ 0.000067", 1]);
   expect(lines.filter(([, count]) => count !== 1)).toEqual([]);
   await page.context().close();
