@@ -504,8 +504,10 @@ test("without a master key or a gateway, one sentence says what to do", async ()
   });
   try {
     const { page } = await openPage(browser, DESK);
-    await page.goto(`${without.address}/keys`);
-    expect(await page.textContent("h1")).toBe("Keys are unavailable.");
+    await page.goto(`${without.address}/teams`);
+    expect(await page.textContent("h1")).toBe(
+      "Keys, users and teams are unavailable.",
+    );
     expect(await main(page)).toContain("set PROXY_MASTER_KEY_FILE");
     expect(await findViolations(page)).toEqual([]);
     await page.goto(`${away.address}/keys/new`);

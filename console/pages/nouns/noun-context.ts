@@ -113,7 +113,10 @@ export async function showingFailures(
   reply: FastifyReply,
   back: string,
   act: () => Promise<FastifyReply>,
-  away = { title: "Keys are unavailable.", current: KEYS_PATH },
+  away = {
+    title: "Keys, users and teams are unavailable.",
+    current: KEYS_PATH,
+  },
 ): Promise<FastifyReply> {
   try {
     return await act();
