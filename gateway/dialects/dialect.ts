@@ -91,6 +91,14 @@ export function effortFor(
     : "high";
 }
 
+/** Models that cannot answer without reasoning, and reject `none`; those of OpenAI are known where their bodies are written. */
+const ALWAYS_REASONING = /gpt-oss|gemini-(2\.5-pro|[3-9])/;
+
+/** The effort of a model that is asked not to think: the least that it takes. */
+export function leastEffort({ baseModel, model }: PricedDeployment): string {
+  return ALWAYS_REASONING.test(baseModel ?? model) ? "low" : "none";
+}
+
 /** OpenAI's effort for a budget of thinking, in tokens. */
 export function effortOfBudget(tokens: number): string {
   return tokens <= 2_048 ? "low" : tokens <= 8_192 ? "medium" : "high";

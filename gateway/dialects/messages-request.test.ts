@@ -125,6 +125,23 @@ test.each([
   expect(body["reasoning_effort"]).toBe(sent);
 });
 
+// Otherwise it would think with its default effort, which may use up all of `max_tokens`.
+test.each([
+  [{ model: "gpt-5.2" }, "none"],
+  [{ model: "gemini-2.5-flash", provider: "gemini" }, "none"],
+  [{ model: "gemini-2.5-pro", provider: "gemini" }, "low"],
+  [{ model: "gemini-3-flash", provider: "gemini" }, "low"],
+  [{ model: "openai/gpt-oss-120b", providerName: "groq" }, "low"],
+  [{ model: "gpt-4.1" }, undefined],
+] as const)("%j with thinking disabled gets the effort %s", (fields, sent) => {
+  const thinking = { type: "disabled" };
+  const { body } = ask(
+    { thinking, output_config: { effort: "high" } },
+    testDeployment(fields),
+  );
+  expect(body["reasoning_effort"]).toBe(sent);
+});
+
 test("a model for chat alone gets no effort, which it rejects", () => {
   const fields = { output_config: { effort: "high" } };
   const deployment = testDeployment({ model: "gpt-5.1-chat-latest" });

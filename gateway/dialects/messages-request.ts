@@ -11,7 +11,12 @@ import {
 } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
-import { dialectOf, effortFor, effortOfBudget } from "./dialect.ts";
+import {
+  dialectOf,
+  effortFor,
+  effortOfBudget,
+  leastEffort,
+} from "./dialect.ts";
 import { leadingInstructions } from "./leading-instructions.ts";
 import { chatMessages } from "./messages-content.ts";
 import { chatToolsOf } from "./messages-tools.ts";
@@ -125,11 +130,14 @@ function formatOf(body: CallBody): unknown {
 }
 
 function effortOf(body: CallBody, deployment: PricedDeployment): string | null {
+  const thinking = recordOf(body["thinking"]);
+  if (thinking["type"] === "disabled") {
+    return leastEffort(deployment);
+  }
   const effort = recordOf(body["output_config"])["effort"];
   if (typeof effort === "string") {
     return effortFor(deployment, effort);
   }
-  const thinking = recordOf(body["thinking"]);
   if (thinking["type"] !== "enabled") {
     return null;
   }
