@@ -13,6 +13,8 @@ export interface Dialect {
   readonly reasoning: boolean;
   /** Whether messages may contain files, such as PDF documents. */
   readonly files: boolean;
+  /** Whether the provider fetches a file whose `file_data` is an address. */
+  readonly fileAddresses: boolean;
 }
 
 /** Providers whose chat endpoints take text and images only; of unknown servers it is tried. */
@@ -61,6 +63,9 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
       !strict && !["anthropic", "gemini"].includes(deployment.provider),
     reasoning: reasons(deployment) && !isChatOnly(deployment),
     files: !WITHOUT_FILES.has(deployment.providerName),
+    fileAddresses:
+      deployment.provider === "anthropic" ||
+      deployment.providerName === "openrouter",
   };
 }
 

@@ -31,7 +31,7 @@ export function inputMessages(
     if (call !== null) {
       return history.addCall(call);
     }
-    const result = resultOf(item, path, lack);
+    const result = resultOf(item, path, dialect, lack);
     if (result !== null) {
       return history.addResult(item["call_id"], result);
     }
@@ -168,16 +168,21 @@ function messageOf(
     role: instructs ? dialect.instructionRole : "user",
     content: instructs
       ? textIn(item["content"])
-      : contentOf(item["content"], `${path}.content`, lack),
+      : contentOf(item["content"], `${path}.content`, dialect, lack),
   };
 }
 
-function contentOf(content: unknown, path: string, lack: Lack): unknown {
+function contentOf(
+  content: unknown,
+  path: string,
+  dialect: Dialect,
+  lack: Lack,
+): unknown {
   if (typeof content === "string") {
     return content;
   }
   const parts = listOf(content).flatMap((part, index) =>
-    partOf(part, `${path}[${index}]`, lack),
+    partOf(part, `${path}[${index}]`, dialect, lack),
   );
   const [only] = parts;
   return parts.length === 1 && only?.["type"] === "text" ? only["text"] : parts;
@@ -186,10 +191,11 @@ function contentOf(content: unknown, path: string, lack: Lack): unknown {
 function partOf(
   part: unknown,
   path: string,
+  dialect: Dialect,
   lack: Lack,
 ): readonly JsonRecord[] {
   if (isRecord(part)) {
-    const found = knownPart(part);
+    const found = knownPart(part, dialect);
     if (found !== null) {
       return [found];
     }
@@ -198,7 +204,10 @@ function partOf(
   return [];
 }
 
-function knownPart(part: JsonRecord): JsonRecord | null {
+function knownPart(
+  part: JsonRecord,
+  { fileAddresses }: Dialect,
+): JsonRecord | null {
   switch (part["type"]) {
     case "input_text":
     case "output_text":
@@ -213,7 +222,8 @@ function knownPart(part: JsonRecord): JsonRecord | null {
         : null;
     }
     case "input_file": {
-      const { file_data, file_id, filename } = part;
+      const { file_url: url, file_id, filename } = part;
+      const file_data = part["file_data"] ?? (fileAddresses ? url : undefined);
       return typeof file_data === "string" || typeof file_id === "string"
         ? { type: "file", file: present({ file_data, file_id, filename }) }
         : null;
@@ -229,6 +239,7 @@ function knownPart(part: JsonRecord): JsonRecord | null {
 function resultOf(
   item: JsonRecord,
   path: string,
+  dialect: Dialect,
   lack: Lack,
 ): readonly JsonRecord[] | null {
   const { type, output, execution } = item;
@@ -238,7 +249,7 @@ function resultOf(
       return typeof output === "string"
         ? [{ type: "text", text: output }]
         : listOf(output).flatMap((part, index) =>
-            partOf(part, `${path}.output[${index}]`, lack),
+            partOf(part, `${path}.output[${index}]`, dialect, lack),
           );
     case "tool_search_output":
       return execution === "client"

@@ -404,6 +404,21 @@ describe("requests", () => {
     ]);
   });
 
+  // The AI SDK sends the addresses of documents so.
+  test.each([
+    { provider: "anthropic", providerName: "anthropic" },
+    { provider: "openai", providerName: "openrouter" },
+  ] as const)("a file by its address is fetched by %j", (provider) => {
+    const content = [{ type: "input_file", file_url: "https://x/y.pdf" }];
+    const input = [{ role: "user", content }];
+    const { body, lacks } = ask({ input }, testDeployment(provider));
+    const file = { file_data: "https://x/y.pdf" };
+    expect(body["messages"]).toEqual([
+      { role: "user", content: [{ type: "file", file }] },
+    ]);
+    expect(lacks).toEqual([]);
+  });
+
   test("images from tools follow the results of their turn, before the next one", () => {
     const call = (id: string) => ({
       type: "function_call",

@@ -12,6 +12,7 @@ import { decodePercent } from "../../core/percent-decoding.ts";
 /** Receives the path of a part that Anthropic does not support. */
 export type Lack = (path: string) => void;
 
+const ADDRESS = /^https?:\/\//;
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*),([^]*)$/;
 
 /** The content of a message of OpenAI's shape as Anthropic's blocks. Other blocks pass unchanged. */
@@ -97,15 +98,19 @@ function mediaBlock(url: string): JsonRecord {
 }
 
 function fileBlock(file: JsonRecord): JsonRecord | null {
-  const title = file["filename"];
-  if (typeof file["file_id"] === "string") {
+  const { filename: title, file_id: fileId, file_data: fileData } = file;
+  // OpenRouter's callers give an address as `file_data`, LiteLLM's as `file_id`.
+  const url = [fileId, fileData].find((one) => ADDRESS.test(textOf(one)));
+  if (url !== undefined) {
+    return present({ type: "document", source: { type: "url", url }, title });
+  }
+  if (typeof fileId === "string") {
     return present({
       type: "document",
-      source: { type: "file", file_id: file["file_id"] },
+      source: { type: "file", file_id: fileId },
       title,
     });
   }
-  const { file_data: fileData } = file;
   if (typeof fileData !== "string") {
     return null;
   }
