@@ -6,6 +6,7 @@ import { query } from "../database/pool.ts";
 import { insertRow, type Row } from "../database/rows.ts";
 import { keyOf, textOf } from "./convert.ts";
 import {
+  ACTOR,
   type ImportContext,
   dollarsOf,
   idsOf,
@@ -121,5 +122,30 @@ export async function importReplacedKeys(
       "ON CONFLICT DO NOTHING",
     );
     notes.count("replaced keys", made === null ? "known" : "brought");
+  }
+}
+
+/** Lists keys of earlier runs that LiteLLM has deleted or replaced since: here they stay valid. */
+export async function reportAbsentKeys({
+  client,
+  source,
+  notes,
+}: ImportContext): Promise<void> {
+  const present = new Set(
+    (await source.rows("keys")).map(({ token }) => token),
+  );
+  const imported = await query<Row>(
+    client,
+    `SELECT token, key_alias, key_name FROM keys
+       WHERE created_by = $1 AND NOT blocked AND (expires IS NULL OR expires > now())
+         AND NOT EXISTS (SELECT FROM rotated_keys WHERE rotated_keys.token = keys.token)`,
+    [ACTOR],
+  );
+  for (const key of imported.filter(({ token }) => !present.has(token))) {
+    notes.changed(
+      "keys",
+      nameOf(key),
+      "no longer in LiteLLM's database, but valid here: delete it with POST /key/delete if LiteLLM deleted or replaced it",
+    );
   }
 }

@@ -1,6 +1,10 @@
 import type { Client } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
-import { importKeys, importReplacedKeys } from "./import-keys.ts";
+import {
+  importKeys,
+  importReplacedKeys,
+  reportAbsentKeys,
+} from "./import-keys.ts";
 import {
   importBudgets,
   importEndUsersAndTags,
@@ -47,6 +51,7 @@ export async function importPayers(
   await importEndUsersAndTags(context);
   await importKeys(context);
   await importReplacedKeys(context, now);
+  await reportAbsentKeys(context);
   await listOthers(source, notes);
   return importSpends(client, context.spends, windowing, now);
 }

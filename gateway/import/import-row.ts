@@ -54,6 +54,13 @@ export async function importRow(
       "imported before imports recorded LiteLLM's spend: spend since then is not imported, spend from this run on is",
     );
   }
+  if (made === null && (await wasBlockedSince(context, of, row))) {
+    notes.changed(
+      plural,
+      shownName,
+      "blocked at LiteLLM, but not here: block it here, too, unless it may continue",
+    );
+  }
   if (of.entity !== null) {
     spends.push({
       name: entityOf(of, row),
@@ -84,6 +91,19 @@ export async function wasDeleted(
     return false;
   }
   return (await findRows(client, of.table, idOf(of, row))).length === 0;
+}
+
+/** Whether LiteLLM blocked what is open here: existing rows stay as they are. */
+async function wasBlockedSince(
+  { client }: ImportContext,
+  of: Kind,
+  row: Row,
+): Promise<boolean> {
+  if (row["blocked"] !== true) {
+    return false;
+  }
+  const [known] = await findRows(client, of.table, idOf(of, row));
+  return known?.["blocked"] === false;
 }
 
 /** Whether a payer with spend at LiteLLM was imported by a run that did not record the amount. */

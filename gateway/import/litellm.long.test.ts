@@ -454,3 +454,39 @@ test("does not import again what was deleted in Hearth", async () => {
   }
   expect(await fixture.differences()).toEqual([]);
 });
+
+test("reports what LiteLLM blocked, deleted or replaced since an earlier import, which stays as it is here", async () => {
+  const since = async () =>
+    (await bring()).remarks.filter(({ text }) => text.includes(" here: "));
+  expect(await since()).toEqual([]);
+  await litellm.run(
+    `UPDATE "LiteLLM_UserTable" SET metadata = '{"scim_active": false}' WHERE user_id = 'user-22'`,
+  );
+  await litellm.run(
+    `UPDATE "LiteLLM_TeamTable" SET blocked = true WHERE team_id = 'team-22'`,
+  );
+  await litellm.run(
+    `UPDATE "LiteLLM_VerificationToken" SET blocked = true WHERE key_alias = 'key-22'`,
+  );
+  await litellm.run(
+    `DELETE FROM "LiteLLM_VerificationToken" WHERE key_alias = 'key-23'`,
+  );
+  const blocked = "blocked at LiteLLM, but not here: ";
+  const names = (await since()).map(({ text, examples }) => [text, examples]);
+  expect(names).toEqual([
+    [expect.stringContaining(`users: ${blocked}`), ["user-22"]],
+    [expect.stringContaining(`teams: ${blocked}`), ["team-22"]],
+    [expect.stringContaining(`keys: ${blocked}`), ["sk-...0022"]],
+    [
+      expect.stringContaining("keys: no longer in LiteLLM's database"),
+      ["key-23 (sk-...0023)"],
+    ],
+  ]);
+  expect((await fixture.chat("sk-litellm-key-23", "x")).status).toBe(200);
+  // Once the operator has decided, nothing is left to report.
+  await fixture.post("/user/update", { user_id: "user-22", blocked: true });
+  await fixture.post("/team/block", { team_id: "team-22" });
+  await fixture.post("/key/block", { key: "sk-litellm-key-22" });
+  await fixture.post("/key/delete", { keys: ["sk-litellm-key-23"] });
+  expect(await since()).toEqual([]);
+});
