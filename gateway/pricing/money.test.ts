@@ -16,7 +16,7 @@ test("a cost is taken to the nearest nano-dollar", () => {
 
 test("absurd estimates keep the reservations of other calls exact", () => {
   expect(nanosFromEstimate(0.000018)).toBe(18_000);
-  for (const dollars of [1e30, Infinity]) {
+  for (const dollars of [1e30, Infinity, NaN]) {
     const held = 18_001 + 500 * nanosFromEstimate(dollars);
     expect(held - 500 * nanosFromEstimate(dollars)).toBe(18_001);
   }

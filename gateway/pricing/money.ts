@@ -14,9 +14,9 @@ export function nanosFromCost(dollars: number): Nanos {
  */
 const MAX_CALL_DOLLARS = 10_000;
 
-/** The estimate of a call in dollars as nano-dollars; an absurd `max_tokens` may make it infinite. */
+/** The estimate of a call in dollars as nano-dollars; an absurd `max_tokens` may make it infinite, or, without a price, NaN. */
 export function nanosFromEstimate(dollars: number): Nanos {
-  return nanosFromCost(Math.min(dollars, MAX_CALL_DOLLARS));
+  return nanosFromCost(dollars < MAX_CALL_DOLLARS ? dollars : MAX_CALL_DOLLARS);
 }
 
 /** The exact digits of a double: 0.000123 × 1e9 is 123000.00000000001, and must not round up to 123001. */
