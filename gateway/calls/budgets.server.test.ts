@@ -359,6 +359,15 @@ test("strict mode rejects a call that may not fit, and never overshoots", async 
       ).json["error"]?.["type"];
     expect(await errorOf({})).toBe("budget_exceeded");
     expect(await errorOf({ max_uses: 3 })).not.toBe("budget_exceeded");
+    // Of a model without a price for searches: infinity times 0 is no number.
+    const tool = { type: "web_search", max_uses: Number.MAX_VALUE };
+    const countless = { max_tokens: 100_000, tools: [tool, tool] };
+    const rejected = await strict.chat(
+      await strict.createKey({ max_budget: ONE_CALL }),
+      "countless",
+      countless,
+    );
+    expect(rejected.json["error"]?.["type"]).toBe("budget_exceeded");
     const key = await strict.createKey({ max_budget: 3 * ONE_CALL });
     const unbounded = await strict.chat(key, "unbounded");
     expect(unbounded.json["error"]?.["message"]).toMatch(/max_tokens/);

@@ -17,6 +17,11 @@ test.each([
     3,
   ],
   ["a negative limit", { tools: [{ ...web, max_uses: -1 }] }, 0],
+  [
+    "limits whose sum is infinite",
+    { tools: Array(2).fill({ ...web, max_uses: Number.MAX_VALUE }) },
+    2_000_000,
+  ],
 ])("a call with %s makes at most that many searches", (_, body, searches) => {
   expect(askedSearches({ body: { model: "m", ...body } }, "web_search")).toBe(
     searches,

@@ -92,6 +92,8 @@ export function askedTiers(
 
 /** More are rare, and some providers have no limit for a call. */
 const SEARCHES_EXPECTED = 5;
+/** More than any call makes, whatever it says: a sum must stay finite, or the estimate is no number. */
+const MAX_SEARCHES = 1_000_000;
 
 /**
  * The searches of one kind that a call may make, as far as it says: each of its tools `max_uses` (Anthropic), all of them
@@ -106,7 +108,8 @@ export function askedSearches(
   const sum = recordsOf(body["tools"])
     // `web_search_preview`, `web_search_20250305` and others
     .filter(({ type }) => textOf(type).startsWith(kind))
-    .reduce((sum, tool) => sum + (numberOf(tool["max_uses"]) ?? each), 0);
+    .map((tool) => Math.min(numberOf(tool["max_uses"]) ?? each, MAX_SEARCHES))
+    .reduce((sum, searches) => sum + searches, 0);
   return Math.max(0, Math.min(sum, most ?? sum));
 }
 

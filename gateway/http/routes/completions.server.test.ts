@@ -41,6 +41,16 @@ test.each([
   },
 );
 
+test("a number of answers to choose from without a limit is rejected", async () => {
+  const { status, json } = await strict.gateway.request(
+    "POST",
+    "/v1/completions",
+    { model: "mock", prompt: ["a", "b"], best_of: Number.MAX_VALUE },
+  );
+  expect(status).toBe(400);
+  expect(json["error"]).toMatchObject({ param: "best_of" });
+});
+
 test("a prompt may be rated without an answer", async () => {
   const rated = await strict.gateway.request("POST", "/v1/completions", {
     model: "mock",

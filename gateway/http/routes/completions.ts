@@ -15,6 +15,7 @@ const completionBody = z.looseObject({
   }),
   stream: z.boolean().nullish(),
   n: z.int().min(1).max(128).nullish(),
+  best_of: z.int().min(0).max(128).nullish(),
   /** 0: with `echo`, only the prompt is rated. */
   max_tokens: z.int().min(0).nullish(),
   user: z.string().nullish(),

@@ -71,10 +71,8 @@ describe("budgets", () => {
     },
   );
 
-  test("calls in flight reserve their seconds: of parallel ones only those that fit are sent", async () => {
-    const key = await media.gateway.createKey({
-      max_budget: 2.5 * 100 * PER_SECOND,
-    });
+  /** Six calls at once, of 100 seconds each; returns how many were sent. */
+  async function sentAtOnce(key: string): Promise<number> {
     const before = media.provider.requests.length;
     const answers = await Promise.all(
       Array.from({ length: 6 }, () =>
@@ -93,9 +91,30 @@ describe("budgets", () => {
       ),
     );
     const admitted = answers.filter(({ status }) => status === 200).length;
-    expect(admitted).toBe(3);
     expect(media.provider.requests.length - before).toBe(admitted);
+    return admitted;
+  }
+
+  test("calls in flight reserve their seconds: of parallel ones only those that fit are sent", async () => {
+    const key = await media.gateway.createKey({
+      max_budget: 2.5 * 100 * PER_SECOND,
+    });
+    expect(await sentAtOnce(key)).toBe(3);
     expect(await media.spendOf(key)).toBeCloseTo(3 * 100 * PER_SECOND, 9);
+  });
+
+  test("so they do after a call whose speed would make its speech infinitely long", async () => {
+    const key = await media.gateway.createKey({
+      max_budget: 2.5 * 100 * PER_SECOND,
+    });
+    const spoken = await media.gateway.request(
+      "POST",
+      "/v1/audio/speech",
+      { model: "voice", voice: "x", input: "x", speed: Number.MIN_VALUE },
+      key,
+    );
+    expect(spoken.status).toBe(200);
+    expect(await sentAtOnce(key)).toBe(3);
   });
 
   test.each([

@@ -8,6 +8,8 @@ import { callRoute, numberOf } from "./chat.ts";
 
 /** The slowest speech: Chinese has few characters for long words. */
 const SECONDS_PER_CHARACTER = 1 / 4;
+/** Of OpenAI: https://platform.openai.com/docs/api-reference/audio/createSpeech#audio_createspeech-speed */
+const MIN_SPEED = 0.25;
 
 const SPEECH: CallKind = {
   route: "POST /v1/audio/speech",
@@ -35,7 +37,7 @@ const SPEECH: CallKind = {
   estimateOutput: (_gateway, body) =>
     audioTokensOut(
       (charactersOf(body) * SECONDS_PER_CHARACTER) /
-        (numberOf(body, "speed") ?? 1),
+        Math.max(numberOf(body, "speed") ?? 1, MIN_SPEED),
     ),
   measure: (body) => ({
     piece: "characters",
