@@ -171,20 +171,21 @@ describe("transcriptions", () => {
     );
   });
 
-  test("a file that does not tell its length reserves and costs what it can at most be", async () => {
-    const unknown = new File([new Uint8Array(7_500)], "a.bin");
-    const fields = {
-      model: "by-second",
-      file: unknown,
-      response_format: "text",
-    };
-    const rich = await media.gateway.createKey({ max_budget: 1 });
-    const answer = await media.postForm(PATH, fields, rich);
-    expect(Number((await media.rowOf(answer))["spend"])).toBeCloseTo(
-      10 * PER_SECOND,
-      12,
-    );
-  });
+  test.each([
+    ["does not tell its length", new File([new Uint8Array(7_500)], "a.bin")],
+    ["claims a greater length than it can have", claimingHours(7_500)],
+  ])(
+    "a file that %s reserves and costs what it can at most be",
+    async (_what, file) => {
+      const fields = { model: "by-second", file, response_format: "text" };
+      const rich = await media.gateway.createKey({ max_budget: 1 });
+      const answer = await media.postForm(PATH, fields, rich);
+      expect(Number((await media.rowOf(answer))["spend"])).toBeCloseTo(
+        10 * PER_SECOND,
+        12,
+      );
+    },
+  );
 
   test("a model without a price is shown as unpriced", async () => {
     const key = await media.gateway.createKey();
@@ -333,3 +334,11 @@ describe("forms that are rejected, before a provider is called", () => {
     expect(answer.status).toBe(403);
   });
 });
+
+/** A WAV file of a size whose header names one sample of 8 bits a second. */
+function claimingHours(bytes: number): File {
+  const wav = silence((bytes - silence(0).length) / 8_000);
+  wav.writeUInt32LE(1, 24);
+  wav.writeUInt32LE(1, 28);
+  return new File([new Uint8Array(wav)], "a.wav", { type: "audio/wav" });
+}

@@ -41,11 +41,13 @@ const OF_AUDIO = {
   }),
 } satisfies Partial<CallKind>;
 
-/** Seconds of the file; where it does not tell, the longest that it can be. */
+/** Seconds of the file; where it does not tell, the longest that it can be. Never longer than that, which a wrong header could say. */
 function lengthOf({ file: audio }: CallBody): number {
-  return audio instanceof UploadedFile
-    ? (audio.seconds ?? audio.bytes.length / MIN_BYTES_PER_SECOND)
-    : 0;
+  if (!(audio instanceof UploadedFile)) {
+    return 0;
+  }
+  const longest = audio.bytes.length / MIN_BYTES_PER_SECOND;
+  return Math.min(audio.seconds ?? longest, longest);
 }
 
 const TRANSCRIPTION: CallKind = {
