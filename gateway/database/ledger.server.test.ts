@@ -190,21 +190,28 @@ test("a payer with a window has a total for it, by the end of each call", async 
   expect(await wrongSums()).toEqual([]);
 });
 
-test("a soft budget is reported once, when it is crossed", async () => {
-  await insertRow(pool, "keys", {
-    token: "k4",
-    key_name: "sk-...4",
-    soft_budget: 0.25,
-  });
-  const reported = [];
-  for (let call = 0; call < 5; call++) {
-    reported.push(
-      (await recordRows(pool, [row({ api_key: "k4" })], [], null, "UTC"))
-        .softBudgets.length,
-    );
-  }
-  expect(reported).toEqual([0, 0, 1, 0, 0]);
-});
+test.each([
+  ["without a duration", "k4", null],
+  ["whose budget never resets", "k10", "-1"],
+])(
+  "a soft budget %s is reported once, when it is crossed",
+  async (_what, token, budget_duration) => {
+    await insertRow(pool, "keys", {
+      token,
+      key_name: `sk-...${token}`,
+      soft_budget: 0.25,
+      budget_duration,
+    });
+    const reported = [];
+    for (let call = 0; call < 5; call++) {
+      reported.push(
+        (await recordRows(pool, [row({ api_key: token })], [], null, "UTC"))
+          .softBudgets.length,
+      );
+    }
+    expect(reported).toEqual([0, 0, 1, 0, 0]);
+  },
+);
 
 test("a soft budget that is set below the spend is reported once, with the next call", async () => {
   const spend = async () =>

@@ -239,7 +239,7 @@ const ADD_TOTALS = `
     SELECT 'soft_budget', c.entity, c.window_name, c.spend, b.soft_budget
     FROM changed c
     JOIN budgets_of(ARRAY(SELECT DISTINCT entity FROM charges)) b ON b.entity = c.entity AND b.soft_budget IS NOT NULL
-      AND coalesce(b.budget_duration, 'all') = split_part(c.window_name, '@', 1)
+      AND coalesce(nullif(b.budget_duration, '-1'), 'all') = split_part(c.window_name, '@', 1)
     WHERE c.spend >= b.soft_budget
       -- One that was set below the spend is never crossed.
       AND (c.before < b.soft_budget OR NOT EXISTS (
