@@ -11,6 +11,7 @@ import { createRandom } from "../../test/faults/random.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { withDatabase } from "../backup/database.ts";
+import { readBudgets } from "../reports/budgets.ts";
 import { findSoftBudgets, findSpentBudgets } from "./budget-alerts.ts";
 import { usageAlertsSchema } from "./config.ts";
 import { UnusualSpend } from "./unusual-spend.ts";
@@ -88,6 +89,28 @@ test("the keys are not read once more for each reached budget", async () => {
     );
     expect(Number(rows[0]?.scans)).toBeLessThan(budgets);
   });
+});
+
+test("a budget that never resets although its tier's does raises alarms, and is in reports", async () => {
+  const { budget_id } = await gateway.post("/budget/new", {
+    max_budget: 0.2,
+    soft_budget: 0.1,
+    budget_duration: "1d",
+  });
+  const key = await gateway.createKey({ budget_id, budget_duration: "-1" });
+  await gateway.spend({ api_key: hashKey(key), spend: 0.25 });
+  await check();
+  expect([...raised.values()].map(({ level }) => level).sort()).toEqual([
+    "notice",
+    "warning",
+  ]);
+  const url = readerUrl(gateway.databaseUrl, "supervisor");
+  const budgets = await withDatabase(
+    url,
+    new AbortController().signal,
+    readBudgets,
+  );
+  expect(budgets).toMatchObject([{ spend: 0.25, resetsAt: null }]);
 });
 
 test("a deleted key raises no alarm", async () => {
