@@ -20,6 +20,14 @@ test("the text of a provider loses the key and the credentials in headers that i
   expect(withoutSecret(text, { apiKey: null, headers: {} })).toBe(text);
 });
 
+test("a text that was read up to a limit loses the start of a key at its end", () => {
+  const deployment = { apiKey: secret("key-of-provider"), headers: {} };
+  expect(withoutSecret("invalid: key-of-prov", deployment)).toBe(
+    "invalid: [secret]",
+  );
+  expect(withoutSecret("an invalid key", deployment)).toBe("an invalid key");
+});
+
 test.each([
   ["0", null],
   ["-1", null],

@@ -91,9 +91,20 @@ export function withoutSecret(
       .filter((word) => word.length >= MIN_SECRET_CHARACTERS),
   );
   return [...(key.length < 4 ? [] : [key]), ...words].reduce(
-    (rest, secret) => rest.replaceAll(secret, "[secret]"),
+    (rest, secret) =>
+      withoutCutSecret(rest.replaceAll(secret, "[secret]"), secret),
     text,
   );
+}
+
+/** A text that was read up to a limit may end within a secret. */
+function withoutCutSecret(text: string, secret: string): string {
+  for (let length = secret.length - 1; length >= 4; length -= 1) {
+    if (text.endsWith(secret.slice(0, length))) {
+      return `${text.slice(0, -length)}[secret]`;
+    }
+  }
+  return text;
 }
 
 /** In seconds, or until a date. One that is over, or 0, asks for no time: how long to wait is left to the caller. */
