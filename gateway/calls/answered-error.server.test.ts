@@ -204,7 +204,7 @@ test("of an error of any length, a client and the ledger get what one needs at m
   expect(String(message)).toMatch(/^mock: word word [\w ]*$/);
   expect(String(message).length).toBeLessThan(70_000);
   const row = await rowOf(failed);
-  expect(JSON.stringify(row["metadata"]).length).toBeLessThan(140_000);
+  expect(JSON.stringify(row["metadata"]).length).toBeLessThan(10_000);
 
   const content = { index: 0, delta: { content: "half" } };
   answers = [

@@ -26,7 +26,7 @@ export function recordFailed(
 ): void {
   slot?.release();
   noteFailure(gateway, target, failure);
-  const { status, message } = failure;
+  const { status, keptMessage: message } = failure;
   const { id } = target.deployment;
   attempts.push({ model_id: id, status, error: message });
   call.trace?.failed(status, message, id);
@@ -126,7 +126,6 @@ export async function giveUp(
   /** Dollars that the attempts before may cost. */
   owedBefore: number,
 ): Promise<CallError> {
-  const { message } = failure;
   gateway.metrics.retried(call.group.configured, retries, fallbacks);
   await endCall(gateway, call, {
     status: "failure",
@@ -141,7 +140,7 @@ export async function giveUp(
     metadata: {
       error_information: {
         error_code: String(failure.status),
-        error_message: message,
+        error_message: failure.keptMessage,
       },
       attempts,
     },

@@ -168,7 +168,7 @@ function metadataOf(
       : {
           error_information: {
             error_code: String(failure.status),
-            error_message: failure.message,
+            error_message: failure.keptMessage,
           },
         }),
   };

@@ -357,7 +357,7 @@ function metadataOf(
         ...tried,
         error_information: {
           error_code: String(end.failure.status),
-          error_message: end.failure.message,
+          error_message: end.failure.keptMessage,
         },
       };
   }

@@ -1,4 +1,8 @@
+import { shortened } from "../../core/words.ts";
 import type { Usage } from "../tokens/reported-usage.ts";
+
+/** Characters of a message that are kept: some providers repeat the whole call. */
+const MAX_KEPT_CHARACTERS = 2_000;
 
 /** A provider rejected a call, failed or was not reached. The message contains no secrets. */
 export class UpstreamFailure extends Error {
@@ -21,6 +25,11 @@ export class UpstreamFailure extends Error {
     super(message);
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+  }
+
+  /** Its message in the ledger and in traces; the client gets the whole one. */
+  get keptMessage(): string {
+    return shortened(this.message, MAX_KEPT_CHARACTERS).toWellFormed();
   }
 }
 
