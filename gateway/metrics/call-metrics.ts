@@ -1,7 +1,7 @@
 import type { LitellmMetricsConfig } from "../config/litellm-metrics.ts";
 import { GenAiMetrics } from "./gen-ai.ts";
 import { createHistogram, type Histogram } from "./histogram.ts";
-import { createBoundedLabel } from "./labels.ts";
+import { createBoundedLabel, joined } from "./labels.ts";
 import { LitellmMetrics } from "./litellm/litellm-metrics.ts";
 
 /** The outcome of one call. */
@@ -46,7 +46,7 @@ interface Latencies {
   readonly firstToken: Histogram;
 }
 
-/** Counted by name; the names are the labels, joined by `|`. */
+/** Counted by name; the names are the joined values of the labels. */
 export type Counts = ReadonlyMap<string, number>;
 
 /**
@@ -135,18 +135,18 @@ export function createCallMetrics(
       }
     },
     providerFailed: (provider, status) =>
-      count(providerFailures, `${provider}|${status}`, 1),
+      count(providerFailures, joined(provider, status), 1),
     retried(name, again, fellBack) {
       count(retries, alias(name), again);
       count(fallbacks, alias(name), fellBack);
     },
-    hedged: (name, answered) => count(hedges, `${alias(name)}|${answered}`, 1),
+    hedged: (name, answered) => count(hedges, joined(alias(name), answered), 1),
     refused: (type) => count(refusals, type, 1),
     cooledDown: (modelId) => count(cooldowns, modelId, 1),
     unavailable: (name, reason) =>
-      count(unavailableRejections, `${alias(name)}|${reason}`, 1),
+      count(unavailableRejections, joined(alias(name), reason), 1),
     guarded: (guardrail, outcome) =>
-      count(guardrailChecks, `${outcome}|${guardrail}`, 1),
+      count(guardrailChecks, joined(outcome, guardrail), 1),
     softBudgetReached: (kind) => count(softBudgets, kind, 1),
     sums: { [Symbol.iterator]: sums.all },
     latencies: { [Symbol.iterator]: latencies.all },
@@ -187,7 +187,7 @@ function createCallSums(
         key_alias: keyAlias(call.keyAlias),
         status: call.status,
       };
-      const name = `${labels.alias}|${labels.provider}|${labels.team}|${labels.key_alias}|${labels.status}`;
+      const name = joined(...Object.values(labels));
       const known = sums.get(name);
       if (known !== undefined) {
         return known;
@@ -212,7 +212,7 @@ function createLatencies(): Series<Latencies["labels"], Latencies> {
   const latencies = new Map<string, Latencies>();
   return {
     of({ alias, provider }) {
-      const name = `${alias}|${provider}`;
+      const name = joined(alias, provider);
       const known = latencies.get(name);
       if (known !== undefined) {
         return known;

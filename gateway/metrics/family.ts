@@ -1,5 +1,6 @@
 import type { Counts } from "./call-metrics.ts";
 import type { Histogram } from "./histogram.ts";
+import { valuesIn } from "./labels.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 export type Sample = readonly [labels: Labels, value: number];
@@ -72,14 +73,14 @@ function histogramSamples(
   ];
 }
 
-/** Counts whose names are values of these labels, joined by `|`. */
+/** Counts whose names are the joined values of these labels. */
 export function counted(
   counts: Counts,
   ...labels: readonly string[]
 ): () => readonly Sample[] {
   return () =>
     [...counts].map(([name, count]) => {
-      const values = name.split("|");
+      const values = valuesIn(name);
       return [
         Object.fromEntries(
           labels.map((label, at) => [label, values[at] ?? ""]),

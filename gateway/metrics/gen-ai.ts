@@ -1,5 +1,6 @@
 import { operationOf, providerOf } from "../tracing/gen-ai-names.ts";
 import { createHistogram, type Histogram } from "./histogram.ts";
+import { joined } from "./labels.ts";
 
 /** Bounds that the GenAI conventions advise, in seconds and in tokens. */
 const DURATIONS = Array.from({ length: 14 }, (_, at) => 0.01 * 2 ** at);
@@ -52,7 +53,7 @@ export class GenAiMetrics {
   ): ObservedCalls {
     // Several types of calls are one operation: a series must not occur twice.
     const operation = operationOf(callType);
-    const name = `${alias}|${provider}|${operation}|${status}`;
+    const name = joined(alias, provider, operation, status);
     const known = this.#observed.get(name);
     if (known !== undefined) {
       return known;

@@ -15,3 +15,14 @@ export function createBoundedLabel(most: number): (value: string) => string {
     return value;
   };
 }
+
+const SEPARATOR = "\0";
+
+/** One name for values of labels, which may contain any other character. */
+export function joined(...values: readonly (string | number)[]): string {
+  return values.join(SEPARATOR);
+}
+
+export function valuesIn(name: string): readonly string[] {
+  return name.split(SEPARATOR);
+}
