@@ -27,6 +27,7 @@ let server: Server;
 let issuer: string;
 let own: CryptoKey;
 let foreign: CryptoKey;
+let published: readonly object[];
 let provider: Provider;
 /** What the provider answers. */
 let idToken: string;
@@ -37,6 +38,7 @@ beforeAll(async () => {
   own = pair.privateKey;
   foreign = (await generateKeyPair("RS256")).privateKey;
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: "1", alg: "RS256" };
+  published = [jwk];
   server = createServer((request, response) => {
     const answers: Readonly<Record<string, unknown>> = {
       "/.well-known/openid-configuration": {
@@ -49,7 +51,7 @@ beforeAll(async () => {
         subject_types_supported: ["public"],
         id_token_signing_alg_values_supported: ["RS256"],
       },
-      "/keys": { keys: [jwk] },
+      "/keys": { keys: published },
       "/token": {
         access_token: "access",
         token_type: "Bearer",
@@ -100,9 +102,10 @@ function claims(): JWTPayload {
 function sign(
   payload: JWTPayload,
   key: CryptoKey | Uint8Array = own,
+  kid = "1",
 ): Promise<string> {
   const alg = key instanceof Uint8Array ? "HS256" : "RS256";
-  return new SignJWT(payload).setProtectedHeader({ alg, kid: "1" }).sign(key);
+  return new SignJWT(payload).setProtectedHeader({ alg, kid }).sign(key);
 }
 
 const grant = () =>
@@ -118,6 +121,19 @@ test("a token of the provider for this sign-in is accepted", async () => {
     subject: "anna",
     claims: { email: "anna@example.org" },
   });
+});
+
+test("a new key of the provider is neither a denial nor the end of a session, however new its known keys are", async () => {
+  idToken = await sign(claims());
+  const granted = await grant();
+  const { privateKey, publicKey } = await generateKeyPair("RS256");
+  idToken = await sign(claims(), privateKey, "2");
+  await expect(grant()).rejects.toBeInstanceOf(ProviderUnavailable);
+  const jwk = { ...(await exportJWK(publicKey)), kid: "2", alg: "RS256" };
+  published = [...published, jwk];
+  expect(
+    await provider.confirm({ ...granted, refreshToken: "refresh" }),
+  ).toMatchObject({ subject: "anna", idToken });
 });
 
 const HOUR_SECONDS = 3_600;

@@ -16,7 +16,6 @@ const CONTRADICTIONS: readonly unknown[] = [
   "OAUTH_INVALID_RESPONSE",
   "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
   "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED",
-  "OAUTH_KEY_SELECTION_FAILED",
 ];
 
 export function titleOf({ name, title = name }: ProviderConfig): string {
@@ -106,6 +105,8 @@ function reasonOf(error: unknown): string {
   switch (codeOf(error)) {
     case "OAUTH_TIMEOUT":
       return "no answer in time";
+    case "OAUTH_KEY_SELECTION_FAILED":
+      return "it signed with a key that it did not publish";
     case "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED":
       return "it names another issuer than the configuration does: check issuer";
   }

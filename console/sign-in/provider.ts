@@ -130,11 +130,12 @@ export class Provider {
 
   /** Asks for the current claims: with a refresh token for new tokens, else only with the access token while it is valid. */
   async confirm(grant: Grant): Promise<Grant> {
-    const { client, configuration } = await this.#discover(CURRENT_MS);
     const { refreshToken } = grant;
     if (refreshToken === null) {
       return this.#withUserInfo(grant);
     }
+    // Asked again, and with it for its keys: many refresh tokens are valid once, and lost if the answer cannot be verified.
+    const { client, configuration } = await this.#discover(0);
     const tokens = await this.#request(client, "tokens", () =>
       client.refreshTokenGrant(configuration, refreshToken),
     );
