@@ -182,6 +182,17 @@ test("a finding that never ends is masked in the end and kept within bounds", as
   expect(textOf(sent)).toMatch(/^(\[X\])+$/);
 });
 
+test("events without text are kept within bounds behind a text that never continues", async () => {
+  const check = checkBy(patterns("secret"));
+  await check.push([chat("sec")]);
+  const sent: StreamPiece[] = [];
+  for (let count = 0; count < 2_000; count++) {
+    sent.push(...(await check.push([chat("")])));
+  }
+  expect(textOf(sent)).toBe("sec");
+  expect(sent.length).toBeGreaterThan(1_000);
+});
+
 test("a blocked text ends the stream before any of it was sent", async () => {
   const check = checkBy(patterns("forbidden", "block"));
   const sent: StreamPiece[] = [];

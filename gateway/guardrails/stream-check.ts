@@ -10,6 +10,8 @@ import { sum } from "../../core/sum.ts";
 const CONTEXT = 64;
 /** Windows held back for a single finding, after which it is masked although it may continue. */
 const MAX_WINDOWS = 50;
+/** Of an event's data: so many count like a character of its text, as events without any are held back, too. */
+const DATA_PER_CHARACTER = 1_024;
 
 /** One text of a stream, as far as its events are held back. */
 interface Channel {
@@ -56,9 +58,7 @@ export class StreamCheck {
   ): Promise<readonly StreamPiece[]> {
     const events = pieces.map(readEvent);
     this.#held.push(...events);
-    this.#unchecked += sum(
-      events.flatMap(({ deltas }) => deltas.map(({ text }) => text.length)),
-    );
+    this.#unchecked += sum(events.map(sizeOf));
     const last =
       isEnd || pieces.some(({ kind }) => kind === "done" || kind === "error");
     if (!last && this.#unchecked < this.#window) {
@@ -299,8 +299,17 @@ function releasable(
       count = at + 1;
     }
   }
-  const total = sum([...channels.values()].map(({ text }) => text.length));
-  return count === 0 && total > MAX_WINDOWS * window ? held.length : count;
+  return count === 0 && sum(held.map(sizeOf)) > MAX_WINDOWS * window
+    ? held.length
+    : count;
+}
+
+/** In characters. */
+function sizeOf({ piece, deltas }: ReadEvent): number {
+  return Math.max(
+    sum(deltas.map(({ text }) => text.length)),
+    Math.ceil(piece.data.length / DATA_PER_CHARACTER),
+  );
 }
 
 function isFree(
