@@ -14,6 +14,9 @@ import {
 } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
+/** Checks leave maintenance with their first result, which takes some of them seconds. */
+const TOGETHER_MS = 10_000;
+
 export const history = defineVerb({
   name: "history",
   description:
@@ -69,7 +72,8 @@ export const history = defineVerb({
           : `No entries for "${name}". Run \`hearth status\` for the names.`,
       );
     } else {
-      alignColumns(entries.toReversed().map(rowOf)).forEach(print);
+      const rows = groupMaintenance(entries.toReversed());
+      alignColumns(rows.map(rowOf)).forEach(print);
     }
     return 0;
   },
@@ -86,6 +90,49 @@ async function checkName(stack: StackClient, name: string): Promise<void> {
   if (hint !== "" && !known.includes(name)) {
     throw new UsageError(`service or check "${name}" not found${hint}.`);
   }
+}
+
+/**
+ * One row for the checks that enter or leave maintenance together, without the state before and the reason where these differ.
+ * `entries` are in order of time.
+ */
+export function groupMaintenance(
+  entries: readonly HistoryRow[],
+): readonly HistoryRow[] {
+  const groups: [HistoryRow, ...HistoryRow[]][] = [];
+  for (const entry of entries) {
+    const group = groups.at(-1);
+    if (group !== undefined && isTogether(group[0], entry)) {
+      group.push(entry);
+    } else {
+      groups.push([entry]);
+    }
+  }
+  return groups.map((group) => {
+    const [first] = group;
+    if (first.kind !== "check" || group.length === 1) {
+      return first;
+    }
+    const { from, reason } = first;
+    return {
+      ...first,
+      name: counted(group.length, "check"),
+      from: group.every((each) => each.from === from) ? from : null,
+      reason: group.every((each) => each.reason === reason) ? reason : null,
+    };
+  });
+}
+
+function isTogether(first: HistoryRow, entry: HistoryRow): boolean {
+  return (
+    first.kind === "check" &&
+    entry.kind === "check" &&
+    first.to === entry.to &&
+    entry.at - first.at <= TOGETHER_MS &&
+    (entry.to === "maintenance"
+      ? first.reason === entry.reason
+      : first.from === "maintenance" && entry.from === "maintenance")
+  );
 }
 
 function rowOf(entry: HistoryRow): readonly Cell[] {
