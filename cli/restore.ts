@@ -9,7 +9,10 @@ import {
   type RestorePlaces,
 } from "../supervisor/backup/restore.ts";
 import { restoreAddress } from "../supervisor/backup/restore-address.ts";
-import { chooseBackup } from "../supervisor/backup/which-backup.ts";
+import {
+  chooseBackup,
+  WHERE_TO_FETCH,
+} from "../supervisor/backup/which-backup.ts";
 import { givenPassword } from "../supervisor/credentials.ts";
 import { inWords } from "../core/duration.ts";
 import { locateHome } from "../supervisor/home/home.ts";
@@ -93,7 +96,7 @@ async function backupAt(
   }
   throw name === undefined
     ? new Failure(
-        "no backup of Postgres found here. Run `hearth backup fetch` to fetch one from the other host.",
+        `no backup of Postgres found here. Fetch one: ${WHERE_TO_FETCH}.`,
       )
     : new UsageError(
         `backup "${name}" not found. Run \`hearth backup list\` for all backups.`,

@@ -20,7 +20,7 @@ test.each([
   "without %s backups, the message names the command that creates one",
   (kind, command) => {
     const directory = directoryWith();
-    const text = `there are no backups in ${directory}. Run \`${command}\` to create one`;
+    const text = `there are no backups in ${directory}. Run \`${command}\` to create one, or fetch one: \`hearth offsite fetch\` from the off-site target, \`hearth backup fetch\` from the other host of a stack.`;
     expect(() => chooseBackup(kind, directory, undefined, now)).toThrow(text);
     expect(() => chooseBackup(kind, directory, "2026", now)).toThrow(
       `backup "2026" not found; ${text}`,

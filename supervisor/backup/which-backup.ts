@@ -18,6 +18,10 @@ const COMMANDS = {
   notes: "hearth notes backup",
 } as const;
 
+/** For messages about a machine without backups. */
+export const WHERE_TO_FETCH =
+  "`hearth offsite fetch` from the off-site target, `hearth backup fetch` from the other host of a stack";
+
 /** The backup of this name; defaults to the newest. `kind` is that of the backups in the directory. */
 export function chooseBackup(
   kind: keyof typeof COMMANDS,
@@ -31,7 +35,7 @@ export function chooseBackup(
     const lead =
       requested === undefined ? "" : `backup "${requested}" not found; `;
     throw new Failure(
-      `${lead}there are no backups in ${directory}. Run \`${COMMANDS[kind]}\` to create one, or \`hearth backup fetch\` to fetch one from the other host.`,
+      `${lead}there are no backups in ${directory}. Run \`${COMMANDS[kind]}\` to create one, or fetch one: ${WHERE_TO_FETCH}.`,
     );
   }
   const name = requested ?? newest;
