@@ -70,7 +70,7 @@ test("users and teams are created, named, changed and deleted", async () => {
   const mistyped = await hearth("keys", "new", "--team", "Kitchn");
   expect(mistyped.code).toBe(2);
   expect(mistyped.error).toContain(
-    'No team is named "Kitchn" (did you mean "Kitchen"?). Create it with `hearth teams new`',
+    'hearth: team "Kitchn" not found (did you mean "Kitchen"?). List or create teams with `hearth teams`',
   );
 
   expect((await hearth("users", "list", "--search", "berg")).out).toMatch(
@@ -82,7 +82,7 @@ test("users and teams are created, named, changed and deleted", async () => {
   await hearth("users", "update", "u1", "--budget", "none");
   expect((await hearth("users", "show", "u1")).out).not.toContain("of $ 20.00");
   expect((await hearth("users", "show", "Ana Berg")).error).toContain(
-    'No user is named "Ana Berg" (did you mean "Anna Berg"?)',
+    'user "Ana Berg" not found (did you mean "Anna Berg"?)',
   );
 
   await hearth(

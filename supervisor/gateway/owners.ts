@@ -115,7 +115,7 @@ export async function isTeamNamed(
   );
 }
 
-/** The id of the team with this id or name. Throws a Refusal that names a similar one and the command that creates it. */
+/** The id of the team with this id or name. Throws a Refusal that names a similar one. */
 export async function findTeamId(api: AdminApi, name: string): Promise<string> {
   const teams = await teamsLike(api, name);
   const id = onlyOne(
@@ -132,14 +132,14 @@ export async function findTeamId(api: AdminApi, name: string): Promise<string> {
   throw unknownOwner("team", name, await listTeamNames(api));
 }
 
-/** A Refusal for an unknown user or team, with a similar name and the command that creates it. */
+/** A Refusal for an unknown user or team, with a similar name and where all are listed. */
 export function unknownOwner(
   noun: "user" | "team",
   name: string,
   known: readonly string[],
 ): Refusal {
   return new Refusal(
-    `No ${noun} is named "${readable(name)}"${meant(name, known)}. Create it with \`hearth ${noun}s new\`, or on the page of ${noun}s.`,
+    `${noun} "${readable(name)}" not found${meant(name, known)}. List or create ${noun}s with \`hearth ${noun}s\` or on their page.`,
     404,
     `${noun}_id`,
   );

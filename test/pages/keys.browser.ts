@@ -263,7 +263,7 @@ test("the gateway's rejections are shown at their fields, and typed values are k
   await field("mock").check();
   await send();
   expect(await page.locator("#f-team_id-mistake").innerText()).toContain(
-    'No team is named "unknown".',
+    'Team "unknown" not found.',
   );
   await page.context().close();
 });
