@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import type { Caller } from "../access/callers.ts";
 import type { Catalog } from "../routing/catalog.ts";
-import { hideAddresses } from "./hide-addresses.ts";
+import { errorEventFor, hideAddresses } from "./hide-addresses.ts";
 
 const catalog = {
   deployments: [
@@ -37,6 +38,30 @@ test.each([
   "`messages[0].role` must be a text.",
 ])("leaves %j as it is", (text) => {
   expect(hideAddresses(catalog, text)).toBe(text);
+});
+
+test("of a failed response, what the model and the caller wrote stays as it is", () => {
+  const caller = {
+    kind: "key",
+    team: null,
+    organization: null,
+  } as unknown as Caller;
+  const response = {
+    status: "failed",
+    error: { message: "http://10.0.0.5/v1 is down" },
+    instructions: "Use localhost:8080.",
+    output: [{ text: "Open http://192.168.1.20/x" }],
+  };
+  const event = { type: "response.failed", response };
+  const shown = errorEventFor(caller, { catalog }, JSON.stringify(event));
+  expect(JSON.parse(shown)).toEqual({
+    ...event,
+    response: { ...response, error: { message: "the provider is down" } },
+  });
+  const error = JSON.stringify({ error: "http://10.0.0.5/v1 is down" });
+  expect(errorEventFor(caller, { catalog }, error)).toBe(
+    '{"error":"the provider is down"}',
+  );
 });
 
 test("a text with a word for which any number of characters of a scheme takes minutes is read", () => {

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { isRecord, parseRecord, recordOf } from "../../core/json.ts";
 import { isPrivateHost } from "../../core/network-addresses.ts";
 import { roleOf } from "../access/actor.ts";
 import type { Caller } from "../access/callers.ts";
@@ -12,6 +13,26 @@ export function errorTextFor(
   text: string,
 ): string {
   return isAdministrator(caller) ? text : hideAddresses(catalog, text);
+}
+
+/** The same of the data of an event; what a failed response repeats is the caller's and the model's own. */
+export function errorEventFor(
+  caller: Caller,
+  gateway: Pick<Gateway, "catalog">,
+  data: string,
+): string {
+  const event = parseRecord(data);
+  if (event === null || !isRecord(event["response"])) {
+    return errorTextFor(caller, gateway, data);
+  }
+  const { instructions, output, tools, ...rest } = event["response"];
+  const text = JSON.stringify({ ...event, response: rest });
+  const shown = parseRecord(errorTextFor(caller, gateway, text));
+  const response = recordOf(shown?.["response"]);
+  return JSON.stringify({
+    ...shown,
+    response: { ...response, instructions, output, tools },
+  });
 }
 
 function isAdministrator(caller: Caller): boolean {

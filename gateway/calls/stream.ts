@@ -21,7 +21,7 @@ import { failedCallError } from "./failed-call.ts";
 import { streamCheckOf } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
 import { isStateful, StoringStream } from "../responses/store-response.ts";
-import { errorTextFor } from "./hide-addresses.ts";
+import { errorEventFor } from "./hide-addresses.ts";
 import { correctUsage, type ArrivingAnswer } from "./provider.ts";
 import { recordRejection } from "./record-refusal.ts";
 import { endCall } from "./record.ts";
@@ -163,7 +163,7 @@ function withReadableErrors(
       const data = withoutSecret(event.data, deployment);
       return stream.push({
         ...event,
-        data: errorTextFor(caller, gateway, data),
+        data: errorEventFor(caller, gateway, data),
       });
     },
   };
