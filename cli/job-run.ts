@@ -5,7 +5,7 @@ import type { RunView } from "../supervisor/jobs/runner.ts";
 import { onStopSignals } from "../core/signals.ts";
 import type { StackClient } from "./stack-client.ts";
 import {
-  alignColumns,
+  alignTable,
   paint,
   print,
   printAnswer,
@@ -190,13 +190,7 @@ export function toneOf({ status }: Pick<RunView, "status">): Tone {
   }
 }
 
-/** Prints rows under soft headings. */
-export function printTable(
-  headings: readonly string[],
-  rows: Parameters<typeof alignColumns>[0],
-): void {
-  const head = headings.map((text) => ({ text, tone: "soft" as const }));
-  for (const line of alignColumns([head, ...rows])) {
-    print(line);
-  }
+/** Prints a table. */
+export function printTable(...table: Parameters<typeof alignTable>): void {
+  alignTable(...table).forEach(print);
 }

@@ -64,6 +64,7 @@ const list = defineVerb({
           "context",
         ],
         data.map((each) => rowOf(each, of(each))),
+        ["context", "tokens/s", "p50"],
       );
       const missing = waitingVariables(data);
       if (missing.length > 0) {

@@ -48,7 +48,7 @@ export async function printRows<Row>(
   } else if (rows.length === 0) {
     print(empty);
   } else {
-    printTable(headings, rows.map(rowOf));
+    printTable(headings, rows.map(rowOf), ["resets"]);
     if (total > rows.length) {
       print(`\n${total - rows.length} more; show all with --most ${total}.`);
     }

@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import {
   alignColumns,
+  alignTable,
   foldLine,
   complain,
   paint,
@@ -96,4 +97,20 @@ test("a line that is wider than the terminal continues below its last column", (
     "Show the state of",
     "everything.",
   ]);
+});
+
+test("a table leaves out its least useful columns where the terminal is too narrow, and no others", () => {
+  const row = ["hearth-echo-large", "12.5", "2026-12-01"].map((text) => ({
+    text,
+    right: text === "12.5",
+  }));
+  const table = (width: number) =>
+    alignTable(["alias", "p50", "resets"], [row], ["resets", "p50"], width);
+  expect(table(30)).toEqual([
+    "alias         p50   resets",
+    "hearth-echo…  12.5  2026-12-01",
+  ]);
+  expect(table(20)).toEqual(["alias           p50", "hearth-echo-l…  12.5"]);
+  expect(table(12)).toEqual(["alias", "hearth-echo…"]);
+  expect(table(5)).toEqual(["alias", "hearth-echo…"]);
 });

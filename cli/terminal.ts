@@ -1,4 +1,4 @@
-import { styleText } from "node:util";
+import { stripVTControlCharacters, styleText } from "node:util";
 import { readable } from "../core/words.ts";
 import { sum } from "../core/sum.ts";
 
@@ -81,6 +81,31 @@ export function alignColumns(
       })
       .join("  ")
       .trimEnd(),
+  );
+}
+
+/** Rows under soft headings; where they do not fit otherwise, without the columns of `optional`, the first of which is left out first. */
+export function alignTable(
+  headings: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  optional: readonly string[] = [],
+  width: number = widthOf(),
+): readonly string[] {
+  const head = headings.map((text): Cell => ({ text, tone: "soft" }));
+  const lines = alignColumns([head, ...rows], width);
+  const [least, ...others] = optional;
+  const column = headings.findIndex((heading) => heading === least);
+  if (
+    column === -1 ||
+    lines.every((line) => lengthOf(stripVTControlCharacters(line)) <= width)
+  ) {
+    return lines;
+  }
+  return alignTable(
+    headings.toSpliced(column, 1),
+    rows.map((row) => row.toSpliced(column, 1)),
+    others,
+    width,
   );
 }
 
