@@ -100,7 +100,7 @@ function viewAway(
         look: "rest",
         title: "Calculating spend.",
         refreshes: "soon",
-        away: "This period has many calls. The page updates when the figures are ready.",
+        away: "Periods with many calls take some seconds. The page updates when the figures are ready.",
       }
     : {
         look: "warn",
