@@ -18,7 +18,8 @@ import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 export const create = defineVerb({
   name: "keys new",
   description: "Create a virtual key; it is shown only once.",
-  example: "hearth keys new --user anna --models gpt-mini --budget 5 --per 1mo",
+  example:
+    "hearth keys new --alias anna-laptop --user anna --budget 5 --per 1mo",
   args: {
     alias: {
       type: "string",

@@ -224,6 +224,8 @@ async function printGroup(group: Verb, verbs: Verbs): Promise<void> {
     print("");
   }
   print(
-    `Run \`${prefix} COMMAND --help\` for details. Example: ${group.example}`,
+    foldLine(
+      `Run \`${prefix} COMMAND --help\` for details. Example: ${group.example}`,
+    ),
   );
 }
