@@ -215,7 +215,11 @@ test.each([
   [["keys", "block"], 2, "key is required"],
   [["keys", "update", "as-json"], 2, "nothing to change"],
   [["keys", "show", "as-jsom"], 2, 'did you mean "as-json"?'],
-  [["keys", "new", "--team", "Nobody"], 2, "Create it with `hearth teams new`"],
+  [
+    ["keys", "new", "--team", "Nobody"],
+    2,
+    "List or create teams with `hearth teams`",
+  ],
   [["keys", "lst"], 2, 'did you mean "list"?'],
   [["keys", "list", "--most", "0"], 2, "at least 1"],
 ] as const)("%j is rejected with a hint", async (words, code, says) => {
