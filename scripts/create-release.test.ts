@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ test("a start states the cause when the creation of its release is killed, as wi
     writeFileSync(join(node, "node"), "#!/bin/sh\nkill -9 $$\n", {
       mode: 0o755,
     });
-    const installed = createHash("sha256").update("{}").digest("hex");
+    const installed = hash("sha256", "{}");
     writeFileSync(join(checkout, "node_modules", ".hearth-setup"), installed);
     const started = spawnSync(
       process.execPath,

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import {
   chmodSync,
   existsSync,
@@ -23,7 +23,6 @@ import { fetchCopy } from "./fetch-copy.ts";
 import { backupName, writeManifest } from "./manifest.ts";
 import { makeCopyKey, opening, parseCopyKey, sealing } from "./sealing.ts";
 import { listPeerCopies, sendCopy } from "./send-copy.ts";
-import { createHash } from "node:crypto";
 import type { KeepRule } from "../jobs/config.ts";
 import type { Peer } from "./peer.ts";
 
@@ -89,7 +88,7 @@ function makeBackup(day: number, files: Readonly<Record<string, Buffer>>) {
     files: Object.entries(files).map(([file, content]) => ({
       name: file,
       bytes: content.length,
-      sha256: createHash("sha256").update(content).digest("hex"),
+      sha256: hash("sha256", content),
     })),
   });
   return { name, backup };
@@ -285,7 +284,7 @@ async function ask(
 /** A copy of one file, as sent by an attacker. */
 async function push(name: string, content: string): Promise<number> {
   const stored = await ask("PUT", `/${name}/bad.gz?key=00000000`, content);
-  const sha256 = createHash("sha256").update(content).digest("hex");
+  const sha256 = hash("sha256", content);
   const files = [{ name: "bad.gz", bytes: content.length, sha256 }];
   const closed = await ask(
     ...(["POST", `/${name}?key=00000000`] as const),

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import pg from "pg";
 import type { BenchGateway } from "./gateway.ts";
 import { CHAT_ALIAS, EMBEDDING_ALIAS } from "./load-requests.ts";
@@ -84,7 +84,7 @@ async function createTenant(
   const key = String(created["key"]);
   return {
     key,
-    token: createHash("sha256").update(key).digest("hex"),
+    token: hash("sha256", key),
     teamId,
     userId,
   };

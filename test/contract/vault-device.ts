@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { newDevice, type Device } from "./devices.ts";
 
 /** Characters per chunk, similar to LiveSync. */
@@ -207,7 +207,7 @@ export function newVaultDevice(
 }
 
 function idOf(path: string): string {
-  return `f:${createHash("sha256").update(path).digest("hex")}`;
+  return `f:${hash("sha256", path)}`;
 }
 
 function split(text: string): { _id: string; type: "leaf"; data: string }[] {
@@ -215,7 +215,7 @@ function split(text: string): { _id: string; type: "leaf"; data: string }[] {
   const pieces: { _id: string; type: "leaf"; data: string }[] = [];
   for (let at = 0; at < text.length; at += CHUNK_LENGTH) {
     const data = text.slice(at, at + CHUNK_LENGTH);
-    const _id = `h:+${createHash("sha256").update(data).digest("base64").slice(0, 14)}`;
+    const _id = `h:+${hash("sha256", data, "base64").slice(0, 14)}`;
     const chunk = chunks.get(_id) ?? { _id, type: "leaf" as const, data };
     chunks.set(_id, chunk);
     pieces.push(chunk);

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Member, Testbed } from "./testbed.ts";
 
@@ -105,7 +105,7 @@ export async function createBudgetKey(
 
 /** The ledger's name for a key. */
 export function entityOfKey(key: string): string {
-  return `key:${createHash("sha256").update(key).digest("hex")}`;
+  return `key:${hash("sha256", key)}`;
 }
 
 /** Creates a key; retries while the gateway reconnects to a database that was unavailable. */

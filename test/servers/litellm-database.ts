@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import pg from "pg";
 import { query, type Pool } from "../../gateway/database/pool.ts";
 
@@ -84,7 +84,7 @@ CREATE INDEX ON "LiteLLM_SpendLogs" ("startTime", request_id);
 
 /** As LiteLLM stores a key: SHA-256 in hex. */
 export function litellmHash(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return hash("sha256", key);
 }
 
 /** Creates the tables in a new schema `litellm` of a database and returns the URL in the form that LiteLLM's clients use. */

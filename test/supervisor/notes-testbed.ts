@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -135,7 +135,7 @@ export function noteDocuments(
   text: string,
   mtime: number,
 ): readonly Readonly<Record<string, unknown>>[] {
-  const chunk = `h:${createHash("sha256").update(`${path}:${text}`).digest("hex")}`;
+  const chunk = `h:${hash("sha256", `${path}:${text}`)}`;
   return [
     { _id: chunk, type: "leaf", data: text },
     {

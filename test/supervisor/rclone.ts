@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -110,6 +110,6 @@ export function placeBackup(
 function sumOf(content: string | Buffer) {
   return {
     bytes: Buffer.byteLength(content),
-    sha256: createHash("sha256").update(content).digest("hex"),
+    sha256: hash("sha256", content),
   };
 }
