@@ -5,13 +5,13 @@ import { rejectionOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
-import { memberRow, newMember } from "./kinds/member.ts";
+import { MEMBER, memberRow, newMember } from "./kinds/member.ts";
 import { out } from "./kinds/out.ts";
 import { TEAM, teamRow } from "./kinds/team.ts";
 import { userColumnsRow, userName } from "./kinds/user.ts";
 import { flag, name } from "./kinds/values.ts";
 import { answerRow } from "./payers.ts";
-import { answerMember, reachableTeam } from "./team-access.ts";
+import { reachableTeam } from "./team-access.ts";
 import { addMember, memberColumns, memberLimits } from "./team-members.ts";
 import { findOrCreateUser, visibleUsers } from "./user-access.ts";
 
@@ -101,7 +101,7 @@ async function addOne(
       success: true,
       error: null,
       updated_user: shown ?? null,
-      updated_team_membership: await answerMember(admin, member),
+      updated_team_membership: await answerRow(admin, MEMBER, member),
     };
   } catch (error) {
     return {

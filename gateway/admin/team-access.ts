@@ -3,11 +3,10 @@ import type { Client, Pool } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
-import { MEMBER } from "./kinds/member.ts";
 import { changesMetadata } from "./metadata.ts";
 import { ORGANIZATION } from "./kinds/organization.ts";
 import { TEAM } from "./kinds/team.ts";
-import { answerRow, findOne, unknown } from "./payers.ts";
+import { findOne, unknown } from "./payers.ts";
 
 /**
  * The team that a request names; throws 403 when it is out of reach, whether or not it exists, else 404. `what` names it in
@@ -83,11 +82,6 @@ export async function denyModels(
       { param: "models" },
     );
   }
-}
-
-/** A member with its budget and spend in the team. */
-export async function answerMember(admin: Admin, member: Row): Promise<Row> {
-  return answerRow(admin, MEMBER, member);
 }
 
 /** The organization that a request names; throws 403 when it is out of reach, whether or not it exists, else 404. */

@@ -19,7 +19,7 @@ import { userReference } from "./kinds/user.ts";
 import { dollars, name } from "./kinds/values.ts";
 import { createMember, mayAccept } from "./new-member.ts";
 import { answerRow, change, remove } from "./payers.ts";
-import { answerMember, reachableTeam } from "./team-access.ts";
+import { reachableTeam } from "./team-access.ts";
 import {
   findOrCreateUser,
   requireMembership,
@@ -86,7 +86,7 @@ const add = adminRoute(
       ...(await answerRow(admin, TEAM, team)),
       updated_users: await visibleUsers(admin, users),
       updated_team_memberships: await Promise.all(
-        members.map((row) => answerMember(admin, row)),
+        members.map((row) => answerRow(admin, MEMBER, row)),
       ),
     };
   },
@@ -130,7 +130,7 @@ const accept = adminRoute(
     const member = await transaction(admin.pool, (client) =>
       change(admin, client, MEMBER, id, { accepted: true }),
     );
-    return answerMember(admin, member);
+    return answerRow(admin, MEMBER, member);
   },
 );
 
@@ -159,7 +159,7 @@ const update = adminRoute(
       change(admin, client, MEMBER, id, memberColumns(fields)),
     );
     return {
-      ...(await answerMember(admin, member)),
+      ...(await answerRow(admin, MEMBER, member)),
       user_email: before["user_email"],
       max_budget_in_team: member["max_budget"],
     };

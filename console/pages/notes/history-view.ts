@@ -4,7 +4,7 @@ import { counted, grouped, moment } from "../../../core/words.ts";
 import { differingFiles } from "../../../supervisor/vaults/note-difference.ts";
 import { momentText } from "../../../supervisor/vaults/moment.ts";
 import { DECRYPT_SCRIPT } from "../decrypt.ts";
-import { compareTexts, type Comparison } from "./compare.ts";
+import { compareTexts } from "./compare.ts";
 import type { HistoryFacts, HistoryQuery } from "./history-reader.ts";
 
 type HistoryPageFacts = HistoryFacts & {
@@ -93,7 +93,7 @@ function viewDifference({ vault, query, shown, timeZone }: HistoryPageFacts) {
       .slice(0, MAX_ROWS)
       .map((row) => ({ ...row, link: linkTo(past.at, row.path) })),
     more: Math.max(0, rows.length - MAX_ROWS),
-    comparison: texts === null ? null : comparisonOf(texts),
+    comparison: texts === null ? null : compareTexts(...texts),
     versions: versions.map((version) => ({
       since:
         version.since === 0 ? "the beginning" : moment(version.since, timeZone),
@@ -102,10 +102,6 @@ function viewDifference({ vault, query, shown, timeZone }: HistoryPageFacts) {
       link: linkTo(Math.max(version.since, 1), query.path ?? ""),
     })),
   };
-}
-
-function comparisonOf([then, now]: readonly [string, string]): Comparison {
-  return compareTexts(then, now);
 }
 
 function linkTo(at: number, path: string): string {
