@@ -1,5 +1,6 @@
 import type { InvitationLink } from "../console/http/invitation-routes.ts";
 import { readable } from "../core/words.ts";
+import { invitationState } from "../supervisor/history/invitation-state.ts";
 import type { Invitation } from "../supervisor/history/invitations.ts";
 import { printTable } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
@@ -99,7 +100,7 @@ async function show(
       invitations.map((each) => [
         { text: String(each.id), tone: "strong" },
         { text: readable(each.note) },
-        { text: stateOf(each) },
+        { text: invitationState(each, Date.now(), inZone).words },
         { text: readable(each.teamName ?? "none") },
         { text: readable(each.createdBy), tone: "soft" },
       ]),
@@ -123,16 +124,4 @@ async function revokeOne(
     print(`Invitation ${revoked.id} revoked. Its link is no longer valid.`);
   }
   return 0;
-}
-
-function stateOf({ usedAt, revokedAt, expiresAt }: Invitation): string {
-  if (usedAt !== null) {
-    return `accepted ${inZone(usedAt)}`;
-  }
-  if (revokedAt !== null) {
-    return "revoked";
-  }
-  return expiresAt <= Date.now()
-    ? `expired ${inZone(expiresAt)}`
-    : `open until ${inZone(expiresAt)}`;
 }
