@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance } from "fastify";
+import type { Failure } from "../../core/failure.ts";
 import { Refusal } from "../../supervisor/gateway/admin-api.ts";
 import type { Invitation } from "../../supervisor/history/invitations.ts";
 import {
@@ -7,7 +8,7 @@ import {
   revokeInvitation,
   type InvitationContext,
 } from "../pages/invitations/invite.ts";
-import { sendError, sendMistakes } from "./send-error.ts";
+import { sendMistakes, sendResult } from "./send-error.ts";
 
 /** The link that `hearth users invite` prints. */
 export interface InvitationLink {
@@ -25,39 +26,27 @@ export function registerInvitationRoutes(
   server.get("/api/invitations", () => ({
     invitations: context.invitations.list(),
   }));
-  server.post("/api/invitations", (request, reply) =>
-    answering(reply, async () => {
-      const parsed = invitationRequest.safeParse(request.body ?? {});
-      if (!parsed.success) {
-        return sendMistakes(reply, parsed.error);
-      }
+  server.post("/api/invitations", (request, reply) => {
+    const parsed = invitationRequest.safeParse(request.body ?? {});
+    if (!parsed.success) {
+      return sendMistakes(reply, parsed.error);
+    }
+    return sendResult(reply.code(201), statusOfInvitationFailure, async () => {
       const created = await invite(context, parsed.data);
       const link: InvitationLink = { ...created, publicUrl: server.publicUrl };
-      return reply.code(201).send(link);
-    }),
-  );
+      return link;
+    });
+  });
   server.delete<{ Params: { readonly id: string } }>(
     "/api/invitations/:id",
     (request, reply) =>
-      answering(reply, async () =>
-        reply.send({
-          revoked: revokeInvitation(context, Number(request.params.id)),
-        }),
-      ),
+      sendResult(reply, statusOfInvitationFailure, () => ({
+        revoked: revokeInvitation(context, Number(request.params.id)),
+      })),
   );
 }
 
-/** A refusal, such as of an unknown team, with its own status. */
-async function answering(
-  reply: FastifyReply,
-  act: () => Promise<FastifyReply>,
-): Promise<FastifyReply> {
-  try {
-    return await act();
-  } catch (error) {
-    if (!(error instanceof Refusal)) {
-      throw error;
-    }
-    return sendError(reply, error.status, error.sentences.join(" "));
-  }
+/** The HTTP status of a Failure, such as a Refusal for an unknown team. */
+function statusOfInvitationFailure(error: Failure): number {
+  return error instanceof Refusal ? error.status : 502;
 }

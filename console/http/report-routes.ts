@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
-import { Failure } from "../../core/failure.ts";
+import type { Failure } from "../../core/failure.ts";
 import {
   InvalidPeriod,
   type PeriodChoice,
@@ -13,7 +13,7 @@ import {
   type ReportKind,
 } from "../../supervisor/reports/report.ts";
 import type { MakeReport } from "../../supervisor/reports/reporting.ts";
-import { sendError, sendMistakes } from "./send-error.ts";
+import { sendError, sendMistakes, sendResult } from "./send-error.ts";
 
 export interface ReportParts {
   readonly makeReport: MakeReport;
@@ -57,24 +57,15 @@ export function registerReportRoutes(
         return sendMistakes(reply, query.error);
       }
       const { format, period: unit, last, since } = query.data;
-      try {
-        return await sendReport(
+      return sendResult(reply, statusOfReportFailure, () =>
+        reportText(
           reply,
           parts,
           kind.data,
           { unit, complete: last === "true", since },
           format,
-        );
-      } catch (error) {
-        if (!(error instanceof Failure)) {
-          throw error;
-        }
-        return sendError(
-          reply,
-          statusOfReportFailure(error),
-          error.sentences.join(" "),
-        );
-      }
+        ),
+      );
     },
   );
 }
@@ -84,19 +75,19 @@ export function statusOfReportFailure(failure: Failure): 400 | 502 {
   return failure instanceof InvalidPeriod ? 400 : 502;
 }
 
-/** Creates a report and sends it. Throws a Failure as `makeReport` does. */
-export async function sendReport(
+/** Creates a report and sets the headers of its answer. Throws a Failure as `makeReport` does. */
+export async function reportText(
   reply: FastifyReply,
   { makeReport }: ReportParts,
   kind: ReportKind,
   choice: PeriodChoice,
   format: ReportFormat,
-): Promise<FastifyReply> {
+): Promise<string> {
   const signal = AbortSignal.timeout(WITHIN_MS);
   const report = await makeReport(kind, choice, Date.now(), signal);
   const text = renderReport(report, format);
-  return reply
+  reply
     .header("content-security-policy", REPORT_POLICY)
-    .type(contentTypes[format])
-    .send(text);
+    .type(contentTypes[format]);
+  return text;
 }

@@ -5,7 +5,7 @@ import { offsetIn, readFields } from "../../http/forms.ts";
 import { sendError } from "../../http/send-error.ts";
 import {
   REPORT_POLICY,
-  sendReport,
+  reportText,
   statusOfReportFailure,
   type ReportParts,
 } from "../../http/report-routes.ts";
@@ -127,7 +127,10 @@ async function createNow(
     request,
     reply,
     { statusOf: statusOfReportFailure, back: PATH },
-    () => sendReport(reply, parts, kind, choiceOf(form.value), format),
+    async () =>
+      reply.send(
+        await reportText(reply, parts, kind, choiceOf(form.value), format),
+      ),
   );
 }
 
