@@ -2,7 +2,7 @@ import type { FastifyInstance, RouteOptions } from "fastify";
 import { join } from "node:path";
 import { readVariable, type Environment } from "../core/environment.ts";
 import { Failure } from "../core/failure.ts";
-import { openCopies } from "../supervisor/backup/copies.ts";
+import { Copies } from "../supervisor/backup/copies.ts";
 import { peerOf } from "../supervisor/backup/peer.ts";
 import type { Watch } from "../supervisor/checks/watch.ts";
 import { Invitations } from "../supervisor/history/invitations.ts";
@@ -257,7 +257,7 @@ function registerJobs(
   registerBackupsPage(api, { home, env, jobs, timeZone: time_zone });
   registerCopyRoutes(
     api,
-    openCopies(join(home.backups, "copies"), {
+    new Copies(join(home.backups, "copies"), {
       most: backup_copy.accept_at_most,
       keep: (kind) => (kind === "notes" ? notes_backup : postgres_backup).keep,
       timeZone: time_zone,

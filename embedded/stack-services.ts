@@ -2,10 +2,7 @@ import { dropLeftRestore } from "../supervisor/backup/replace-database.ts";
 import type { History } from "../supervisor/history/history.ts";
 import type { Release } from "../supervisor/release/release.ts";
 import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
-import {
-  createProcessRuntime,
-  type ProcessRuntime,
-} from "../supervisor/runtimes/process/process-runtime.ts";
+import { ProcessRuntime } from "../supervisor/runtimes/process/process-runtime.ts";
 import {
   alarmOfService,
   retainServices,
@@ -79,7 +76,7 @@ function runtimeOf(
     supervision.alerting,
     specs.map(({ name }) => name),
   );
-  return createProcessRuntime({
+  return new ProcessRuntime({
     specs,
     logDirectory: home.logs,
     policy: {

@@ -2,7 +2,7 @@ import { readVariable, type Environment } from "../core/environment.ts";
 import type { Check } from "../supervisor/checks/config.ts";
 import type { History } from "../supervisor/history/history.ts";
 import { withContainerChecks } from "../supervisor/runtimes/docker/container-checks.ts";
-import { createContainerRuntime } from "../supervisor/runtimes/docker/container-runtime.ts";
+import { ContainerRuntime } from "../supervisor/runtimes/docker/container-runtime.ts";
 import { containerName } from "../supervisor/runtimes/docker/container-view.ts";
 import { openEngine } from "../supervisor/runtimes/docker/engine.ts";
 import { checkGatewayConfig } from "../supervisor/runtimes/docker/gateway-config.ts";
@@ -70,7 +70,7 @@ function planContainers(env: Environment): WatchedRuntimePlan {
   return {
     withChecks: (checks) => withContainerChecks(checks, services),
     create: (history, { onService, onNotice }) =>
-      createContainerRuntime({
+      new ContainerRuntime({
         engine,
         prefix,
         history,

@@ -19,7 +19,7 @@ import { systemClock } from "./jobs/clock.ts";
 import { openJobHistory } from "./jobs/job-history.ts";
 import { jobsAreOn } from "./jobs/job-switch.ts";
 import { openJobsModule } from "./jobs/jobs-module.ts";
-import { openJobRunner } from "./jobs/runner.ts";
+import { JobRunner } from "./jobs/runner.ts";
 import { offsiteWarning } from "./offsite/warning.ts";
 import { ownRelease } from "./release/release.ts";
 import { openReporting, type MakeReport } from "./reports/reporting.ts";
@@ -78,7 +78,7 @@ export class Supervision {
       history,
       alarms: this.alerting,
       credentials: openCredentials(home, env),
-      jobs: openJobRunner({
+      jobs: new JobRunner({
         history: openJobHistory(history.db, onNotice),
         alarms: this.alerting,
         clock: systemClock,

@@ -1,10 +1,7 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openAlarmStore } from "../../supervisor/alerts/alarm-store.ts";
-import {
-  startAlerting,
-  type Alerting,
-} from "../../supervisor/alerts/alerting.ts";
+import { Alerting } from "../../supervisor/alerts/alerting.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { registerAlertRoutes } from "./alert-routes.ts";
@@ -19,7 +16,7 @@ beforeEach(() => {
   place = temporaryHome();
   history = openHistory(`${place.directory}/history.db`);
   sent = 0;
-  alerting = startAlerting({
+  alerting = new Alerting({
     store: openAlarmStore(history.db),
     sinks: [
       {

@@ -11,7 +11,7 @@ import {
   JOB_TABLES,
   openJobHistory,
 } from "../../supervisor/jobs/job-history.ts";
-import { openJobRunner, type RunView } from "../../supervisor/jobs/runner.ts";
+import { JobRunner, type RunView } from "../../supervisor/jobs/runner.ts";
 import type { PeriodChoice } from "../../supervisor/reports/period.ts";
 import { usualSpend } from "../../test/supervisor/report-samples.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
@@ -30,7 +30,7 @@ beforeEach(() => {
   choices = [];
   const db = new DatabaseSync(":memory:");
   db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
-  const jobs = openJobRunner({
+  const jobs = new JobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
     alarms: alarmsIn(new Map()),
     clock: systemClock,

@@ -4,7 +4,7 @@ import { openHistory, type History } from "../history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openAlarmStore } from "./alarm-store.ts";
 import type { Alarm } from "./alarm.ts";
-import { startAlerting, type Alerting } from "./alerting.ts";
+import { Alerting } from "./alerting.ts";
 import { textOf, titleOf, type AlertMessage } from "./message.ts";
 import type { Sink } from "./sinks/sink.ts";
 
@@ -46,7 +46,7 @@ function sink(name: string, fallback: boolean = false): Sink {
 
 function begin(sinks: readonly Sink[] = [sink("phone")]): void {
   history = openHistory(`${place.directory}/history.db`);
-  alerting = startAlerting({
+  alerting = new Alerting({
     store: openAlarmStore(history.db),
     sinks,
     host: "a",

@@ -32,12 +32,10 @@ export type ActiveAlarm = Alarm & {
 /** Events within this time are grouped into one message; alarms cleared within it are not reported. */
 const GROUP_MS = 30_000;
 
-/** Starts with the alarms, silences and messages of the previous process. */
-export function startAlerting(options: AlertingOptions): Alerting {
-  return new Alerting(options);
-}
-
-/** Keeps the active alarms and reports each start and end once per sink, grouped, with reminders, unless silenced. */
+/**
+ * Keeps the active alarms and reports each start and end once per sink, grouped, with reminders, unless silenced. Starts with the
+ * alarms, silences and messages of the previous process.
+ */
 export class Alerting implements ReplacedAlarms {
   readonly #options: AlertingOptions;
   readonly #active = new Map<string, AlarmRecord>();

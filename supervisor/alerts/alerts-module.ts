@@ -6,7 +6,7 @@ import { textOf } from "../../core/failure.ts";
 import type { History } from "../history/history.ts";
 import type { Module } from "../context.ts";
 import { openAlarmStore } from "./alarm-store.ts";
-import { startAlerting, type Alerting } from "./alerting.ts";
+import { Alerting } from "./alerting.ts";
 import { makeSinks } from "./sinks/make-sinks.ts";
 import { startWatchdog } from "./watchdog.ts";
 
@@ -24,7 +24,7 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
   readonly alerting: Alerting;
   readonly module: Module;
 } {
-  const alerting = startAlerting({
+  const alerting = new Alerting({
     store: openAlarmStore(history.db),
     sinks: makeSinks(config.notify),
     host: readVariable("HEARTH_HOST_NAME", env) ?? hostname(),

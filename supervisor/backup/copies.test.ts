@@ -18,7 +18,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { registerCopyRoutes } from "../../console/http/copy-routes.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { openCopies } from "./copies.ts";
+import { Copies } from "./copies.ts";
 import { fetchCopy } from "./fetch-copy.ts";
 import { backupName, writeManifest } from "./manifest.ts";
 import { makeCopyKey, opening, parseCopyKey, sealing } from "./sealing.ts";
@@ -62,7 +62,7 @@ async function startPeer(): Promise<void> {
   });
   registerCopyRoutes(
     server,
-    openCopies(join(place.directory, "copies"), {
+    new Copies(join(place.directory, "copies"), {
       most,
       keep: () => keep,
       timeZone: "UTC",

@@ -77,10 +77,6 @@ interface CopyRules {
   readonly now?: () => number;
 }
 
-export function openCopies(directory: string, rules: CopyRules): Copies {
-  return new Copies(directory, rules);
-}
-
 /** Encrypted copies of the other host's backups: `copies/<kind>/<name>/`, and incomplete ones. */
 export class Copies {
   readonly #directory: string;

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { beginBackup } from "./backup-files.ts";
-import { openCopies, type Copies } from "./copies.ts";
+import { Copies } from "./copies.ts";
 import { listBackups } from "./manifest.ts";
 import { pruneBackups } from "./prune-backups.ts";
 import { makeRoom } from "./size-cap.ts";
@@ -75,7 +75,7 @@ test.each([
 
 test("copies are listed and received after a process was killed while it removed an expired one", async () => {
   let now = NOW;
-  const copies = openCopies(join(place.directory, "copies"), {
+  const copies = new Copies(join(place.directory, "copies"), {
     most: 1e9,
     keep: () => KEEP_ONE,
     timeZone: "UTC",

@@ -9,7 +9,7 @@ import { configSchema } from "../config/schema.ts";
 import { openHistory } from "../history/history.ts";
 import { openJobHistory } from "./job-history.ts";
 import { removeReports, retentionJob } from "./retention.ts";
-import { openJobRunner } from "./runner.ts";
+import { JobRunner } from "./runner.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 
@@ -44,7 +44,7 @@ test("a clock that is years ahead for one run deletes nothing; years later the s
   writeFileSync(report, "report");
   utimesSync(report, start / 1000, start / 1000);
   const history = openHistory(home.history);
-  const runner = openJobRunner({
+  const runner = new JobRunner({
     history: openJobHistory(history.db, onNotice),
     clock,
     timeZone: "UTC",

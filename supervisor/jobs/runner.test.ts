@@ -15,7 +15,7 @@ import {
 } from "./job-history.ts";
 import type { Job, JobContext } from "./job.ts";
 import { actAs } from "../history/author.ts";
-import { openJobRunner, type JobRunner } from "./runner.ts";
+import { JobRunner } from "./runner.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 const start = Date.UTC(2026, 5, 1);
@@ -38,7 +38,7 @@ function runnerWith(
   scheduled = true,
   cleanUp: () => Promise<void> = async () => {},
 ): JobRunner {
-  const runner = openJobRunner({
+  const runner = new JobRunner({
     history,
     clock,
     timeZone: "UTC",

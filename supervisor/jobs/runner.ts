@@ -70,12 +70,10 @@ const CATCH_UP_AFTER_MS = MINUTE_MS;
 const STOP_TIMEOUT_MS = 8000;
 const CLEAN_UP_WITHIN_MS = MINUTE_MS;
 
-/** Runs jobs when they are due, never two of the same name at once, and catches up once on missed runs. */
-export function openJobRunner(options: JobRunnerOptions): JobRunner {
-  return new JobRunner(options);
-}
-
-/** Methods that name a job throw NoSuchJob if it does not exist. */
+/**
+ * Runs jobs when they are due, never two of the same name at once, and catches up once on missed runs. Methods that name a job
+ * throw NoSuchJob if it does not exist.
+ */
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #entries = new Map<string, Entry>();

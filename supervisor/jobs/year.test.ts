@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import { passingClock } from "../../test/supervisor/passing-clock.ts";
 import { ASKED_BY_COLUMN, JOB_TABLES, openJobHistory } from "./job-history.ts";
-import { openJobRunner } from "./runner.ts";
+import { JobRunner } from "./runner.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
 const BERLIN = "Europe/Berlin";
@@ -26,7 +26,7 @@ async function live(
   const clock = passingClock(parts[0]?.from ?? 0);
   for (const { from, until } of parts) {
     clock.jump(from);
-    const runner = openJobRunner({
+    const runner = new JobRunner({
       history: openJobHistory(db, (sentence) => expect.fail(sentence)),
       alarms: silent,
       clock,
@@ -178,7 +178,7 @@ test("a machine that sleeps through three nights runs a job once after waking", 
   const from = Date.UTC(2026, 5, 1);
   const clock = passingClock(from);
   const history = openJobHistory(db, (sentence) => expect.fail(sentence));
-  const runner = openJobRunner({
+  const runner = new JobRunner({
     history,
     alarms: silent,
     clock,

@@ -34,15 +34,6 @@ const RANKED: CacheLimits = { freshMs: 5000, staleMs: 10_000 };
 const CORRECTED: CacheLimits = { freshMs: 10_000, staleMs: 60_000 };
 const READ_TIMEOUT_MS = MINUTE_MS;
 
-/** `databaseUrl` is read for each query, because logins change while the supervisor runs. */
-export function openSpendReader(
-  databaseUrl: () => string | undefined,
-  timeZone: string,
-  now: () => number,
-): SpendReader {
-  return new SpendReader(databaseUrl, timeZone, now);
-}
-
 /**
  * Cached sums of the ledger for pages. Methods throw a Failure if Postgres has not answered yet, StillReading while the first
  * answer is pending.
@@ -53,6 +44,7 @@ export class SpendReader {
   readonly #ledgerDay: LedgerDay;
   readonly #now: () => number;
 
+  /** `databaseUrl` is read for each query, because logins change while the supervisor runs. */
   constructor(
     databaseUrl: () => string | undefined,
     timeZone: string,

@@ -10,10 +10,7 @@ import {
   test,
 } from "vitest";
 import { buildSocketProxyConfig } from "../../infra/components/socket-proxy.ts";
-import {
-  createContainerRuntime,
-  type ContainerRuntime,
-} from "../../supervisor/runtimes/docker/container-runtime.ts";
+import { ContainerRuntime } from "../../supervisor/runtimes/docker/container-runtime.ts";
 import { openEngine } from "../../supervisor/runtimes/docker/engine.ts";
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { testRuntimeContract } from "../supervisor/runtime-contract.ts";
@@ -88,7 +85,7 @@ const greet = (service: string) =>
   `console.log("${service} says hello"); setInterval(() => {}, 1e6)`;
 
 function openRuntime(history: History): ContainerRuntime {
-  return createContainerRuntime({
+  return new ContainerRuntime({
     prefix: "hearth",
     engine: openEngine(
       `tcp://${addresses.a}:${GATE_PORT}`,

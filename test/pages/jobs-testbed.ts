@@ -2,7 +2,7 @@ import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { systemClock } from "../../supervisor/jobs/clock.ts";
 import { openJobHistory } from "../../supervisor/jobs/job-history.ts";
 import type { Job, JobContext } from "../../supervisor/jobs/job.ts";
-import { openJobRunner } from "../../supervisor/jobs/runner.ts";
+import { JobRunner } from "../../supervisor/jobs/runner.ts";
 import { createHome } from "../../supervisor/home/home.ts";
 import { registerJobsPage } from "../../console/pages/jobs/jobs-page.ts";
 import { buildTestApi } from "../supervisor/console-api.ts";
@@ -28,7 +28,7 @@ export async function startJobsTestbed(
   createHome(place.home);
   const history = openHistory(place.home.history);
   past(history, Date.now());
-  const jobs = openJobRunner({
+  const jobs = new JobRunner({
     history: openJobHistory(history.db, (sentence) => {
       throw new Error(sentence);
     }),

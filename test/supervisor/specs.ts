@@ -4,10 +4,7 @@ import { projectRoot } from "../../supervisor/home/home.ts";
 import { explainHearth } from "../../embedded/node-program.ts";
 import type { History } from "../../supervisor/history/history.ts";
 import { startTimeOf } from "../../supervisor/runtimes/process/identity.ts";
-import {
-  createProcessRuntime,
-  type ProcessRuntime,
-} from "../../supervisor/runtimes/process/process-runtime.ts";
+import { ProcessRuntime } from "../../supervisor/runtimes/process/process-runtime.ts";
 import type { ServiceSpec } from "../../supervisor/runtimes/process/service-spec.ts";
 
 export interface ProgramChoice {
@@ -65,7 +62,7 @@ export function testRuntime(
   specs: readonly ServiceSpec[],
   max: number = 10,
 ): ProcessRuntime {
-  return createProcessRuntime({
+  return new ProcessRuntime({
     upgrading: false,
     specs,
     logDirectory: home.logs,

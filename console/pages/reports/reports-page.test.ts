@@ -10,7 +10,7 @@ import {
   JOB_TABLES,
   openJobHistory,
 } from "../../../supervisor/jobs/job-history.ts";
-import { openJobRunner } from "../../../supervisor/jobs/runner.ts";
+import { JobRunner } from "../../../supervisor/jobs/runner.ts";
 import {
   choosePeriod,
   InvalidPeriod,
@@ -39,7 +39,7 @@ beforeEach(() => {
   };
   const db = new DatabaseSync(":memory:");
   db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
-  const jobs = openJobRunner({
+  const jobs = new JobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
     alarms: alarmsIn(new Map()),
     clock: systemClock,

@@ -17,10 +17,7 @@ import {
 } from "../../../supervisor/reports/read-cache.ts";
 import { rankPayers, type Payer } from "../../../supervisor/reports/payers.ts";
 import { inFull, type Period } from "../../../supervisor/reports/period.ts";
-import {
-  openSpendReader,
-  type SpendReader,
-} from "../../../supervisor/reports/spend-book.ts";
+import { SpendReader } from "../../../supervisor/reports/spend-book.ts";
 import { STROKES } from "../../../core/charts.ts";
 import { periodOf, readChoice, type SpendChoice } from "./spend-choice.ts";
 import { filterAndSort, csvRows } from "./spend-table.ts";
@@ -49,7 +46,7 @@ export function registerSpendPage(
   server: FastifyInstance,
   { env, timeZone }: SpendPageOptions,
 ): void {
-  const book = openSpendReader(
+  const book = new SpendReader(
     () => readVariable("SUPERVISOR_DATABASE_URL", env),
     timeZone,
     Date.now,

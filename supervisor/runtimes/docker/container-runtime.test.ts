@@ -12,10 +12,7 @@ import {
 } from "../../../test/supervisor/small-engine.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
 import { waitFor } from "../../../test/wait-for.ts";
-import {
-  createContainerRuntime,
-  type ContainerRuntime,
-} from "./container-runtime.ts";
+import { ContainerRuntime } from "./container-runtime.ts";
 import { openEngine } from "./engine.ts";
 
 const quick = { probe: 20, measure: 20, absentAfter: 0, unknownAfter: 0 };
@@ -49,7 +46,7 @@ afterEach(async () => {
 let mistake: string | undefined;
 
 function begin(pace: Partial<typeof quick> = {}): void {
-  runtime = createContainerRuntime({
+  runtime = new ContainerRuntime({
     prefix: "hearth",
     engine: openEngine(engine.dockerHost, "hearth-socket-proxy"),
     history,

@@ -64,12 +64,6 @@ const HEALTHY_POLL_MS = 500;
 /** The proxy in front of the engine: it cannot be inspected through itself. */
 const GATE = "socket-proxy";
 
-export function createContainerRuntime(
-  options: ContainerRuntimeOptions,
-): ContainerRuntime {
-  return new ContainerRuntime(options);
-}
-
 /** Watches and restarts the containers of the deployment on this host; it neither creates nor removes any. */
 export class ContainerRuntime implements Runtime {
   readonly #options: ContainerRuntimeOptions;

@@ -44,12 +44,6 @@ const MIN_BYTES_TO_START = 32 * 1024 * 1024;
 /** A service that is restarted because it does not answer will hardly finish anything. */
 const UNHEALTHY_STOP_TIMEOUT_MS = 15_000;
 
-export function createProcessRuntime(
-  options: ProcessRuntimeOptions,
-): ProcessRuntime {
-  return new ProcessRuntime(options);
-}
-
 /** Runs services as plain processes of this machine, in order, and keeps them running. */
 export class ProcessRuntime implements StartableRuntime {
   readonly #options: ProcessRuntimeOptions;
