@@ -3,7 +3,6 @@ import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   modelYaml,
   startTestGateway,
-  type Json,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import {
@@ -40,12 +39,6 @@ afterAll(async () => {
   await database?.drop();
 });
 
-async function ask(method: string, path: string, body?: object): Promise<Json> {
-  const { status, text, json } = await gateway.request(method, path, body);
-  expect([path, status, text]).toEqual([path, 200, text]);
-  return json;
-}
-
 const rejected = async (
   method: string,
   path: string,
@@ -57,14 +50,14 @@ const rejected = async (
 };
 
 const create = (name: string, values: object = {}) =>
-  ask("POST", "/credentials", {
+  gateway.ask("POST", "/credentials", {
     credential_name: name,
     credential_values: { api_key: SECRET, api_base: provider.url, ...values },
     credential_info: { custom_llm_provider: "openai" },
   });
 
 const addModel = (name: string, params: object, info: object = {}) =>
-  ask("POST", "/model/new", {
+  gateway.ask("POST", "/model/new", {
     model_name: name,
     litellm_params: { model: "openai/some-model", ...params },
     model_info: info,
@@ -102,24 +95,26 @@ test("models are called with the values of the credential that they name, and th
 test("a change of a credential is in effect once it is answered; values that are not sent, null or masked stay", async () => {
   await create("changing");
   await addModel("follows", { litellm_credential_name: "changing" });
-  await ask("PATCH", "/credentials/changing", {
+  await gateway.ask("PATCH", "/credentials/changing", {
     credential_values: { api_key: "a-new-key", api_base: null },
     credential_info: { description: "changed" },
   });
   expect((await called("follows"))["authorization"]).toBe("Bearer a-new-key");
-  await ask("PATCH", "/credentials/changing", {
+  await gateway.ask("PATCH", "/credentials/changing", {
     credential_values: { api_key: "*****", extra_headers: { "x-more": "1" } },
   });
   expect(await called("follows")).toMatchObject({
     authorization: "Bearer a-new-key",
     "x-more": "1",
   });
-  expect(await ask("GET", "/credentials/by_name/changing")).toMatchObject({
+  expect(
+    await gateway.ask("GET", "/credentials/by_name/changing"),
+  ).toMatchObject({
     credential_info: { custom_llm_provider: "openai", description: "changed" },
     credential_values: { api_key: "*****", extra_headers: "*****" },
     source: "db",
   });
-  await ask("PATCH", "/credentials/changing", {
+  await gateway.ask("PATCH", "/credentials/changing", {
     credential_values_to_delete: ["extra_headers"],
   });
   expect(await called("follows")).not.toHaveProperty("x-more");
@@ -164,10 +159,10 @@ test("a credential in use is not deleted, and the error names the models", async
     message:
       "The credential in-use is in use by 1 model (needs-it): change or reset their `litellm_credential_name` first.",
   });
-  await ask("PATCH", `/model/${String(model["model_id"])}/update`, {
+  await gateway.ask("PATCH", `/model/${String(model["model_id"])}/update`, {
     litellm_params: { litellm_credential_name: null, api_key: "own" },
   });
-  await ask("DELETE", "/credentials/in-use");
+  await gateway.ask("DELETE", "/credentials/in-use");
   expect(await rejected("DELETE", "/credentials/in-use")).toMatchObject({
     status: 404,
   });
@@ -175,7 +170,7 @@ test("a credential in use is not deleted, and the error names the models", async
 
 test("a change that would break a model is rejected and changes nothing", async () => {
   await create("needed");
-  await ask("POST", "/model/new", {
+  await gateway.ask("POST", "/model/new", {
     model_name: "own-server",
     litellm_params: {
       model: "my-server/some-model",
@@ -267,7 +262,7 @@ test("a credential is made of the values of a stored model, and not of one of th
     api_key: SECRET,
     api_base: provider.url,
   });
-  await ask("POST", "/credentials", {
+  await gateway.ask("POST", "/credentials", {
     credential_name: "copied",
     model_id: model["model_id"],
     credential_info: {},
@@ -285,9 +280,9 @@ test("a credential is made of the values of a stored model, and not of one of th
 
 test("a team's admin can neither use a credential nor send one elsewhere", async () => {
   await create("of-gateway");
-  await ask("POST", "/team/new", { team_id: "crew" });
-  const { key } = await ask("POST", "/user/new", { user_id: "boss" });
-  await ask("POST", "/team/member_add", {
+  await gateway.ask("POST", "/team/new", { team_id: "crew" });
+  const { key } = await gateway.ask("POST", "/user/new", { user_id: "boss" });
+  await gateway.ask("POST", "/team/member_add", {
     team_id: "crew",
     member: { user_id: "boss", role: "admin" },
   });
@@ -358,7 +353,7 @@ test("credentials of another salt key leave their models pending until their val
   expect(waiting.status).toBe(503);
   expect(waiting.text).toContain("HEARTH_SALT_KEY");
   // Without new values the stored ones stay for the day when the key is back.
-  await ask("PATCH", "/credentials/sealed", { display_name: "Sealed" });
+  await gateway.ask("PATCH", "/credentials/sealed", { display_name: "Sealed" });
   await gateway.stop();
   gateway = await start({ HEARTH_SALT_KEY: SALT });
   expect((await called("waits"))["authorization"]).toBe(`Bearer ${SECRET}`);

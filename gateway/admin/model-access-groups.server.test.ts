@@ -44,12 +44,6 @@ model_list:
 
 afterAll(() => testbed?.stop());
 
-async function ask(method: string, path: string, body?: object) {
-  const { status, text, json } = await gateway.request(method, path, body);
-  expect([path, status, text]).toEqual([path, 200, text]);
-  return json;
-}
-
 async function rejected(method: string, path: string, body?: object) {
   const { status, json } = await gateway.request(method, path, body);
   return { status, ...(json["error"] as object) };
@@ -63,7 +57,7 @@ test("a group of models, by name, may be named by lists of allowed models, until
   const key = await gateway.createKey({ models: [access_group] });
   expect(await statusOf(key, "alpha")).toBe(403);
   expect(
-    await ask("POST", "/access_group/new", {
+    await gateway.ask("POST", "/access_group/new", {
       access_group,
       model_names: ["alpha"],
     }),
@@ -75,21 +69,23 @@ test("a group of models, by name, may be named by lists of allowed models, until
   });
   expect(await statusOf(key, "alpha")).toBe(200);
   expect(await statusOf(key, "beta")).toBe(403);
-  expect(await ask("GET", `/access_group/${access_group}/info`)).toMatchObject({
+  expect(
+    await gateway.ask("GET", `/access_group/${access_group}/info`),
+  ).toMatchObject({
     access_group,
     model_names: ["alpha"],
     deployment_count: 2,
     budget: null,
   });
   expect(
-    await ask("PUT", `/access_group/${access_group}/update`, {
+    await gateway.ask("PUT", `/access_group/${access_group}/update`, {
       model_names: ["beta"],
     }),
   ).toMatchObject({ models_updated: 1 });
   expect(await statusOf(key, "alpha")).toBe(403);
   expect(await statusOf(key, "beta")).toBe(200);
   expect(
-    await ask("DELETE", `/access_group/${access_group}/delete`),
+    await gateway.ask("DELETE", `/access_group/${access_group}/delete`),
   ).toMatchObject({ access_group, models_updated: 1 });
   expect(await statusOf(key, "beta")).toBe(403);
   expect(
@@ -98,7 +94,7 @@ test("a group of models, by name, may be named by lists of allowed models, until
 });
 
 test("a group of single deployments", async () => {
-  const made = await ask("POST", "/access_group/new", {
+  const made = await gateway.ask("POST", "/access_group/new", {
     access_group: "single",
     model_ids: ["second-alpha"],
   });
@@ -106,16 +102,19 @@ test("a group of single deployments", async () => {
     model_ids: ["second-alpha"],
     models_updated: 1,
   });
-  expect(await ask("GET", "/access_group/single/info")).toMatchObject({
+  expect(await gateway.ask("GET", "/access_group/single/info")).toMatchObject({
     model_names: ["alpha"],
     deployment_count: 1,
   });
-  const info = await ask("GET", "/v2/model/info?access_group=single");
+  const info = await gateway.ask("GET", "/v2/model/info?access_group=single");
   expect(info["data"]).toMatchObject([{ model_id: "second-alpha" }]);
 });
 
 test("groups of the configuration file are listed, and changed only there", async () => {
-  const { access_groups: groups } = await ask("GET", "/access_group/list");
+  const { access_groups: groups } = await gateway.ask(
+    "GET",
+    "/access_group/list",
+  );
   expect(groups).toContainEqual({
     access_group: "file-group",
     model_names: ["of-file"],
@@ -139,10 +138,12 @@ test("groups of the configuration file are listed, and changed only there", asyn
       },
     ]);
   }
-  await ask("PUT", "/access_group/file-group/update", {
+  await gateway.ask("PUT", "/access_group/file-group/update", {
     model_names: ["beta"],
   });
-  expect(await ask("GET", "/access_group/file-group/info")).toMatchObject({
+  expect(
+    await gateway.ask("GET", "/access_group/file-group/info"),
+  ).toMatchObject({
     model_names: ["beta", "of-file"],
   });
 });

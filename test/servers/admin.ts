@@ -4,7 +4,6 @@ import {
   modelYaml,
   startTestGateway,
   type Json,
-  type TestAnswer,
   type TestGateway,
 } from "./gateway.ts";
 import { startMockProvider, type MockProvider } from "./provider.ts";
@@ -48,21 +47,13 @@ export async function startAdminFixture(
   });
   const { pool, config } = gateway.running.gateway;
 
-  async function jsonOf(response: Promise<TestAnswer>): Promise<Json> {
-    const answer = await response;
-    if (answer.status !== 200) {
-      throw new Error(`${answer.status} ${answer.text}`);
-    }
-    return answer.json;
-  }
-
   return {
     ...gateway,
     databaseUrl: database.url,
     providerUrl: provider.url,
     pool,
-    get: (path, key) => jsonOf(gateway.request("GET", path, undefined, key)),
-    post: (path, body, key) => jsonOf(gateway.request("POST", path, body, key)),
+    get: (path, key) => gateway.ask("GET", path, undefined, key),
+    post: (path, body, key) => gateway.ask("POST", path, body, key),
     async rejected(method, path, body, key) {
       const { status, json } = await gateway.request(method, path, body, key);
       return { status, error: json["error"] as Json };

@@ -29,6 +29,13 @@ export interface TestGateway {
     key?: string,
     headers?: Record<string, string>,
   ): Promise<TestAnswer>;
+  /** The same, for the JSON of an answer; throws unless its status is 200. */
+  ask(
+    method: string,
+    path: string,
+    body?: unknown,
+    key?: string,
+  ): Promise<Json>;
   /** Creates a virtual key. */
   createKey(fields?: Readonly<Record<string, unknown>>): Promise<string>;
   chat(
@@ -129,6 +136,16 @@ export async function startTestGateway(options: {
     };
   }
 
+  async function ask(
+    ...[method, path, ...rest]: Parameters<TestGateway["ask"]>
+  ): Promise<Json> {
+    const { status, text, json } = await request(method, path, ...rest);
+    if (status !== 200) {
+      throw new Error(`${method} ${path}: ${status} ${text}`);
+    }
+    return json;
+  }
+
   if (options.atOnce !== true) {
     await untilReady(url);
   }
@@ -137,12 +154,10 @@ export async function startTestGateway(options: {
     url,
     directory,
     request,
+    ask,
     async createKey(fields = {}) {
-      const created = await request("POST", "/key/generate", fields);
-      if (created.status !== 200) {
-        throw new Error(created.text);
-      }
-      return String(created.json["key"]);
+      const created = await ask("POST", "/key/generate", fields);
+      return String(created["key"]);
     },
     chat: (key, prompt, fields = {}) =>
       request(
