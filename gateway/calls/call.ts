@@ -209,16 +209,8 @@ export async function startCall(
     trace: null,
     guards,
   };
-  return begun(gateway, request, call);
-}
-
-/** Starts the trace of a call and makes it known to what answers errors. */
-function begun(
-  gateway: Pick<Gateway, "traces">,
-  request: FastifyRequest,
-  call: Call,
-): Call {
-  call.trace = startTrace(gateway, call, request.headers);
+  call.trace = startTrace(gateway, call, headers);
+  // For what answers errors.
   request.call = call;
   return call;
 }
