@@ -1,24 +1,10 @@
 import { expect, test } from "vitest";
 import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watched.ts";
-import type { ServiceState, ServiceView } from "./runtimes/runtime.ts";
+import type { ServiceView } from "./runtimes/runtime.ts";
+import { serviceView } from "../test/supervisor/service-view.ts";
 import { findAttention } from "./status.ts";
 import { judge } from "./verdict.ts";
-
-function service(name: string, state: ServiceState): ServiceView {
-  return {
-    name,
-    state,
-    since: 0,
-    pid: null,
-    address: "",
-    port: 1,
-    adopted: false,
-    tookMs: null,
-    restarts: 0,
-    reason: "killed by SIGKILL",
-  };
-}
 
 function check(name: string, more: Partial<CheckView> = {}): CheckView {
   return {
@@ -47,7 +33,7 @@ test("the next step for a pod is a command of Kubernetes", () => {
   const command = "kubectl describe pod a --namespace hearth";
   const commands = (["ended", "unknown"] as const).map(
     (state) =>
-      findAttention([{ ...service("a", state), command }], [], [], [])[0]
+      findAttention([{ ...serviceView("a", state), command }], [], [], [])[0]
         ?.command,
   );
   expect(commands).toEqual([`hearth logs a; ${command}`, command]);
@@ -64,7 +50,7 @@ test("an API that does not answer is one warning, from its check and in place of
     silence: null,
   } as ActiveAlarm;
   const found = findAttention(
-    [service("kubernetes", "unknown")],
+    [serviceView("kubernetes", "unknown")],
     [check("kubernetes")],
     [alarm],
     [],
@@ -76,26 +62,26 @@ test("an API that does not answer is one warning, from its check and in place of
 
 test.each<[readonly ServiceView[], readonly CheckView[], string]>([
   [
-    [service("gateway", "running")],
+    [serviceView("gateway", "running")],
     [check("gateway", { state: "up" })],
     "All is well.",
   ],
-  [[service("gateway", "starting")], [], "Gateway is not up yet."],
-  [[service("gateway", "backing-off")], [], "Gateway is down."],
+  [[serviceView("gateway", "starting")], [], "Gateway is not up yet."],
+  [[serviceView("gateway", "backing-off")], [], "Gateway is down."],
   [
-    [service("postgres", "gave-up")],
+    [serviceView("postgres", "gave-up")],
     [check("gateway-ready", { inhibitedBy: "postgres" })],
     "Postgres is down.",
   ],
   [
-    [service("gateway", "gave-up"), service("notes", "running")],
+    [serviceView("gateway", "gave-up"), serviceView("notes", "running")],
     [check("notes"), check("gateway")],
     "Gateway and notes are down.",
   ],
-  [[service("gateway", "ended")], [], "Gateway is down."],
-  [[service("redis", "absent")], [], "Redis is down."],
+  [[serviceView("gateway", "ended")], [], "Gateway is down."],
+  [[serviceView("redis", "absent")], [], "Redis is down."],
   [
-    [service("edge", "unknown"), service("redis", "unknown")],
+    [serviceView("edge", "unknown"), serviceView("redis", "unknown")],
     [],
     "Edge and redis need attention.",
   ],
@@ -109,7 +95,7 @@ test.each<[readonly ServiceView[], readonly CheckView[], string]>([
 test("a problem is displayed with its output, the attempted fixes, and the next command", () => {
   expect(
     findAttention(
-      [service("postgres", "gave-up")],
+      [serviceView("postgres", "gave-up")],
       [check("notes", { healing: "gave up: restarted 3 times in 1 h" })],
       [],
       [],
@@ -180,7 +166,7 @@ test("alarms need attention, too; services that are down come before warnings", 
 test("with warnings only, the overall state is healthy", () => {
   const attention = findAttention([], [], [drill], []);
   expect(
-    judge("running", [service("notes", "running")], attention, []),
+    judge("running", [serviceView("notes", "running")], attention, []),
   ).toEqual({
     ok: true,
     verdict: "One thing needs attention; every service answers.",
@@ -242,7 +228,7 @@ test("all is well only while every model is known to answer", () => {
   const verdictWith = (state: CheckView["state"]) =>
     judge(
       "running",
-      [service("notes", "running")],
+      [serviceView("notes", "running")],
       [],
       [check("models", { kind: "models", state })],
     ).verdict;

@@ -1,31 +1,17 @@
 import { expect, test } from "vitest";
 import type { Alarm } from "../../alerts/alarm.ts";
-import type { ServiceState, ServiceView } from "../runtime.ts";
+import type { ServiceState } from "../runtime.ts";
 import { alarmsIn } from "../../../test/supervisor/raised-alarms.ts";
+import { serviceView } from "../../../test/supervisor/service-view.ts";
 import { alarmOfService, retainServices } from "./service-alarms.ts";
 
 /** The texts raised after each of a series of states. */
 function walk(...states: readonly ServiceState[]): readonly (string | null)[] {
   const raised = new Map<string, Alarm>();
   return states.map((state) => {
-    alarmOfService(alarmsIn(raised), service("gateway", state));
+    alarmOfService(alarmsIn(raised), serviceView("gateway", state));
     return raised.get("service:gateway")?.text ?? null;
   });
-}
-
-function service(name: string, state: ServiceState): ServiceView {
-  return {
-    name,
-    state,
-    since: 0,
-    pid: null,
-    address: "",
-    port: 1,
-    adopted: false,
-    tookMs: null,
-    restarts: 0,
-    reason: "killed by SIGKILL",
-  };
 }
 
 const AGAIN = "gateway ended and is being restarted";
@@ -49,8 +35,8 @@ test("a service that ended raises an alarm until it runs; one stopped on demand 
 test("the alarm of a service ends when it no longer belongs to the stack", () => {
   const raised = new Map<string, Alarm>();
   const alarms = alarmsIn(raised);
-  alarmOfService(alarms, service("gateway", "gave-up"));
-  alarmOfService(alarms, service("echo", "gave-up"));
+  alarmOfService(alarms, serviceView("gateway", "gave-up"));
+  alarmOfService(alarms, serviceView("echo", "gave-up"));
   retainServices(alarms, ["postgres", "gateway"]);
   expect([...raised.keys()]).toEqual(["service:gateway"]);
 });
