@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { chatInput } from "./chat-responses-input.ts";
@@ -29,9 +30,9 @@ const SAME = [
 /** Parameters of chat that the Responses API does not have, with the values that change nothing. */
 const LACKING: ReadonlyMap<string, readonly unknown[]> = new Map([
   ["n", [1]],
-  ["stop", []],
+  ["stop", [[]]],
   ["seed", []],
-  ["logit_bias", []],
+  ["logit_bias", [{}]],
   ["logprobs", [false]],
   ["presence_penalty", [0]],
   ["frequency_penalty", [0]],
@@ -40,14 +41,16 @@ const LACKING: ReadonlyMap<string, readonly unknown[]> = new Map([
   // The Responses API has it, but an answer of chat would lack its results.
   ["moderation", []],
   ["web_search_options", []],
-  ["functions", []],
+  ["functions", [[]]],
   ["function_call", []],
 ]);
 
 export function lackingInResponses(body: CallBody): readonly string[] {
   return [...LACKING]
     .filter(
-      ([name, neutral]) => body[name] != null && !neutral.includes(body[name]),
+      ([name, neutral]) =>
+        body[name] != null &&
+        !neutral.some((value) => isDeepStrictEqual(value, body[name])),
     )
     .map(([name]) => name);
 }

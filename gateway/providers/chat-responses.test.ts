@@ -172,6 +172,8 @@ test("the request, with the deployment's defaults", () => {
       stop: ["a"],
       n: 1,
       logprobs: false,
+      logit_bias: {},
+      functions: [],
       presence_penalty: 0.5,
       moderation: { model: "omni-moderation-latest" },
     },
