@@ -12,6 +12,7 @@ import {
   closing,
   judgeSeed,
   withVersion,
+  type Escrow,
   type EscrowFiles,
 } from "./seed-escrow.ts";
 import { measureVault } from "./space.ts";
@@ -118,10 +119,11 @@ export async function measureDaily(
 }
 
 async function inspectSeed(
-  { escrow, now }: InspectionParts,
+  parts: InspectionParts,
   database: Database,
   instance: string,
 ): Promise<VaultAlarms> {
+  const { escrow, now } = parts;
   const vault = database.name;
   const kept = escrow.read(vault);
   const seed = seedOf(await database.document(SEED_ID));
@@ -162,15 +164,35 @@ async function inspectSeed(
       if (latest?.instance_start_time !== instance) {
         return NO_ALARMS;
       }
-      const rules = await database.security();
-      escrow.write(
-        closing(withVersion(kept, verdict.seed, instance, now()), rules, now()),
+      await blockAccess(
+        parts,
+        database,
+        withVersion(kept, verdict.seed, instance, now()),
       );
-      if (!sameRules(rules, closedRules)) {
-        await database.secure(closedRules);
-      }
       return { lasting: [closedAlarm(vault)], happened: [] };
     }
+  }
+}
+
+async function blockAccess(
+  { escrow, state, now }: InspectionParts,
+  database: Database,
+  kept: Escrow,
+): Promise<void> {
+  const { member } = state.vault(database.name);
+  const current = await database.security();
+  const rules = member === null ? current : memberRules(member);
+  const record = () => escrow.write(closing(kept, rules, now()));
+  // Rules that cannot be derived from the member must be recorded before they are replaced.
+  if (member === null) {
+    record();
+  }
+  if (!sameRules(current, closedRules)) {
+    await database.secure(closedRules);
+  }
+  // Last, so that a full disk does not leave access open.
+  if (member !== null) {
+    record();
   }
 }
 

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
@@ -130,6 +130,28 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await testbed.inspector.inspectAll();
     expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(false);
     expect(testbed.escrow.read(vault).versions).toHaveLength(2);
+  });
+
+  test("a second seed blocks access although the disk is full, and the rules return with the old seed", async () => {
+    const vault = "vault-changed-full-disk";
+    const { database, statusOfMember } = await vaultWithSeed(vault);
+    await database.put(SEED_ID, seed("second"));
+    const fullDisk = vi
+      .spyOn(testbed.escrow, "write")
+      .mockImplementation(() => {
+        throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
+      });
+    await testbed.inspector.inspectAll();
+    await testbed.inspector.inspectAll();
+    fullDisk.mockRestore();
+    expect(await statusOfMember()).toBe(403);
+
+    await testbed.inspector.inspectAll();
+    expect(testbed.escrow.read(vault).closed?.rules).toEqual(
+      memberRules(vault),
+    );
+    await testbed.inspector.restoreSeed(vault, false);
+    expect(await statusOfMember()).toBe(200);
   });
 
   test("a second seed blocks access until it is accepted; the old one stays in the file", async () => {
