@@ -59,11 +59,11 @@ test.each([
   ],
   [
     ["models", "discover", "--url"],
-    "hearth: --url requires a value, for example: hearth models discover --url http://192.168.1.10:11434\n",
+    "hearth: --url requires a value: --url <address>. Run `hearth models discover --help` for details.\n",
   ],
   [
     ["report", "spend", "--out", ""],
-    "hearth: --out requires a value, for example: hearth report spend --since 30d --format html --open\n",
+    "hearth: --out requires a value: --out <file>. Run `hearth report spend --help` for details.\n",
   ],
   [
     ["notes", "export", "family", ""],

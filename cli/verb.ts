@@ -162,9 +162,7 @@ export function checkWords(verb: Verb, words: readonly string[]): void {
       at += 1;
     }
     if ((value ?? words[at] ?? "") === "") {
-      throw new UsageError(
-        `${typed} requires a value, for example: ${verb.example}`,
-      );
+      fail(`${typed} requires a value: ${typed} <${option.valueHint}>`);
     }
   }
   const missing = positionals.find(
@@ -180,6 +178,7 @@ export function checkWords(verb: Verb, words: readonly string[]): void {
 interface Option {
   readonly name: string;
   readonly hasValue: boolean;
+  readonly valueHint: string;
 }
 
 /** The options of a verb by each spelling: `--lines` and `-n`; `--no-echo` only where `--echo` is the default. */
@@ -190,11 +189,12 @@ function optionsOf(args: ArgsDef): ReadonlyMap<string, Option> {
       .flatMap(([name, arg]) => {
         const hasValue = arg.type !== "boolean";
         const aliases = [("alias" in arg ? arg.alias : undefined) ?? []].flat();
+        const { valueHint = "value" } = arg;
         return [
           `--${name}`,
           ...(!hasValue && arg.default === true ? [`--no-${name}`] : []),
           ...aliases.map((each) => `${each.length === 1 ? "-" : "--"}${each}`),
-        ].map((spelling) => [spelling, { name, hasValue }] as const);
+        ].map((spelling) => [spelling, { name, hasValue, valueHint }] as const);
       }),
   );
 }
