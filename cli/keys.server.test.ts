@@ -216,7 +216,7 @@ test.each([
   [["keys", "update", "as-json"], 2, "nothing to change"],
   [["keys", "show", "as-jsom"], 2, 'did you mean "as-json"?'],
   [
-    ["keys", "new", "--team", "Nobody"],
+    ["keys", "new", "--team", "missing"],
     2,
     "List or create teams with `hearth teams`",
   ],
