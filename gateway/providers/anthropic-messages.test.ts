@@ -1,33 +1,95 @@
 import { expect, test } from "vitest";
-import { HELLO, ask, text } from "./anthropic-request-fixture.ts";
+import {
+  HELLO,
+  OLDER,
+  ask,
+  deployment,
+  text,
+} from "./anthropic-request-fixture.ts";
 
-test("system and developer messages at any position form the system prompt", () => {
+const MARK = { type: "ephemeral", ttl: "1h" };
+/** Instructions at the start, and others that a client adds during the conversation. */
+const INSTRUCTED = [
+  { role: "system", content: "One." },
+  { role: "developer", content: "Two." },
+  { role: "user", content: "Hi" },
+  { role: "developer", content: [{ ...text("Three."), cache_control: MARK }] },
+  { role: "assistant", content: "Hello." },
+  { role: "system", content: "Four." },
+  { role: "user", content: "Continue" },
+  { role: "system", content: "Five." },
+];
+const ASSISTANT = { role: "assistant", content: [text("Hello.")] };
+
+test("later instructions keep their position after the user's turn, so that the cached prefix stays", () => {
+  const { sent, lacks } = ask({ messages: INSTRUCTED });
+  expect(lacks).toEqual([]);
+  expect(sent["system"]).toEqual([text("One."), text("Two.")]);
+  expect(sent["messages"]).toEqual([
+    { role: "user", content: [text("Hi")] },
+    {
+      role: "system",
+      content: [{ ...text("Three."), cache_control: MARK }],
+    },
+    ASSISTANT,
+    { role: "user", content: [text("Continue")] },
+    { role: "system", content: [text("Four."), text("Five.")] },
+  ]);
+});
+
+test.each([OLDER, "claude-opus-4-7", "glm-5"])(
+  "%s rejects the role in the conversation and gets them in the user's turn",
+  (model) => {
+    const { sent } = ask({ messages: INSTRUCTED }, deployment(model));
+    expect(sent["system"]).toEqual([text("One."), text("Two.")]);
+    expect(sent["messages"]).toEqual([
+      {
+        role: "user",
+        content: [text("Hi"), { ...text("Three."), cache_control: MARK }],
+      },
+      ASSISTANT,
+      {
+        role: "user",
+        content: [text("Continue"), text("Four."), text("Five.")],
+      },
+    ]);
+  },
+);
+
+test("instructions between two answers, or after the last, are a user turn; between a call and its result they follow the result", () => {
+  const later = { role: "system", content: "Later." };
   const { sent } = ask({
     messages: [
-      { role: "system", content: "One." },
-      { role: "user", content: "Hi" },
+      ...HELLO,
       {
-        role: "developer",
-        content: [
+        role: "assistant",
+        tool_calls: [
           {
-            type: "text",
-            text: "Two.",
-            cache_control: { type: "ephemeral", ttl: "1h" },
+            id: "c1",
+            type: "function",
+            function: { name: "f", arguments: "" },
           },
         ],
       },
+      later,
+      { role: "tool", tool_call_id: "c1", content: "done" },
       { role: "assistant", content: "Hello." },
-      { role: "user", content: "Continue" },
+      later,
+      { role: "assistant", content: "Hello." },
+      later,
     ],
   });
-  expect(sent["system"]).toEqual([
-    text("One."),
-    { ...text("Two."), cache_control: { type: "ephemeral", ttl: "1h" } },
-  ]);
-  expect(sent["messages"]).toEqual([
-    { role: "user", content: [text("Hi")] },
-    { role: "assistant", content: [text("Hello.")] },
-    { role: "user", content: [text("Continue")] },
+  const asUser = { role: "user", content: [text("Later.")] };
+  expect((sent["messages"] as readonly unknown[]).slice(2)).toEqual([
+    {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "c1", content: "done" }],
+    },
+    { ...asUser, role: "system" },
+    ASSISTANT,
+    asUser,
+    ASSISTANT,
+    asUser,
   ]);
 });
 

@@ -4,6 +4,7 @@ import {
   toolUseId,
   type Lack,
 } from "./anthropic-content.ts";
+import type { ModelTraits } from "./anthropic-model.ts";
 import { isSigned } from "./anthropic-signed.ts";
 import {
   isRecord,
@@ -15,37 +16,28 @@ import {
 } from "../../core/json.ts";
 
 interface Conversation {
-  /** Texts of all system and developer messages, in order. */
+  /** Texts of the system and developer messages at the start. */
   readonly system: readonly JsonRecord[];
-  /** User and assistant alternate. */
+  /** User and assistant alternate; instructions follow a user turn. */
   readonly turns: readonly Turn[];
 }
 
 export interface Turn {
-  readonly role: "user" | "assistant";
+  readonly role: "user" | "assistant" | "system";
   readonly content: readonly JsonRecord[];
 }
 
 /**
- * The messages of an OpenAI body as Anthropic's conversation: system messages separate, tool messages as results
+ * The messages of an OpenAI body as Anthropic's conversation: system messages at the start separate, tool messages as results
  * in a user turn, consecutive messages of one role joined.
  */
-export function conversationOf(messages: unknown, lack: Lack): Conversation {
+export function conversationOf(
+  messages: unknown,
+  lack: Lack,
+  traits: ModelTraits,
+): Conversation {
   const system: JsonRecord[] = [];
-  const turns: { role: Turn["role"]; content: JsonRecord[] }[] = [];
-
-  function add(role: Turn["role"], blocks: readonly JsonRecord[]): void {
-    if (blocks.length === 0) {
-      return;
-    }
-    const last = turns.at(-1);
-    if (last?.role === role) {
-      last.content.push(...blocks);
-    } else {
-      turns.push({ role, content: [...blocks] });
-    }
-  }
-
+  const turns = new Turns(traits);
   listOf(messages).forEach((message, index) => {
     const path = `messages[${index}]`;
     if (!isRecord(message)) {
@@ -59,22 +51,85 @@ export function conversationOf(messages: unknown, lack: Lack): Conversation {
     switch (message["role"]) {
       case "system":
       case "developer":
-        return void system.push(...content());
+        return turns.isEmpty
+          ? void system.push(...content())
+          : turns.instruct(content());
       case "user":
-        return add("user", content());
+        return turns.add("user", content());
       case "assistant":
-        return add("assistant", assistantBlocks(message, path, lack));
+        return turns.add("assistant", assistantBlocks(message, path, lack));
       case "tool":
-        return add("user", [toolResult(message, path, lack)]);
+        return turns.add("user", [toolResult(message, path, lack)]);
       default:
         return lack(`${path}.role`);
     }
   });
-  // A conversation must start with a user turn, even after a greeting of the assistant or a lone system message.
-  if (turns[0]?.role !== "user") {
-    turns.unshift({ role: "user", content: [{ type: "text", text: "." }] });
+  return { system, turns: withoutTrailingSpace(turns.end()) };
+}
+
+/**
+ * Collects the turns of a conversation. Instructions come after the user turn in which, or before which, they were given: among those at
+ * the start they would change the cached prefix.
+ * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+ */
+class Turns {
+  readonly #systemTurns: boolean;
+  readonly #turns: { role: Turn["role"]; content: JsonRecord[] }[] = [];
+  /** Wait for the end of a user turn. */
+  #instructions: JsonRecord[] = [];
+
+  constructor({ systemTurns }: ModelTraits) {
+    this.#systemTurns = systemTurns;
   }
-  return { system, turns: withoutTrailingSpace(turns) };
+
+  get isEmpty(): boolean {
+    return this.#turns.length === 0;
+  }
+
+  add(role: "user" | "assistant", blocks: readonly JsonRecord[]): void {
+    if (blocks.length === 0) {
+      return;
+    }
+    if (role === "assistant") {
+      this.#placeInstructions();
+    }
+    const last = this.#turns.at(-1);
+    if (last?.role === role) {
+      last.content.push(...blocks);
+    } else {
+      this.#turns.push({ role, content: [...blocks] });
+    }
+  }
+
+  instruct(blocks: readonly JsonRecord[]): void {
+    this.#instructions.push(...blocks);
+  }
+
+  end(): readonly Turn[] {
+    this.#placeInstructions();
+    // A conversation must start with a user turn, even after a greeting of the assistant or a lone system message.
+    if (this.#turns[0]?.role !== "user") {
+      const content = [{ type: "text", text: "." }];
+      this.#turns.unshift({ role: "user", content });
+    }
+    return this.#turns;
+  }
+
+  #placeInstructions(): void {
+    const content = this.#instructions;
+    if (content.length === 0) {
+      return;
+    }
+    const last = this.#turns.at(-1);
+    if (last?.role !== "user") {
+      this.#turns.push({ role: "user", content });
+    } else if (this.#systemTurns) {
+      this.#turns.push({ role: "system", content });
+    } else {
+      last.content.push(...content);
+    }
+    this.#instructions = [];
+  }
 }
 
 /** The cache mark of a whole message belongs on its last block. */

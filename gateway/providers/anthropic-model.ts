@@ -12,6 +12,8 @@ export interface ModelTraits {
   /** `temperature` and `top_p` together are rejected. */
   readonly oneSampler: boolean;
   readonly xhigh: boolean;
+  /** Whether messages after the start may have the role `system`. */
+  readonly systemTurns: boolean;
 }
 
 /** Both orders of names: `claude-sonnet-4-5-20250929` and `claude-3-7-sonnet-20250219`; a date is not a version. */
@@ -32,6 +34,7 @@ export function traitsOf(model: string): ModelTraits {
       sampling: true,
       oneSampler: false,
       xhigh: false,
+      systemTurns: false,
     };
   }
   const version = versionOf(name);
@@ -41,6 +44,7 @@ export function traitsOf(model: string): ModelTraits {
     sampling: version < 4.07,
     oneSampler: version >= 4.01,
     xhigh: version >= 4.07,
+    systemTurns: version >= 4.08,
   };
 }
 

@@ -83,13 +83,14 @@ export function anthropicRequest(
     }
   }
 
-  const { system, turns } = conversationOf(params["messages"], lack);
+  const traits = traitsOf(deployment.baseModel ?? deployment.model);
+  const { system, turns } = conversationOf(params["messages"], lack, traits);
   const { tools, toolChoice, forced } = readToolOptions(params, lack);
   const format = formatOf(params["response_format"], lack);
   const maxTokens = maxTokensOf(body, deployment);
   const { fields, effort, refused } = thinkingAndSampling({
     params,
-    traits: traitsOf(deployment.baseModel ?? deployment.model),
+    traits,
     maxTokens: numberOf(maxTokens) ?? DEFAULT_MAX_TOKENS,
     toolForced: forced,
     thoughtsLost: lostThoughts(turns),
