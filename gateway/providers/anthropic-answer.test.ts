@@ -33,6 +33,24 @@ function whole(name: string) {
   return { facts, completion: JSON.parse(body.toString()) as Completion };
 }
 
+test("pages that the text quotes are annotations, as in an answer of OpenAI", () => {
+  const [{ message }] = whole("server-tools").completion.choices;
+  expect(message).toMatchObject({
+    content: "New York: It is sunny.",
+    annotations: [
+      {
+        type: "url_citation",
+        url_citation: {
+          start_index: 10,
+          end_index: 22,
+          title: "Weather",
+          url: "https://example.com",
+        },
+      },
+    ],
+  });
+});
+
 test.each(RECORDINGS)(
   "%s: a stream, cut anywhere, equals the whole answer",
   (name) => {

@@ -1,3 +1,4 @@
+import { urlCitations } from "./anthropic-search.ts";
 import {
   finishReason,
   openaiUsage,
@@ -79,15 +80,17 @@ function chatMessage(blocks: readonly JsonRecord[]): {
   readonly message: JsonRecord;
   readonly text: string;
 } {
-  const texts: string[] = [];
+  const annotations: JsonRecord[] = [];
   const reasoning: string[] = [];
   const thinking: JsonRecord[] = [];
   const calls: JsonRecord[] = [];
   const others: JsonRecord[] = [];
+  let content = "";
   for (const block of blocks) {
     switch (block["type"]) {
       case "text":
-        texts.push(textOf(block["text"]));
+        annotations.push(...urlCitations(block, content.length));
+        content += textOf(block["text"]);
         break;
       case "thinking":
         reasoning.push(textOf(block["thinking"]));
@@ -103,7 +106,6 @@ function chatMessage(blocks: readonly JsonRecord[]): {
         others.push(block);
     }
   }
-  const content = texts.join("");
   const message = {
     role: "assistant",
     content: content === "" && calls.length > 0 ? null : content,
@@ -111,6 +113,7 @@ function chatMessage(blocks: readonly JsonRecord[]): {
       reasoning_content: reasoning.length === 0 ? null : reasoning.join(""),
       thinking_blocks: thinking.length === 0 ? null : thinking,
       provider_blocks: others.length === 0 ? null : others,
+      annotations: annotations.length === 0 ? null : annotations,
       tool_calls: calls.length === 0 ? null : calls,
     }),
   };

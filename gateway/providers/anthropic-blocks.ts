@@ -5,12 +5,14 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { urlCitations } from "./anthropic-search.ts";
 
 interface OpenBlock {
   readonly block: JsonRecord;
   /** Its index among the tool calls; null: not a tool call. */
   readonly call: number | null;
   text: string;
+  readonly citations: JsonRecord[];
   signature: string;
   json: string;
 }
@@ -19,6 +21,8 @@ interface OpenBlock {
 export class BlockReader {
   readonly #open = new Map<number, OpenBlock>();
   #calls = 0;
+  /** Characters of the content before the open block. */
+  #written = 0;
 
   start(event: JsonRecord): readonly JsonRecord[] {
     const block = recordOf(event["content_block"]);
@@ -26,7 +30,8 @@ export class BlockReader {
     const opened: OpenBlock = {
       block,
       call,
-      text: "",
+      text: textOf(block["text"] ?? block["thinking"]),
+      citations: [],
       signature: textOf(block["signature"]),
       json: "",
     };
@@ -35,13 +40,9 @@ export class BlockReader {
       return [callDelta(call, block)];
     }
     if (block["type"] === "text") {
-      return contentDelta(textOf(block["text"]));
+      return contentDelta(opened.text);
     }
-    if (block["type"] !== "thinking") {
-      return [];
-    }
-    opened.text = textOf(block["thinking"]);
-    return reasoningDelta(opened.text);
+    return block["type"] === "thinking" ? reasoningDelta(opened.text) : [];
   }
 
   delta(event: JsonRecord): readonly JsonRecord[] {
@@ -49,14 +50,18 @@ export class BlockReader {
     const opened = this.#open.get(indexOf(event));
     switch (delta["type"]) {
       case "text_delta":
-        return contentDelta(textOf(delta["text"]));
       case "thinking_delta": {
-        const text = textOf(delta["thinking"]);
+        const text = textOf(delta["text"] ?? delta["thinking"]);
         if (opened !== undefined) {
           opened.text += text;
         }
-        return reasoningDelta(text);
+        return delta["type"] === "text_delta"
+          ? contentDelta(text)
+          : reasoningDelta(text);
       }
+      case "citations_delta":
+        opened?.citations.push(recordOf(delta["citation"]));
+        return [];
       case "signature_delta":
         if (opened !== undefined) {
           opened.signature += textOf(delta["signature"]);
@@ -91,7 +96,15 @@ export class BlockReader {
         ? [argumentsDelta(call, JSON.stringify(block["input"] ?? {}))]
         : [];
     }
-    return wholeBlockDelta(opened);
+    return block["type"] === "text"
+      ? this.#annotationsDelta(opened)
+      : wholeBlockDelta(opened);
+  }
+
+  #annotationsDelta({ text, citations }: OpenBlock): readonly JsonRecord[] {
+    const annotations = urlCitations({ text, citations }, this.#written);
+    this.#written += text.length;
+    return annotations.length === 0 ? [] : [{ annotations }];
   }
 }
 
@@ -131,8 +144,6 @@ function wholeBlockDelta({
   json,
 }: OpenBlock): readonly JsonRecord[] {
   switch (block["type"]) {
-    case "text":
-      return [];
     case "thinking":
       return [{ thinking_blocks: [{ ...block, thinking: text, signature }] }];
     case "redacted_thinking":

@@ -41,6 +41,7 @@ const TRANSLATED = new Set([
   "tools",
   "tool_choice",
   "parallel_tool_calls",
+  "web_search_options",
   "response_format",
   "reasoning_effort",
   "thinking",

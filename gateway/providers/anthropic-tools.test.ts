@@ -13,6 +13,39 @@ describe("tools", () => {
     input_schema: { type: "object", properties: {} },
   });
 
+  test("web_search_options become a tool, unless a tool has its name", () => {
+    const asked = (fields: Record<string, unknown>) => {
+      const { sent, lacks } = ask(fields);
+      expect(lacks).toEqual([]);
+      return sent["tools"];
+    };
+    const search = { type: "web_search_20250305", name: "web_search" };
+    expect(
+      asked({
+        tools: [tool("a")],
+        web_search_options: {
+          search_context_size: "low",
+          user_location: {
+            type: "approximate",
+            approximate: { city: "Paris", country: "FR" },
+          },
+        },
+      }),
+    ).toEqual([
+      sentTool("a"),
+      {
+        ...search,
+        max_uses: 1,
+        user_location: { type: "approximate", city: "Paris", country: "FR" },
+      },
+    ]);
+    const own = { ...search, max_uses: 2 };
+    expect(asked({ tools: [own], web_search_options: {} })).toEqual([own]);
+    expect(ask({ web_search_options: true }).lacks).toEqual([
+      "web_search_options",
+    ]);
+  });
+
   test("functions become tools; Anthropic's own pass unchanged", () => {
     const own = { type: "web_search_20250305", name: "web_search" };
     const { sent, lacks } = ask({

@@ -1,5 +1,6 @@
 import type { Lack } from "./anthropic-content.ts";
 import { anthropicSchema } from "./anthropic-schema.ts";
+import { searchTools } from "./anthropic-search.ts";
 import {
   isRecord,
   listOf,
@@ -21,9 +22,16 @@ interface ToolOptions {
 export function readToolOptions(params: JsonRecord, lack: Lack): ToolOptions {
   const choice = params["tool_choice"];
   const allowed = allowedTools(choice);
-  const tools = listOf(params["tools"])
+  const offered = listOf(params["tools"])
     .flatMap((tool, index) => toolOf(tool, `tools[${index}]`, lack))
     .filter((tool) => allowed?.names.has(textOf(tool["name"])) ?? true);
+  const tools = [
+    ...offered,
+    // Two tools of one name are rejected.
+    ...searchTools(params["web_search_options"], lack).filter(({ name }) =>
+      offered.every((tool) => tool["name"] !== name),
+    ),
+  ];
   if (tools.length === 0) {
     return { tools, toolChoice: null, forced: false };
   }

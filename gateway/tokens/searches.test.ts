@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { cardOf } from "../pricing/prices-fixture.ts";
 import { mostExpensive } from "../pricing/cost.ts";
-import { askedSearches } from "./usage.ts";
+import { askedSearches } from "./searches.ts";
 
 const web = { type: "web_search_preview" };
 
@@ -9,6 +9,17 @@ test.each([
   ["no tools", {}, 0],
   ["tools of other kinds", { tools: [{ type: "function" }] }, 0],
   ["a tool without a limit", { tools: [web] }, 5],
+  ["options of a chat", { web_search_options: {} }, 5],
+  [
+    "a small context",
+    { web_search_options: { search_context_size: "low" } },
+    1,
+  ],
+  [
+    "a large context",
+    { web_search_options: { search_context_size: "high" } },
+    10,
+  ],
   ["a tool with a limit", { tools: [{ ...web, max_uses: 2 }] }, 2],
   ["a limit of all tools", { tools: [web], max_tool_calls: 20 }, 20],
   [

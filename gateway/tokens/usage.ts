@@ -1,6 +1,5 @@
 import type { Call } from "../calls/call.ts";
 import { audioContent } from "../ledger/prompt-content.ts";
-import { numberOf, recordsOf, textOf } from "../../core/json.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { inputOnly, type Usage } from "./reported-usage.ts";
@@ -88,29 +87,6 @@ export function askedTiers(
     speed: asked("speed"),
     inference_geo: asked("inference_geo"),
   });
-}
-
-/** More are rare, and some providers have no limit for a call. */
-const SEARCHES_EXPECTED = 5;
-/** More than any call makes, whatever it says: a sum must stay finite, or the estimate is no number. */
-const MAX_SEARCHES = 1_000_000;
-
-/**
- * The searches of one kind that a call may make, as far as it says: each of its tools `max_uses` (Anthropic), all of them
- * `max_tool_calls` (OpenAI).
- */
-export function askedSearches(
-  { body }: Pick<Call, "body">,
-  kind: "web_search" | "file_search",
-): number {
-  const most = numberOf(body["max_tool_calls"]);
-  const each = most ?? SEARCHES_EXPECTED;
-  const sum = recordsOf(body["tools"])
-    // `web_search_preview`, `web_search_20250305` and others
-    .filter(({ type }) => textOf(type).startsWith(kind))
-    .map((tool) => Math.min(numberOf(tool["max_uses"]) ?? each, MAX_SEARCHES))
-    .reduce((sum, searches) => sum + searches, 0);
-  return Math.max(0, Math.min(sum, most ?? sum));
 }
 
 /** The bill of a call of which the provider reported nothing: its counted input. */
