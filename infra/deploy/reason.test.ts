@@ -39,6 +39,13 @@ test.each([
   ],
   [
     ended(
+      "Diagnostics:\n    error: 2 mistakes in the stack's configuration; nothing was changed:\n      hearth:postgresVersion is 17.\n      hearth:prefix is empty.\n    error: 2 mistakes in the stack's configuration; nothing was changed:\n\nResources:\n    1 errored",
+      "",
+    ),
+    "2 mistakes in the stack's configuration; nothing was changed:\n  hearth:postgresVersion is 17.\n  hearth:prefix is empty.",
+  ],
+  [
+    ended(
       'Refreshing (home):\n    error: error connecting to PostgreSQL server 10.8.0.1 (scheme: postgres): password authentication failed for user "postgres"\n',
       "",
     ),

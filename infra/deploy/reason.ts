@@ -15,15 +15,33 @@ export function reasonOf(error: unknown): string {
   }
   const reported =
     // The engine's lists of errors: https://github.com/hashicorp/go-multierror/blob/main/format.go
-    /^\s*error: (?!update failed|preview failed)(?:\d+ errors? occurred:\s+\* )?(.+)$((?:\n\s*[-*] .+$)*)/m.exec(
+    /^([^\S\n]*)error: (?!update failed|preview failed)(?:\d+ errors? occurred:\s+\* )?(.+)$/m.exec(
       text,
     );
-  if (reported?.[1] !== undefined) {
-    const [, sentence, mistakes = ""] = reported;
-    return `${sentence.replace(/^execution error at \(.*?\): /, "")}${mistakes.replaceAll(/\n\s*[-*] /g, "\n  ")}${nextStep(sentence)}`;
+  if (reported !== null) {
+    const [line, indent, sentence = ""] = reported;
+    const below = text.slice(reported.index + line.length + 1).split("\n");
+    const mistakes = mistakesIn(below, sentence, `${indent} `);
+    return `${sentence.replace(/^execution error at \(.*?\): /, "")}${mistakes.map((one) => `\n  ${one}`).join("")}${nextStep(sentence)}`;
   }
   const [first = text] = text.split("\n");
   return first.startsWith("code:") ? whatTheEngineComplained(text) : first;
+}
+
+/** The marked lines below an error; of the program's own `ConfigRejected` those that are further to the right. */
+function mistakesIn(
+  lines: readonly string[],
+  sentence: string,
+  indent: string,
+): readonly string[] {
+  const ofConfig = sentence.endsWith("; nothing was changed:");
+  const end = lines.findIndex(
+    (line) =>
+      !/^\s*[-*] ./.test(line) && !(ofConfig && line.startsWith(indent)),
+  );
+  return lines
+    .slice(0, end < 0 ? lines.length : end)
+    .map((line) => line.replace(/^\s*(?:[-*] )?/, ""));
 }
 
 /** What to do about an engine's error that does not say it. */
