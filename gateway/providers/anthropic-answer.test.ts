@@ -127,6 +127,8 @@ test("prompt tokens include cache reads and writes", () => {
       cache_write_tokens: 240,
       cache_creation_tokens: 240,
     },
+    cache_read_input_tokens: 1_800,
+    cache_creation_input_tokens: 240,
     completion_tokens_details: { reasoning_tokens: 70 },
   });
   expect(facts.usage).toMatchObject({

@@ -31,6 +31,9 @@ export function openaiUsage(usage: JsonRecord): JsonRecord {
       cache_write_tokens: written,
       cache_creation_tokens: written,
     },
+    // Clients made for LiteLLM read these, such as coding agents.
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: written,
     ...(thinking === null
       ? {}
       : { completion_tokens_details: { reasoning_tokens: thinking } }),
