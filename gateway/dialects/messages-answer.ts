@@ -1,14 +1,17 @@
 import { toolInput, toolUseId } from "../providers/anthropic-content.ts";
 import type { JsonRecord } from "../../core/json.ts";
 import { inputOnly, type Usage } from "../tokens/reported-usage.ts";
+import type { CallBody } from "../calls/body.ts";
+import { namedCalls } from "./messages-tools.ts";
 import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
 
 /** A chat answer as Anthropic's message; other bytes pass. */
-export function messageAnswer(bytes: Buffer): Buffer {
-  const answer = readChatAnswer(bytes.toString("utf8"));
-  if (answer === null) {
+export function messageAnswer(bytes: Buffer, body: CallBody): Buffer {
+  const read = readChatAnswer(bytes.toString("utf8"));
+  if (read === null) {
     return bytes;
   }
+  const answer = { ...read, toolCalls: namedCalls(read.toolCalls, body) };
   return Buffer.from(
     JSON.stringify({
       ...emptyMessage(answer),

@@ -8,6 +8,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { summaryMessage } from "../responses/compaction.ts";
+import { functionName } from "./function-name.ts";
 
 type Lack = (path: string) => void;
 
@@ -137,7 +138,7 @@ function assistantMessage(blocks: readonly JsonRecord[]): JsonRecord {
       id: textOf(block["id"]),
       type: "function",
       function: {
-        name: textOf(block["name"]),
+        name: functionName(textOf(block["name"])),
         arguments: JSON.stringify(block["input"] ?? {}),
       },
     }));

@@ -1,3 +1,4 @@
+import type { CallBody } from "../calls/body.ts";
 import type { CallError } from "../http/errors.ts";
 import { textOf, type JsonRecord } from "../../core/json.ts";
 import type { Usage } from "../tokens/reported-usage.ts";
@@ -12,18 +13,19 @@ import type { ClientStream } from "./client-shape.ts";
 import { emptyMessage, messageUsage, stopReason } from "./messages-answer.ts";
 import { BlockWriter } from "./messages-blocks.ts";
 import { messagesError, messagesErrorOf } from "./messages-error.ts";
+import { namedCalls } from "./messages-tools.ts";
 
 /** Chat chunks as Anthropic's events: content blocks in sequence, each started, filled and stopped. */
 export class MessagesStream implements ClientStream {
-  readonly #model: string;
+  readonly #body: CallBody;
   #started = false;
   #ended = false;
   #finishReason: string | null = null;
   #usage: Usage | null = null;
   #blocks = new BlockWriter("");
 
-  constructor(model: string) {
-    this.#model = model;
+  constructor(body: CallBody) {
+    this.#body = body;
   }
 
   push(piece: StreamPiece): readonly StreamPiece[] {
@@ -66,7 +68,11 @@ export class MessagesStream implements ClientStream {
   #take(answer: ChatAnswer): readonly JsonRecord[] {
     this.#finishReason = answer.finishReason ?? this.#finishReason;
     this.#usage = answer.usage ?? this.#usage;
-    return [...this.#start(answer), ...this.#blocks.write(answer)];
+    const toolCalls = namedCalls(answer.toolCalls, this.#body);
+    return [
+      ...this.#start(answer),
+      ...this.#blocks.write({ ...answer, toolCalls }),
+    ];
   }
 
   #start(head: {
@@ -84,7 +90,7 @@ export class MessagesStream implements ClientStream {
 
   #finish(): readonly JsonRecord[] {
     return [
-      ...this.#start({ id: "", model: this.#model }),
+      ...this.#start({ id: "", model: this.#body.model }),
       ...this.#blocks.end(),
       {
         type: "message_delta",

@@ -8,6 +8,8 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import type { ToolCallPart } from "./chat-answer.ts";
+import { functionName } from "./function-name.ts";
 import { isStrictSchema } from "./strict-schema.ts";
 
 /** A tool and where it is in the body. */
@@ -147,7 +149,7 @@ function functionOf(
     {
       type: "function",
       function: present({
-        name,
+        name: functionName(name),
         description: rest["description"],
         parameters: schema,
         strict: rest["strict"] === true && isStrictSchema(schema) ? true : null,
@@ -164,8 +166,34 @@ function choiceOf(choice: JsonRecord): unknown {
     case "any":
       return "required";
     case "tool":
-      return { type: "function", function: { name: choice["name"] } };
+      return {
+        type: "function",
+        function: { name: functionName(textOf(choice["name"])) },
+      };
     default:
       return null;
   }
+}
+
+/** Calls by the names of a body's tools: a name in chat is shorter than it may be in the Messages API. */
+export function namedCalls(
+  calls: readonly ToolCallPart[],
+  { tools, messages }: CallBody,
+): readonly ToolCallPart[] {
+  // Only the first part of a call in a stream has a name.
+  if (calls.every(({ name }) => name === "")) {
+    return calls;
+  }
+  const added = recordsOf(messages)
+    .flatMap(toolChangesIn)
+    .flatMap(({ defined }) => (defined === null ? [] : [defined.definition]));
+  const names = new Map(
+    [...recordsOf(tools), ...added].map(
+      ({ name }) => [functionName(textOf(name)), textOf(name)] as const,
+    ),
+  );
+  return calls.map((call) => ({
+    ...call,
+    name: names.get(call.name) ?? call.name,
+  }));
 }

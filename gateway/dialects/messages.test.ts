@@ -1,8 +1,9 @@
 import Anthropic from "@anthropic-ai/sdk";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { recordOf, recordsOf, textOf } from "../../core/json.ts";
 import { CallError } from "../http/errors.ts";
-import { cuts } from "../providers/stream-fixture.ts";
+import { cuts, testDeployment } from "../providers/stream-fixture.ts";
 import { sseText, type StreamPiece } from "../providers/wire.ts";
 import {
   anyChatStream,
@@ -302,4 +303,82 @@ test("a client sees the usage that a stream reports inside its last choice", () 
   expect(JSON.parse(ending?.data ?? "")).toMatchObject({
     usage: { input_tokens: 19, output_tokens: 13 },
   });
+});
+
+test("a tool's name that is too long for chat is shortened there, and comes back as the client gave it", () => {
+  const name = `mcp__plugin_${"x".repeat(80)}__search`;
+  const other = `mcp__plugin_${"x".repeat(80)}__fetch`;
+  const body = {
+    ...BODY,
+    tools: [{ name, input_schema: { type: "object" } }],
+    tool_choice: { type: "tool", name },
+    messages: [
+      { role: "user", content: "Go" },
+      {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "t1", name, input: {} }],
+      },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "t1", content: "ok" }],
+      },
+      {
+        role: "system",
+        content: [
+          {
+            type: "tool_addition",
+            tool: {
+              type: "tool_definition",
+              definition: { name: other, input_schema: { type: "object" } },
+            },
+          },
+        ],
+      },
+    ],
+  };
+  const { body: chat } = messagesShape.chatBody(body, testDeployment({}));
+  const [short = "", shortOther] = recordsOf(chat["tools"]).map((tool) =>
+    textOf(recordOf(tool["function"])["name"]),
+  );
+  expect(short).toMatch(/^mcp__plugin_x+_[0-9a-f]{8}$/);
+  expect(short).toHaveLength(64);
+  expect(shortOther).not.toBe(short);
+  expect(chat["tool_choice"]).toMatchObject({ function: { name: short } });
+  expect(recordsOf(chat["messages"])[1]).toMatchObject({
+    tool_calls: [{ function: { name: short } }],
+  });
+  const calls = [short, shortOther].map((called, index) => ({
+    index,
+    id: `c${index}`,
+    type: "function",
+    function: { name: called, arguments: "{}" },
+  }));
+  const answered = {
+    id: "1",
+    model: "m",
+    created: 1,
+    choices: [{ index: 0, message: { tool_calls: calls } }],
+  };
+  const expected = [
+    { type: "tool_use", name },
+    { type: "tool_use", name: other },
+  ];
+  const whole = messagesShape.answer(
+    Buffer.from(JSON.stringify(answered)),
+    body,
+  );
+  expect(JSON.parse(whole.toString())).toMatchObject({ content: expected });
+  const stream = messagesShape.stream(body);
+  const pieces = [
+    ...stream.push({
+      kind: "pass",
+      event: null,
+      data: JSON.stringify({
+        ...answered,
+        choices: [{ index: 0, delta: { tool_calls: calls } }],
+      }),
+    }),
+    ...stream.push({ kind: "done", event: null, data: "[DONE]" }),
+  ];
+  expect(assemble(pieces).content).toMatchObject(expected);
 });

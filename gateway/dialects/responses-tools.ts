@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { CallBody } from "../calls/body.ts";
 import { CallError } from "../http/errors.ts";
 import {
@@ -10,6 +9,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { functionName } from "./function-name.ts";
 
 type Lack = (path: string) => void;
 
@@ -31,24 +31,9 @@ interface TranslatedTool {
 /** By the names that chat has for them. */
 export type TranslatedTools = ReadonlyMap<string, TranslatedTool>;
 
-/** What the names of functions in chat consist of. */
-const NOT_IN_NAMES = /[^a-zA-Z0-9_-]/g;
-const MAX_NAME_CHARACTERS = 64;
-const HASH_CHARACTERS = 8;
-
-/** The name of a function in chat, which has no namespaces: the same in every call of a conversation. */
+/** The name of a function in chat, which has no namespaces. */
 export function chatName({ name, namespace }: CalledTool): string {
-  if (namespace === undefined) {
-    return name;
-  }
-  const joined = `${namespace}__${name}`;
-  const allowed = joined.replaceAll(NOT_IN_NAMES, "_");
-  if (allowed === joined && joined.length <= MAX_NAME_CHARACTERS) {
-    return joined;
-  }
-  const digest = hash("sha256", joined);
-  const kept = MAX_NAME_CHARACTERS - HASH_CHARACTERS - 1;
-  return `${allowed.slice(0, kept)}_${digest.slice(0, HASH_CHARACTERS)}`;
+  return namespace === undefined ? name : functionName(`${namespace}__${name}`);
 }
 
 /** What a call, a choice or a permitted tool names. */
