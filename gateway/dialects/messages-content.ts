@@ -57,7 +57,7 @@ function blocksOf(
 
 /** Without text it only changes what tools are offered. */
 function systemMessage(blocks: readonly JsonRecord[]): readonly JsonRecord[] {
-  const content = textIn(blocks);
+  const content = textIn(blocks, "\n");
   return content === "" ? [] : [{ role: "system", content }];
 }
 
@@ -81,7 +81,7 @@ function userMessages(
     results.push({
       role: "tool",
       tool_call_id: textOf(block["tool_use_id"]),
-      content: resultText(textIn(inner), block["is_error"] === true),
+      content: resultText(textIn(inner, "\n"), block["is_error"] === true),
     });
     // A tool message supports text only: its images follow in the user message.
     parts.push(...inner.filter((part) => part["type"] !== "text"));
@@ -156,11 +156,12 @@ function assistantMessage(blocks: readonly JsonRecord[]): JsonRecord {
   };
 }
 
-function textIn(blocks: readonly JsonRecord[]): string {
+/** `between`: what separates blocks that are not parts of one text. */
+function textIn(blocks: readonly JsonRecord[], between = ""): string {
   return blocks
     .filter(({ type }) => type === "text")
     .map(({ text }) => textOf(text))
-    .join("");
+    .join(between);
 }
 
 function partsOf(
@@ -183,7 +184,7 @@ function partsOf(
       case "tool_reference":
         return {
           type: "text",
-          text: `The tool ${textOf(block["tool_name"])} is loaded.\n`,
+          text: `The tool ${textOf(block["tool_name"])} is loaded.`,
         };
       default:
         return null;
@@ -219,7 +220,7 @@ function documentPart(source: JsonRecord, title: unknown): JsonRecord | null {
         text:
           typeof source["content"] === "string"
             ? source["content"]
-            : textIn(recordsOf(source["content"])),
+            : textIn(recordsOf(source["content"]), "\n"),
       };
     case "base64": {
       const fileData = dataUrl(source);
@@ -242,7 +243,7 @@ function searchResultText(block: JsonRecord): string {
   const heading = [block["title"], block["source"]]
     .map(textOf)
     .filter((line) => line !== "");
-  return [...heading, textIn(recordsOf(block["content"]))].join("\n");
+  return [...heading, textIn(recordsOf(block["content"]), "\n")].join("\n");
 }
 
 function dataUrl(source: JsonRecord): string | null {

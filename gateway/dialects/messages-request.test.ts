@@ -258,7 +258,7 @@ describe("tools that are loaded in the conversation", () => {
     expect(messages.at(-1)).toEqual({
       role: "tool",
       tool_call_id: "t",
-      content: "The tool b is loaded.\nThe tool gone is loaded.\n",
+      content: "The tool b is loaded.\nThe tool gone is loaded.",
     });
     expect(lacks).toEqual([]);
   });
@@ -350,6 +350,12 @@ test("a summary that Anthropic wrote in place of earlier messages is kept", () =
   ]);
 });
 
+test("the texts of a system message are lines", () => {
+  const content = ["One.", "Two."].map((text) => ({ type: "text", text }));
+  const { body } = ask({ messages: [{ role: "system", content }] });
+  expect(body["messages"]).toEqual([{ role: "system", content: "One.\nTwo." }]);
+});
+
 test("a system message for one turn is left out of the later ones", () => {
   const reminder = {
     role: "system",
@@ -389,7 +395,11 @@ test("tool results come first, then their images with the user's text", () => {
           {
             type: "tool_result",
             tool_use_id: "toolu_2",
-            content: [{ type: "text", text: "two" }, image],
+            content: [
+              { type: "text", text: "two" },
+              image,
+              { type: "text", text: "three" },
+            ],
             is_error: true,
           },
           { type: "text", text: "And?" },
@@ -423,7 +433,7 @@ test("tool results come first, then their images with the user's text", () => {
       ],
     },
     { role: "tool", tool_call_id: "toolu_1", content: "one" },
-    { role: "tool", tool_call_id: "toolu_2", content: "Error: two" },
+    { role: "tool", tool_call_id: "toolu_2", content: "Error: two\nthree" },
     { role: "user", content: [picture, { type: "text", text: "And?" }] },
   ]);
   expect(lacks).toEqual(["messages[2].content[3] (document)"]);

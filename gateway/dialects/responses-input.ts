@@ -88,12 +88,13 @@ class ChatHistory {
   /** A tool message supports text only: other parts follow in a user message. */
   addResult(callId: unknown, parts: readonly JsonRecord[]): void {
     this.#endTurn();
+    const isText = (part: JsonRecord) => part["type"] === "text";
     this.#messages.push({
       role: "tool",
       tool_call_id: textOf(callId),
-      content: textIn(parts),
+      content: textIn(parts.filter(isText), "\n"),
     });
-    this.#attached.push(...parts.filter((part) => part["type"] !== "text"));
+    this.#attached.push(...parts.filter((part) => !isText(part)));
   }
 
   addReasoning(item: JsonRecord): void {
@@ -149,12 +150,13 @@ function assistantMessage(turn: Turn): JsonRecord {
   };
 }
 
-function textIn(content: unknown): string {
+/** `between`: what separates parts that do not continue one text. */
+function textIn(content: unknown, between = ""): string {
   return typeof content === "string"
     ? content
     : recordsOf(content)
         .map((part) => textOf(part["text"] ?? part["refusal"]))
-        .join("");
+        .join(between);
 }
 
 function messageOf(
@@ -167,7 +169,7 @@ function messageOf(
   return {
     role: instructs ? dialect.instructionRole : "user",
     content: instructs
-      ? textIn(item["content"])
+      ? textIn(item["content"], "\n")
       : contentOf(item["content"], `${path}.content`, dialect, lack),
   };
 }

@@ -311,7 +311,13 @@ describe("requests", () => {
   test("items become messages: the calls of a turn in one, each result in another", () => {
     const { body, lacks } = ask({
       input: [
-        { role: "developer", content: "Short." },
+        {
+          role: "developer",
+          content: [
+            { type: "input_text", text: "Short." },
+            { type: "input_text", text: "Kind." },
+          ],
+        },
         {
           type: "message",
           role: "user",
@@ -349,6 +355,7 @@ describe("requests", () => {
           output: [
             { type: "input_text", text: "two" },
             { type: "input_image", image_url: "data:image/png;base64,aGk=" },
+            { type: "input_text", text: "three" },
           ],
         },
         { type: "function_call_output", call_id: "call_1", output: "one" },
@@ -367,7 +374,7 @@ describe("requests", () => {
       function: { name: "a", arguments: written },
     });
     expect(body["messages"]).toEqual([
-      { role: "system", content: "Short." },
+      { role: "system", content: "Short.\nKind." },
       {
         role: "user",
         content: [
@@ -384,7 +391,7 @@ describe("requests", () => {
         reasoning_content: "hm",
         tool_calls: [call("call_1", '{"x":1}'), call("call_2", "{}")],
       },
-      { role: "tool", tool_call_id: "call_2", content: "two" },
+      { role: "tool", tool_call_id: "call_2", content: "two\nthree" },
       { role: "tool", tool_call_id: "call_1", content: "one" },
       {
         role: "user",
