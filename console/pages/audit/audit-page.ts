@@ -3,7 +3,7 @@ import { Failure } from "../../../core/failure.ts";
 import { csvOf } from "../../../supervisor/reports/csv.ts";
 import { sendError } from "../../http/send-error.ts";
 import { showPage } from "../../http/show-page.ts";
-import { KEYS_PATH, showingFailures } from "../nouns/noun-context.ts";
+import { gatewayHandlers, KEYS_PATH } from "../nouns/noun-context.ts";
 import { AUDIT_PATH, readAuditChoice } from "./audit-choice.ts";
 import {
   readEntries,
@@ -22,15 +22,11 @@ export function registerAuditPage(
   server: FastifyInstance,
   context: AuditContext,
 ): void {
-  server.get(AUDIT_PATH, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      AUDIT_PATH,
-      () => showAudit(request, reply, context),
-      { title: "The audit log is unavailable.", current: KEYS_PATH },
-    ),
-  );
+  const handle = gatewayHandlers(context, {
+    title: "The audit log is unavailable.",
+    current: KEYS_PATH,
+  });
+  server.get(AUDIT_PATH, handle(AUDIT_PATH, showAudit));
   server.get(`${AUDIT_PATH}.csv`, (request, reply) =>
     sendCsv(request, reply, context),
   );

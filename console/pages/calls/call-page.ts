@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { callInFull, storedPrompt } from "../../../supervisor/gateway/calls.ts";
 import { showPage } from "../../http/show-page.ts";
 import { textIn } from "../nouns/noun-address.ts";
-import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
+import { gatewayHandlers, type NounContext } from "../nouns/noun-context.ts";
 import { callHref, CALLS_AWAY, CALLS_PATH } from "./call-choice.ts";
 import { viewCall } from "./call-view.ts";
 import { viewPrompt } from "./prompt-view.ts";
@@ -12,24 +12,9 @@ export function registerCallPage(
   server: FastifyInstance,
   context: NounContext,
 ): void {
-  server.get(`${CALLS_PATH}/:id`, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      CALLS_PATH,
-      () => showCall(request, reply, context),
-      CALLS_AWAY,
-    ),
-  );
-  server.get(`${CALLS_PATH}/:id/prompt`, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      hrefIn(request),
-      () => showPrompt(request, reply, context),
-      CALLS_AWAY,
-    ),
-  );
+  const handle = gatewayHandlers(context, CALLS_AWAY);
+  server.get(`${CALLS_PATH}/:id`, handle(CALLS_PATH, showCall));
+  server.get(`${CALLS_PATH}/:id/prompt`, handle(hrefIn, showPrompt));
 }
 
 /** The path of a call, here and at the gateway. */

@@ -6,7 +6,7 @@ import {
   shortKeyHash,
 } from "../../../supervisor/gateway/key-hash.ts";
 import { showPage } from "../../http/show-page.ts";
-import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
+import { gatewayHandlers, type NounContext } from "../nouns/noun-context.ts";
 import {
   CALLS_AWAY,
   CALLS_PATH,
@@ -28,15 +28,8 @@ export function registerCallsPage(
   server: FastifyInstance,
   context: NounContext,
 ): void {
-  server.get(CALLS_PATH, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      "/spend",
-      () => showCalls(request, reply, context),
-      CALLS_AWAY,
-    ),
-  );
+  const handle = gatewayHandlers(context, CALLS_AWAY);
+  server.get(CALLS_PATH, handle("/spend", showCalls));
 }
 
 async function showCalls(

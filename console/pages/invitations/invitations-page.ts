@@ -5,7 +5,8 @@ import { readForm } from "../../http/forms.ts";
 import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import { originOf } from "../../http/sign-in-routes.ts";
 import { withTyped, type Field } from "../field.ts";
-import { KEYS_PATH, showingFailures } from "../nouns/noun-context.ts";
+import { textIn } from "../nouns/noun-address.ts";
+import { gatewayHandlers, KEYS_PATH } from "../nouns/noun-context.ts";
 import { failedForm, fieldAmong, type Filled } from "../nouns/noun-fields.ts";
 import { viewInvitations } from "./invitations-view.ts";
 import {
@@ -75,22 +76,21 @@ export function registerInvitationsPage(
   server.get(PATH, (request, reply) =>
     show(request, reply, context, timeZone, {}),
   );
-  server.post(PATH, (request, reply) =>
-    showingFailures(request, reply, PATH, () =>
-      create(request, reply, context, timeZone),
-    ),
+  const handle = gatewayHandlers(context);
+  server.post(
+    PATH,
+    handle(PATH, (request, reply) => create(request, reply, context, timeZone)),
   );
-  server.post<{ Params: { readonly id: string } }>(
+  server.post(
     `${PATH}/:id/revoke`,
-    (request, reply) =>
-      showingFailures(request, reply, PATH, async () => {
-        revokeInvitation(context, Number(request.params.id));
-        return redirectWithMessage(
-          reply,
-          PATH,
-          "Invitation revoked. Its link is no longer valid.",
-        );
-      }),
+    handle(PATH, async ({ params }, reply) => {
+      revokeInvitation(context, Number(textIn(params, "id")));
+      return redirectWithMessage(
+        reply,
+        PATH,
+        "Invitation revoked. Its link is no longer valid.",
+      );
+    }),
   );
 }
 

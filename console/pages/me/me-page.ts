@@ -4,7 +4,7 @@ import { callPage, refusals } from "../../../supervisor/gateway/usage.ts";
 import { showPage } from "../../http/show-page.ts";
 import { OWN_PAGE_PATH } from "../frame.ts";
 import { withQuery } from "../nouns/noun-address.ts";
-import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
+import { gatewayHandlers, type NounContext } from "../nouns/noun-context.ts";
 import { viewMe, type Me } from "./me-view.ts";
 
 /** Of each list; the gateway's largest page. */
@@ -20,25 +20,24 @@ export function registerMePage(
   context: NounContext,
   person: () => string | undefined,
 ): void {
-  server.get(OWN_PAGE_PATH, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      "/",
-      async () => {
-        const { title, look, ...view } = viewMe(
-          await readMe(context, person() ?? ""),
-        );
-        return showPage(
-          request,
-          reply,
-          { title, look, current: OWN_PAGE_PATH, refreshes: true },
-          "me",
-          view,
-        );
-      },
-      { title: "Your keys are unavailable.", current: OWN_PAGE_PATH },
-    ),
+  const handle = gatewayHandlers(context, {
+    title: "Your keys are unavailable.",
+    current: OWN_PAGE_PATH,
+  });
+  server.get(
+    OWN_PAGE_PATH,
+    handle("/", async (request, reply) => {
+      const { title, look, ...view } = viewMe(
+        await readMe(context, person() ?? ""),
+      );
+      return showPage(
+        request,
+        reply,
+        { title, look, current: OWN_PAGE_PATH, refreshes: true },
+        "me",
+        view,
+      );
+    }),
   );
 }
 

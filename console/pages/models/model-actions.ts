@@ -11,8 +11,8 @@ import { readForm } from "../../http/forms.ts";
 import { redirectWithMessage } from "../../http/show-page.ts";
 import { textIn } from "../nouns/noun-address.ts";
 import {
+  gatewayHandlers,
   needConfirmation,
-  showingFailures,
   type NounContext,
 } from "../nouns/noun-context.ts";
 import { MODEL_ADDRESS, MODELS_AWAY, MODELS_PATH } from "./model-address.ts";
@@ -24,30 +24,23 @@ export function registerModelActions(
   server: FastifyInstance,
   context: NounContext,
 ): void {
+  const handle = gatewayHandlers(context, MODELS_AWAY);
   const onDeployment = (
     verb: string,
     act: (request: FastifyRequest, row: DeploymentRow) => Promise<string>,
     isGone = false,
   ) =>
-    server.post(`${MODELS_PATH}/${verb}`, (request, reply) =>
-      showingFailures(
-        request,
-        reply,
-        MODELS_PATH,
-        async () => {
-          const row = await findDeployment(
-            context,
-            textIn(request.query, "id"),
-          );
-          const message = await act(request, row);
-          return redirectWithMessage(
-            reply,
-            isGone ? MODELS_PATH : MODEL_ADDRESS.href(row.model_name),
-            message,
-          );
-        },
-        MODELS_AWAY,
-      ),
+    server.post(
+      `${MODELS_PATH}/${verb}`,
+      handle(MODELS_PATH, async (request, reply) => {
+        const row = await findDeployment(context, textIn(request.query, "id"));
+        const message = await act(request, row);
+        return redirectWithMessage(
+          reply,
+          isGone ? MODELS_PATH : MODEL_ADDRESS.href(row.model_name),
+          message,
+        );
+      }),
     );
   onDeployment("test", (_request, row) => testDeployment(context, row));
   onDeployment("switch-off", (_request, row) =>
@@ -65,15 +58,7 @@ export function registerModelActions(
     },
     true,
   );
-  server.post(SUPPLY_PATH, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      MODELS_PATH,
-      () => supply(request, reply, context),
-      MODELS_AWAY,
-    ),
-  );
+  server.post(SUPPLY_PATH, handle(MODELS_PATH, supply));
 }
 
 /** Throws a refusal. */

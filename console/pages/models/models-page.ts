@@ -10,7 +10,7 @@ import {
 import { mayRequest } from "../../http/route-roles.ts";
 import { showPage } from "../../http/show-page.ts";
 import { textIn } from "../nouns/noun-address.ts";
-import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
+import { gatewayHandlers, type NounContext } from "../nouns/noun-context.ts";
 import { spans, type SpanName } from "../service/spans.ts";
 import { MODEL_ADDRESS, MODELS_AWAY, MODELS_PATH } from "./model-address.ts";
 import { registerModelActions } from "./model-actions.ts";
@@ -25,24 +25,9 @@ export function registerModelsPage(
   context: NounContext,
   env: Environment,
 ): void {
-  server.get(MODELS_PATH, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      "/",
-      () => showModels(request, reply, context),
-      MODELS_AWAY,
-    ),
-  );
-  server.get(MODEL_ADDRESS.route(), (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      MODELS_PATH,
-      () => showModel(request, reply, context),
-      MODELS_AWAY,
-    ),
-  );
+  const handle = gatewayHandlers(context, MODELS_AWAY);
+  server.get(MODELS_PATH, handle("/", showModels));
+  server.get(MODEL_ADDRESS.route(), handle(MODELS_PATH, showModel));
   // Easier to type, for aliases without characters that have a meaning in addresses.
   server.get(`${MODELS_PATH}/:name`, (request, reply) =>
     reply.redirect(MODEL_ADDRESS.href(textIn(request.params, "name")), 303),

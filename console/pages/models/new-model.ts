@@ -9,7 +9,7 @@ import {
 } from "../../../supervisor/gateway/find-runners.ts";
 import { readForm } from "../../http/forms.ts";
 import { redirectWithMessage, showPage } from "../../http/show-page.ts";
-import { showingFailures, type NounContext } from "../nouns/noun-context.ts";
+import { gatewayHandlers, type NounContext } from "../nouns/noun-context.ts";
 import { failedForm, type Filled } from "../nouns/noun-fields.ts";
 import { viewFound } from "./discovery-view.ts";
 import { MODEL_ADDRESS, MODELS_AWAY, MODELS_PATH } from "./model-address.ts";
@@ -33,22 +33,12 @@ export function registerNewModel(
   server.get(NEW_PATH, (request, reply) =>
     showForm(request, reply, { typed: {}, mistakes: {} }),
   );
-  server.post(NEW_PATH, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      NEW_PATH,
-      () => addModel(request, reply, context),
-      MODELS_AWAY,
-    ),
-  );
-  server.post(DISCOVER_PATH, (request, reply) =>
-    showingFailures(
-      request,
-      reply,
-      NEW_PATH,
-      () => discover(request, reply, context, env),
-      MODELS_AWAY,
+  const handle = gatewayHandlers(context, MODELS_AWAY);
+  server.post(NEW_PATH, handle(NEW_PATH, addModel));
+  server.post(
+    DISCOVER_PATH,
+    handle(NEW_PATH, (request, reply) =>
+      discover(request, reply, context, env),
     ),
   );
 }

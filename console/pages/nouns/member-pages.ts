@@ -6,7 +6,7 @@ import { MEMBER_FIELDS, memberHref } from "./member-noun.ts";
 import { textIn } from "./noun-address.ts";
 import {
   freshOrKnown,
-  showingFailures,
+  gatewayHandlers,
   type NounContext,
 } from "./noun-context.ts";
 import {
@@ -26,28 +26,18 @@ export function registerMemberPages(
   context: NounContext,
 ): void {
   const { list, route } = TEAM_ADDRESS;
-  server.get(route("member"), (request, reply) =>
-    showingFailures(request, reply, list, async () => {
+  const handle = gatewayHandlers(context);
+  server.get(
+    route("member"),
+    handle(list, async (request, reply) => {
       const { page, member } = await readMember(request, context);
       const filled = { typed: typedOf(member), mistakes: {} };
       return showForm(request, reply, context, page, filled);
     }),
   );
-  server.post(route("member"), (request, reply) =>
-    showingFailures(request, reply, list, () =>
-      updateMember(request, reply, context),
-    ),
-  );
-  server.post(route("remove-member"), (request, reply) =>
-    showingFailures(request, reply, list, () =>
-      removeMember(request, reply, context),
-    ),
-  );
-  server.post(route("add-member"), (request, reply) =>
-    showingFailures(request, reply, list, () =>
-      addMember(request, reply, context),
-    ),
-  );
+  server.post(route("member"), handle(list, updateMember));
+  server.post(route("remove-member"), handle(list, removeMember));
+  server.post(route("add-member"), handle(list, addMember));
 }
 
 async function updateMember(

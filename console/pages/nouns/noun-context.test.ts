@@ -1,7 +1,7 @@
 import Fastify from "fastify";
 import { expect, test } from "vitest";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
-import { showingFailures } from "./noun-context.ts";
+import { gatewayHandlers } from "./noun-context.ts";
 
 test.each([
   [400, 400, "Request failed."],
@@ -17,13 +17,12 @@ test.each([
     server.decorate("timeZone", "UTC");
     server.decorateRequest("signedIn", false);
     server.decorateRequest("requester", null);
-    server.get("/", (request, reply) =>
-      showingFailures(
-        request,
-        reply,
-        "/back",
-        () => Promise.reject(new Refusal("Try again.", status, null)),
-        { title: "Calls are unavailable.", current: "/spend" },
+    const away = { title: "Calls are unavailable.", current: "/spend" };
+    const handle = gatewayHandlers({}, away);
+    server.get(
+      "/",
+      handle("/back", () =>
+        Promise.reject(new Refusal("Try again.", status, null)),
       ),
     );
     const { statusCode, body } = await server.inject("/");

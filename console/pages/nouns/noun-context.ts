@@ -9,7 +9,7 @@ import {
   type AdminApi,
   gatewayAddress,
 } from "../../../supervisor/gateway/admin-api.ts";
-import { showFailure, showPage } from "../../http/show-page.ts";
+import { showFailure, showPage, type Page } from "../../http/show-page.ts";
 import { readable } from "../../../core/words.ts";
 import { recall, rememberAnswers } from "./known-answers.ts";
 
@@ -107,16 +107,46 @@ export function openNounContext(
   };
 }
 
-/** Answers with the page of `act`, or with an error page where the gateway rejects the request or is unavailable (`away`). */
-export async function showingFailures(
+/** The page without a gateway. */
+type Away = Pick<Page, "title" | "current">;
+
+const KEYS_AWAY: Away = {
+  title: "Keys, users and teams are unavailable.",
+  current: KEYS_PATH,
+};
+
+/**
+ * Makes handlers of routes: each answers with the page of `show`, or with an error page where the gateway rejects the request (with
+ * a link to `back`) or is unavailable (`away`).
+ */
+export function gatewayHandlers<Context>(
+  context: Context,
+  away: Away = KEYS_AWAY,
+) {
+  return (
+      back: string | ((request: FastifyRequest) => string),
+      show: (
+        request: FastifyRequest,
+        reply: FastifyReply,
+        context: Context,
+      ) => Promise<FastifyReply>,
+    ) =>
+    (request: FastifyRequest, reply: FastifyReply) =>
+      showOrFail(
+        request,
+        reply,
+        typeof back === "string" ? back : back(request),
+        () => show(request, reply, context),
+        away,
+      );
+}
+
+async function showOrFail(
   request: FastifyRequest,
   reply: FastifyReply,
   back: string,
   act: () => Promise<FastifyReply>,
-  away = {
-    title: "Keys, users and teams are unavailable.",
-    current: KEYS_PATH,
-  },
+  away: Away,
 ): Promise<FastifyReply> {
   try {
     return await act();

@@ -1,10 +1,10 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Fields } from "../../http/forms.ts";
 import { redirectWithMessage, showPage } from "../../http/show-page.ts";
 import type { Noun, NounAction, NounItem } from "./noun.ts";
 import type { NounAddress } from "./noun-address.ts";
 import {
-  showingFailures,
+  gatewayHandlers,
   needConfirmation,
   type NounContext,
 } from "./noun-context.ts";
@@ -16,8 +16,10 @@ export function registerNounDetail<Row, Item extends NounItem>(
   noun: Noun<Row, Item>,
 ): void {
   const { address, detail } = noun;
-  server.get(address.route(), (request, reply) =>
-    showingFailures(request, reply, address.list, async () => {
+  const handle = gatewayHandlers(context);
+  server.get(
+    address.route(),
+    handle(address.list, async (request, reply) => {
       const find = detail.find ?? noun.find;
       const item = await find(context, address.idIn(request));
       const { title, look, ...view } = await detail.view(
@@ -52,10 +54,13 @@ function registerAction<Row, Item extends NounItem>(
   action: NounAction<Item>,
 ): void {
   const { verb, path, body, finish, deletes = false } = action;
-  server.post(address.route(verb), (request, reply) => {
-    const id = address.idIn(request);
-    return showingFailures(request, reply, address.href(id), async () => {
-      const item = await find(context, id);
+  const handle = gatewayHandlers(context);
+  const pageOf = (request: FastifyRequest) =>
+    address.href(address.idIn(request));
+  server.post(
+    address.route(verb),
+    handle(pageOf, async (request, reply) => {
+      const item = await find(context, address.idIn(request));
       if (deletes) {
         needConfirmation(request, item.title);
       }
@@ -64,12 +69,12 @@ function registerAction<Row, Item extends NounItem>(
       return typeof finish === "function"
         ? redirectWithMessage(
             reply,
-            deletes ? address.list : address.href(id),
+            deletes ? address.list : pageOf(request),
             finish(item),
           )
         : finish.show(request, reply, context, answer, sent);
-    });
-  });
+    }),
+  );
 }
 
 /** As templates/ask.eta shows them. */

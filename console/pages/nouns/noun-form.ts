@@ -7,7 +7,7 @@ import type { Noun, NounItem } from "./noun.ts";
 import { textIn } from "./noun-address.ts";
 import {
   freshOrKnown,
-  showingFailures,
+  gatewayHandlers,
   type NounContext,
 } from "./noun-context.ts";
 import {
@@ -50,23 +50,27 @@ export function registerNounForms<Row, Item extends NounItem>(
 ): void {
   const { address } = noun;
   const page = createPage(noun);
-  server.get(page.action, (request, reply) =>
-    showingFailures(request, reply, address.list, () =>
+  const handle = gatewayHandlers(context);
+  server.get(
+    page.action,
+    handle(address.list, (request, reply) =>
       showForm(request, reply, context, page, {
         typed: presetsIn(request, page.fields),
         mistakes: {},
       }),
     ),
   );
-  server.post(page.action, (request, reply) =>
-    showingFailures(request, reply, address.list, () =>
+  server.post(
+    page.action,
+    handle(address.list, (request, reply) =>
       submitForm(request, reply, context, page, (values) =>
         create(request, reply, context, noun, values),
       ),
     ),
   );
-  server.get(address.route("edit"), (request, reply) =>
-    showingFailures(request, reply, address.list, async () => {
+  server.get(
+    address.route("edit"),
+    handle(address.list, async (request, reply) => {
       const item = await noun.find(context, address.idIn(request));
       const page = editPage(noun, item);
       return showForm(request, reply, context, page, {
@@ -75,8 +79,9 @@ export function registerNounForms<Row, Item extends NounItem>(
       });
     }),
   );
-  server.post(address.route("edit"), (request, reply) =>
-    showingFailures(request, reply, address.list, async () => {
+  server.post(
+    address.route("edit"),
+    handle(address.list, async (request, reply) => {
       const item = await freshOrKnown(() =>
         noun.find(context, address.idIn(request)),
       );

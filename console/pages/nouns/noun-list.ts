@@ -7,7 +7,7 @@ import { listHref, readList, viewList, type ListQuery } from "./list-view.ts";
 import type { Noun, NounList, NounItem, NounPage } from "./noun.ts";
 import type { NounAddress } from "./noun-address.ts";
 import {
-  showingFailures,
+  gatewayHandlers,
   KEYS_PATH,
   type NounContext,
 } from "./noun-context.ts";
@@ -20,8 +20,10 @@ export function registerNounList<Row, Item extends NounItem>(
 ): void {
   const { read, columns, states, firstSort, ...words } = list;
   const path = address.list;
-  server.get(path, (request, reply) =>
-    showingFailures(request, reply, KEYS_PATH, async () => {
+  const handle = gatewayHandlers(context);
+  server.get(
+    path,
+    handle(KEYS_PATH, async (request, reply) => {
       const sorts = sortsOf(list, await firstSort?.(context));
       const query = readList(request.query, sorts, states);
       const page = await read(context, query);
