@@ -1,8 +1,5 @@
 import type { HistorySource } from "../supervisor/vaults/history-source.ts";
-import {
-  openCipher,
-  type NoteCipher,
-} from "../supervisor/vaults/note-cipher.ts";
+import { NoteCipher } from "../supervisor/vaults/note-cipher.ts";
 import type { StackClient } from "./stack-client.ts";
 import { vaultPassphrase } from "./vault-passphrase.ts";
 
@@ -61,7 +58,7 @@ export async function openPast(
 ): Promise<OpenedPast> {
   const source = historyThrough(stack, vault);
   const { salt } = await source.summary();
-  const cipher = openCipher(vault, salt, () =>
+  const cipher = new NoteCipher(vault, salt, () =>
     vaultPassphrase(vault, passphraseFile),
   );
   return { source, cipher };

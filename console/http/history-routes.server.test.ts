@@ -9,9 +9,9 @@ import {
 import { historyThrough } from "../../cli/vault-history.ts";
 import { findStack } from "../../cli/stack-client.ts";
 import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
-import { openDatabase } from "../../supervisor/vaults/database.ts";
+import { Database } from "../../supervisor/vaults/database.ts";
 import { openHistory } from "../../supervisor/vaults/history-source.ts";
-import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
+import { NoteCipher } from "../../supervisor/vaults/note-cipher.ts";
 import type { VaultOperations } from "../../supervisor/vaults/vault-acts.ts";
 import {
   contentOf,
@@ -29,7 +29,7 @@ let address: string;
 beforeAll(async () => {
   notes = await startNotes();
   couch = openCouch({ url: notes.url, password: () => admin.password });
-  await openDatabase(couch, VAULT).create();
+  await new Database(couch, VAULT).create();
   const acts = {
     history: async (name: string) => openHistory(couch, name),
     restoreNotes: async (
@@ -50,7 +50,7 @@ const write = async (
   path: string,
   members: Readonly<Record<string, unknown>>,
 ): Promise<void> => {
-  const database = openDatabase(couch, VAULT);
+  const database = new Database(couch, VAULT);
   const known = await database.document(path);
   await database.put(path, {
     ...(known === undefined ? {} : { _rev: known._rev }),
@@ -72,7 +72,7 @@ const moment = async (): Promise<number> => {
 };
 
 test("one folder is restored through the API, binary files included; other folders stay", async () => {
-  const database = openDatabase(couch, VAULT);
+  const database = new Database(couch, VAULT);
   const bytes = Buffer.from([0, 255, 128, 7]);
   await database.write([
     { _id: "h:a", type: "leaf", data: "old" },
@@ -91,7 +91,7 @@ test("one folder is restored through the API, binary files included; other folde
   const source = historyThrough(findStack(address, {}), VAULT);
   const { salt } = await source.summary();
   expect(salt).toBeNull();
-  const cipher = openCipher(VAULT, salt, async () => "");
+  const cipher = new NoteCipher(VAULT, salt, async () => "");
   const restored = await restoreVault(source, cipher, {
     at,
     path: "daily",

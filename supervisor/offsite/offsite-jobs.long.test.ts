@@ -25,7 +25,7 @@ import { configSchema } from "../config/schema.ts";
 import type { Job } from "../jobs/job.ts";
 import { backupNotes } from "../vaults/backup.ts";
 import type { Couch } from "../vaults/couch.ts";
-import { openDatabase, vaultNames } from "../vaults/database.ts";
+import { Database, vaultNames } from "../vaults/database.ts";
 import { notesJobs } from "../vaults/notes-jobs.ts";
 import {
   asSuperuser,
@@ -58,7 +58,7 @@ describe.skipIf(!hasRclone())("off-site jobs", () => {
 
   beforeAll(async () => {
     notes = await openNotesTestbed(embedded);
-    await openDatabase(notes.couch, "vault-away").create();
+    await new Database(notes.couch, "vault-away").create();
     await writeNotes(notes.couch, "vault-away", 20);
   });
   afterAll(() => notes.close());

@@ -18,12 +18,7 @@ import type { Context } from "../context.ts";
 import { closedRules } from "./access-rules.ts";
 import { backupNotes } from "./backup.ts";
 import type { Couch } from "./couch.ts";
-import {
-  isEmbedded,
-  openDatabase,
-  vaultNames,
-  type Database,
-} from "./database.ts";
+import { isEmbedded, Database, vaultNames } from "./database.ts";
 import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { drillRestore } from "./restore-drill.ts";
@@ -58,7 +53,7 @@ async function allLeaves(database: Database): Promise<readonly unknown[]> {
 
 /** Notes, edits, a conflict, a deleted leaf, a deleted document and strange ids. */
 async function fill(couch: Couch): Promise<void> {
-  const database = openDatabase(couch, VAULT);
+  const database = new Database(couch, VAULT);
   await writeNotes(couch, VAULT, 300);
   const edited = await database.document("note 1.md");
   await database.put("note 1.md", { ...edited, mtime: 2 });
@@ -135,7 +130,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   afterAll(() => testbed.close());
 
   test("a backup restores into an empty server to the same leaves, and devices keep their passwords", async () => {
-    const database = openDatabase(testbed.couch, VAULT);
+    const database = new Database(testbed.couch, VAULT);
     const before = await allLeaves(database);
     const { path, manifest } = await backup(testbed);
     expect(manifest.vaults).toEqual([
@@ -237,7 +232,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("large chunks after small notes are read in small parts", async () => {
-    const database = openDatabase(testbed.couch, "vault-large");
+    const database = new Database(testbed.couch, "vault-large");
     await database.create();
     // In the feed, all notes precede the chunks.
     await writeNotes(testbed.couch, "vault-large", 120);
@@ -288,7 +283,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       { name: VAULT, documents: 604, leaves: 603, missing: [damaged] },
     ]);
     await restore(testbed, path, { vault: VAULT, as: "vault-damaged" });
-    const restored = openDatabase(testbed.couch, "vault-damaged");
+    const restored = new Database(testbed.couch, "vault-damaged");
     expect(await allLeaves(restored)).toHaveLength(603);
     await testbed.provisioning.remove("vault-damaged");
   });
@@ -318,7 +313,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const backups = join(testbed.backups, "..", "design");
     const { path } = await backup({ ...testbed, couch, backups });
     const [restored] = await restore(testbed, path, { as: "vault-design" });
-    const copy = openDatabase(testbed.couch, "vault-design");
+    const copy = new Database(testbed.couch, "vault-design");
     const leftOut = (await isEmbedded(testbed.couch)) ? 1 : 0;
     expect(restored).toMatchObject({ documents: 604 - leftOut, leftOut });
     expect(await allLeaves(copy)).toHaveLength(605 - leftOut);
@@ -337,8 +332,8 @@ describe.each(serversUnderTest())("on $name", (under) => {
       `restore to another name with --as ${VAULT}-restored`,
     );
     await restore(testbed, path, { vault: VAULT, as: "vault-copy" });
-    expect(await allLeaves(openDatabase(testbed.couch, "vault-copy"))).toEqual(
-      await allLeaves(openDatabase(testbed.couch, VAULT)),
+    expect(await allLeaves(new Database(testbed.couch, "vault-copy"))).toEqual(
+      await allLeaves(new Database(testbed.couch, VAULT)),
     );
     await expect(
       restore(testbed, path, { vault: "vault-other" }),
@@ -357,7 +352,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const other = "vault-first";
     const choices = vaultChoices.parse({});
     await testbed.provisioning.add({ vault: other, choices });
-    const first = openDatabase(testbed.couch, other);
+    const first = new Database(testbed.couch, other);
     await first.write([{ _id: "a.md", type: "plain", data: "a" }]);
     const { path } = await backup(testbed);
     for (const vault of [other, VAULT]) {
@@ -379,7 +374,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     ]);
     expect(await allLeaves(first)).toHaveLength(2);
     expect(
-      await countAll(openDatabase(testbed.couch, VAULT), quiet.signal),
+      await countAll(new Database(testbed.couch, VAULT), quiet.signal),
     ).toEqual({
       documents: 604,
       leaves: 605,
@@ -396,7 +391,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       vault: target,
       choices: vaultChoices.parse({}),
     });
-    const database = openDatabase(testbed.couch, target);
+    const database = new Database(testbed.couch, target);
     await database.write(noteDocuments("mine.md", "just written", 1));
     const before = await allLeaves(database);
     const [entry] = manifest.vaults;
@@ -437,7 +432,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("a backup of a vault whose access is blocked contains its accepted seed, and devices read what is restored", async () => {
     const [vault, copy] = ["vault-blocked", "vault-blocked-before"];
     const made = await testbed.provisioning.add({ vault });
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     for (const salt of ["accepted", "replaced"]) {
       await database.put(SEED_ID, { ...seed, pbkdf2salt: salt });
       await testbed.inspector.inspectAll();
@@ -460,7 +455,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("a backup of an earlier release, taken while access was blocked, gives the vault's user access again", async () => {
     const vault = "vault-blocked-earlier";
     const made = await testbed.provisioning.add({ vault });
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     await database.put(SEED_ID, seed);
     await database.secure(closedRules);
     const { path } = await backup(testbed);
@@ -563,7 +558,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("concurrent writes do not break it", async () => {
-    const database = openDatabase(testbed.couch, VAULT);
+    const database = new Database(testbed.couch, VAULT);
     let written = 0;
     const { path } = await backup(testbed, {
       progress: () => {
@@ -633,7 +628,7 @@ describe("a supervisor that is killed", () => {
   test("during a restore leaves no partial vault: the next start drops it", async () => {
     const { path } = await backup(testbed);
     await killed("restore", path);
-    const half = openDatabase(testbed.couch, "vault-half");
+    const half = new Database(testbed.couch, "vault-half");
     expect((await half.info())?.doc_count).toBeGreaterThan(0);
     expect((await half.security()).members.roles).toEqual(["_admin"]);
     expect(await dropUnfinished(testbed.couch, testbed.busy)).toEqual([
@@ -643,7 +638,7 @@ describe("a supervisor that is killed", () => {
     await restore(testbed, path, { vault: VAULT, as: "vault-half" });
     expect(await dropUnfinished(testbed.couch, testbed.busy)).toEqual([]);
     expect(await allLeaves(half)).toEqual(
-      await allLeaves(openDatabase(testbed.couch, VAULT)),
+      await allLeaves(new Database(testbed.couch, VAULT)),
     );
     await testbed.provisioning.remove("vault-half");
   });
@@ -652,8 +647,8 @@ describe("a supervisor that is killed", () => {
     const { path } = await backup(testbed);
     await killed("restore", path);
     await restore(testbed, path, { vault: VAULT, as: "vault-half" });
-    expect(await allLeaves(openDatabase(testbed.couch, "vault-half"))).toEqual(
-      await allLeaves(openDatabase(testbed.couch, VAULT)),
+    expect(await allLeaves(new Database(testbed.couch, "vault-half"))).toEqual(
+      await allLeaves(new Database(testbed.couch, VAULT)),
     );
     await testbed.provisioning.remove("vault-half");
   });

@@ -20,7 +20,7 @@ import { versionWords } from "../release/version.ts";
 import { backUpVault } from "./backup-vault.ts";
 import type { Couch } from "./couch.ts";
 import type { DatabaseInfo } from "./couch-answers.ts";
-import { openDatabase, vaultNames, type Database } from "./database.ts";
+import { Database, vaultNames } from "./database.ts";
 import { asUnreadable, unreadableWords } from "./unreadable-vault.ts";
 import { readableEscrow, type EscrowFiles } from "./seed-escrow.ts";
 import { openUsers } from "./users.ts";
@@ -162,7 +162,7 @@ interface OpenVault {
 async function readVaults(couch: Couch): Promise<readonly OpenVault[]> {
   const found = [];
   for (const name of await vaultNames(couch)) {
-    const database = openDatabase(couch, name);
+    const database = new Database(couch, name);
     if (await database.isRestoring()) {
       throw new Failure(
         `no backup was created, as vault "${name}" is being restored: run \`hearth notes backup\` once it is complete.`,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { findUnused } from "./collection.ts";
 import type { HistorySource } from "./history-source.ts";
-import { openCipher, type NoteCipher } from "./note-cipher.ts";
+import { NoteCipher } from "./note-cipher.ts";
 
 const sized = (...ids: readonly string[]) =>
   ids.map((id) => [id, 1] as [string, number]);
@@ -22,7 +22,7 @@ function sourceOf(
   } as unknown as HistorySource;
 }
 
-const plain = openCipher("vault", null, async () => "");
+const plain = new NoteCipher("vault", null, async () => "");
 
 test("a chunk is unused when no version on any page references it; the list is dated by the first page", async () => {
   const source = sourceOf(

@@ -3,7 +3,7 @@ import { DAY_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
-import { openDatabase, sequenceNumber } from "./database.ts";
+import { Database, sequenceNumber } from "./database.ts";
 import type { HistorySource } from "./history-source.ts";
 import { isEncryptedPath, MILESTONE_ID } from "./livesync.ts";
 import type { NoteCipher } from "./note-cipher.ts";
@@ -90,7 +90,7 @@ async function readReaders(
   couch: Couch,
   vault: string,
 ): Promise<readonly Reader[]> {
-  const database = openDatabase(couch, vault);
+  const database = new Database(couch, vault);
   const { accepted_nodes: accepted, node_info: nodes } =
     await readMilestone(database);
   const devices = [...new Set([...accepted, ...Object.keys(nodes)])].map(
@@ -166,7 +166,7 @@ export async function forgetReader(
       `vault ${vault} has no device or checkpoint "${id}". Run \`hearth notes collect ${vault}\` to list them.`,
     );
   }
-  const database = openDatabase(couch, vault);
+  const database = new Database(couch, vault);
   if (found.kind === "checkpoint") {
     const document = await database.document(CHECKPOINT_PREFIX + id);
     await database.put(CHECKPOINT_PREFIX + id, {

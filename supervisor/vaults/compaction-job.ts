@@ -2,7 +2,7 @@ import { z } from "zod";
 import { sizeWords } from "../../core/size.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { compactVault, LARGE_BYTES, type Compaction } from "./compaction.ts";
-import { openDatabase, vaultNames } from "./database.ts";
+import { Database, vaultNames } from "./database.ts";
 import { forEveryVault } from "./every-vault.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 import { NoSuchVault } from "./vault-names.ts";
@@ -30,7 +30,7 @@ export async function compact(
     context.progress(`vault ${name}`, index / names.length);
     results.push(
       await compactVault({
-        database: openDatabase(parts.couch, name),
+        database: new Database(parts.couch, name),
         state: parts.state,
         limits: {
           minBytes: limits.least,

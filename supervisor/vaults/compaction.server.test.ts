@@ -6,7 +6,7 @@ import {
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
 import { compactVault, type CompactionOptions } from "./compaction.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 const MEGABYTE = 1_000_000;
@@ -26,7 +26,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   /** Creates some megabytes of superseded bodies. */
   async function supersede(): Promise<void> {
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     for (let round = 0; round < 4; round += 1) {
       const known = await database.document("large");
       await database.put("large", {
@@ -38,7 +38,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   const compact = (more: Partial<CompactionOptions> = {}) =>
     compactVault({
-      database: openDatabase(testbed.couch, vault),
+      database: new Database(testbed.couch, vault),
       state: testbed.state,
       limits: {
         minBytes: MEGABYTE,
@@ -55,7 +55,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
 
   test("a large database with much reclaimable space is reported", async () => {
-    await openDatabase(testbed.couch, "vault-small").create();
+    await new Database(testbed.couch, "vault-small").create();
     await testbed.inspector.inspectAll();
     expect(testbed.large).toEqual([vault]);
   });
@@ -81,7 +81,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("too many open conflicts prevent compaction unless it is forced", async () => {
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     for (const id of ["one", "two"]) {
       for (const rev of ["1-aa", "1-bb"]) {
         await database.write(
@@ -128,7 +128,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("a missing vault is reported", async () => {
-    const database = openDatabase(testbed.couch, "vault-nowhere");
+    const database = new Database(testbed.couch, "vault-nowhere");
     await expect(compact({ database })).rejects.toThrow(
       'vault "vault-nowhere" not found',
     );

@@ -12,7 +12,7 @@ import {
 } from "../../test/supervisor/notes-testbed.ts";
 import { readTexts } from "./conflict-texts.ts";
 import { countConflicts, findConflicts, resolveConflict } from "./conflicts.ts";
-import { openDatabase, vaultNames } from "./database.ts";
+import { Database, vaultNames } from "./database.ts";
 import { openPendingConflicts } from "./pending-conflicts.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
@@ -52,11 +52,11 @@ describe.each(serversUnderTest())("on $name", (under) => {
     };
     const conflictsLeft = async () =>
       Promise.all([left, right].map((device) => device.conflicted()));
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     return { database, files, conflictsLeft };
   }
 
-  const report = (database: ReturnType<typeof openDatabase>) =>
+  const report = (database: Database) =>
     findConflicts(database, testbed.state, testbed.now(), 100);
 
   test("a conflict of two devices is reported with its versions and its age", async () => {
@@ -253,7 +253,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("a document of one device is reported with the device", async () => {
-    const database = openDatabase(testbed.couch, "vault-refusals");
+    const database = new Database(testbed.couch, "vault-refusals");
     for (const rev of ["1-aa", "1-bb"]) {
       await database.write(
         [

@@ -14,7 +14,7 @@ import {
 } from "../../test/supervisor/notes-testbed.ts";
 import { configSchema } from "../config/schema.ts";
 import { backupNotes } from "./backup.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import { notesJobs } from "./notes-jobs.ts";
 import { listVaults } from "./overview.ts";
@@ -72,7 +72,7 @@ test("a damaged vault is listed beside the healthy ones, and can be removed and 
   await testbed.provisioning.remove(DAMAGED);
   await restore();
   expect(await states()).toEqual({ [DAMAGED]: "open", [HEALTHY]: "open" });
-  const restored = await openDatabase(testbed.couch, DAMAGED).info();
+  const restored = await new Database(testbed.couch, DAMAGED).info();
   expect(restored?.doc_count).toBe(6);
   await backUp();
 });
@@ -109,7 +109,7 @@ async function damageNotes(vault: string, from: string, to: string) {
 }
 
 test("damaged notes are missing in answers, named by the alarm's source, and repaired from a backup", async () => {
-  const database = openDatabase(testbed.couch, HEALTHY);
+  const database = new Database(testbed.couch, HEALTHY);
   const options = { ...testbed, ...quiet, backup: (await backUp()).path };
   expect(await repairVaults(options)).toEqual([]);
 
@@ -133,7 +133,7 @@ test("damaged notes are missing in answers, named by the alarm's source, and rep
 });
 
 test("a damaged note that is not in the backup is named, with what to do", async () => {
-  const database = openDatabase(testbed.couch, HEALTHY);
+  const database = new Database(testbed.couch, HEALTHY);
   const { path } = await backUp();
   await database.put("new", { type: "plain", data: "after the backup" });
   await damageNotes(HEALTHY, "after the backup", "after the buckap");
@@ -145,7 +145,7 @@ test("a damaged note that is not in the backup is named, with what to do", async
 });
 
 test("an unreadable vault does not keep the others from their repair", async () => {
-  const database = openDatabase(testbed.couch, HEALTHY);
+  const database = new Database(testbed.couch, HEALTHY);
   await database.put("last", { type: "plain", data: "before the damage" });
   const options = { ...testbed, ...quiet, backup: (await backUp()).path };
   const databases = join(notes.directory, "data", "databases");
@@ -162,7 +162,7 @@ test("an unreadable vault does not keep the others from their repair", async () 
 });
 
 test("an unreadable vault does not keep the others from their compaction and reports", async () => {
-  const database = openDatabase(testbed.couch, HEALTHY);
+  const database = new Database(testbed.couch, HEALTHY);
   await database.put(MILESTONE_ID, { locked: true, node_info: {} });
   for (const rev of ["1-aa", "1-bb"]) {
     await database.write([{ _id: "a.md", _rev: `${rev}${"0".repeat(30)}` }], {

@@ -291,10 +291,6 @@ export class Database {
   }
 }
 
-export function openDatabase(couch: Couch, name: string): Database {
-  return new Database(couch, name);
-}
-
 /** The vendor name that the embedded store reports. */
 const EMBEDDED_VENDOR = "Hearth notes";
 const welcome = z.looseObject({ vendor: z.looseObject({ name: z.string() }) });

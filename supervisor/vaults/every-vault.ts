@@ -1,6 +1,6 @@
 import { Failure, textOf } from "../../core/failure.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import {
   asUnreadable,
   unreadableWords,
@@ -24,7 +24,7 @@ export async function forEveryVault(
     try {
       await work(vault, index);
     } catch (error) {
-      const info = await openDatabase(couch, vault).info().catch(asUnreadable);
+      const info = await new Database(couch, vault).info().catch(asUnreadable);
       if (info === undefined) {
         continue;
       }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
-import { openDatabase, type Database } from "./database.ts";
+import { Database } from "./database.ts";
 import { momentText } from "./moment.ts";
 import { NOTE_TYPES, SEED_ID, seedOf } from "./livesync.ts";
 
@@ -123,7 +123,7 @@ const LONG_ANSWER_MS = 300_000;
 
 /** The history of the embedded store. CouchDB has none: with it, calls throw `NoHistory`. */
 export function openHistory(couch: Couch, vault: string): HistorySource {
-  const database = openDatabase(couch, vault);
+  const database = new Database(couch, vault);
   const path = `/${encodeURIComponent(vault)}`;
   const request = async (from: string, body?: unknown) =>
     couch

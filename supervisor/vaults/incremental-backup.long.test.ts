@@ -16,7 +16,7 @@ import {
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
 import { backupNotes, type CreatedBackup } from "./backup.ts";
-import { openDatabase, type Database } from "./database.ts";
+import { Database } from "./database.ts";
 import { partsToMerge } from "./earlier-backup.ts";
 import { restoreNotes } from "./restore.ts";
 import { drillRestore } from "./restore-drill.ts";
@@ -31,7 +31,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   beforeAll(async () => {
     testbed = await openNotesTestbed(under);
-    database = openDatabase(testbed.couch, VAULT);
+    database = new Database(testbed.couch, VAULT);
     await database.create();
     // Larger than the parts that are rewritten each night.
     for (let file = 0; file < 8; file += 1) {
@@ -78,7 +78,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       vault: VAULT,
       as,
     });
-    const target = openDatabase(testbed.couch, as);
+    const target = new Database(testbed.couch, as);
     const found = await leaves(target);
     await target.drop();
     return found;

@@ -1,7 +1,7 @@
 import type { VaultDevice } from "../context.ts";
 import type { Attention } from "../status.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { readRoster, type Roster } from "./roster.ts";
 
 interface KnownRoster extends Roster {
@@ -21,7 +21,7 @@ export function openRosters(
   return async (vaults, quiet) => {
     for (const vault of vaults) {
       if (!quiet.has(vault)) {
-        const roster = await readRoster(openDatabase(couch, vault));
+        const roster = await readRoster(new Database(couch, vault));
         const since = known.get(vault)?.lockedSince ?? now();
         known.set(vault, {
           ...roster,

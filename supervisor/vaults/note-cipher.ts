@@ -55,6 +55,7 @@ export class NoteCipher {
   readonly #askPassphrase: () => Promise<string>;
   #passphraseOnce: Promise<string> | undefined;
 
+  /** `askPassphrase` is called once, when encrypted data is first found. `salt` is the vault's security seed in base64. */
   constructor(
     vault: string,
     salt: string | null,
@@ -154,15 +155,6 @@ export class NoteCipher {
       `vault ${this.#vault} has lost its security seed. Run \`hearth notes restore-seed ${this.#vault}\` to restore it.`,
     );
   }
-}
-
-/** `passphrase` is requested once, when encrypted data is first found. `salt` is the vault's security seed in base64. */
-export function openCipher(
-  vault: string,
-  salt: string | null,
-  passphrase: () => Promise<string>,
-): NoteCipher {
-  return new NoteCipher(vault, salt, passphrase);
 }
 
 /** Encrypts a text as LiveSync does. The library's own `encrypt` needs a browser's FileReader for longer ones. */

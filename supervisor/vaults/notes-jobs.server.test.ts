@@ -14,7 +14,7 @@ import {
   writeNotes,
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import { notesJobs } from "./notes-jobs.ts";
 import { vaultChoices } from "./plugin-settings.ts";
@@ -133,7 +133,7 @@ test("a backup removes those beyond the retention", async () => {
 });
 
 test("conflicts are reported immediately, with an alarm after a week", async () => {
-  const database = openDatabase(testbed.couch, VAULT);
+  const database = new Database(testbed.couch, VAULT);
   for (const rev of ["1-aa", "1-bb"]) {
     await database.write(
       [{ _id: "a.md", _rev: `${rev}${"0".repeat(30)}`, path: "a.md" }],
@@ -160,7 +160,7 @@ test("conflicts are reported immediately, with an alarm after a week", async () 
 });
 
 test("a locked vault is an alarm until it is open", async () => {
-  const database = openDatabase(testbed.couch, VAULT);
+  const database = new Database(testbed.couch, VAULT);
   const fingerprint = `notes-locked:${VAULT}`;
   await database.put(MILESTONE_ID, { locked: true, node_info: {} });
   await run("notes-devices");

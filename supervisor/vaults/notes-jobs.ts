@@ -7,7 +7,7 @@ import type { Job, JobContext, JobOption, JobOutcome } from "../jobs/job.ts";
 import { backup, chosenBackup, drill, restore } from "./backup-jobs.ts";
 import { compact } from "./compaction-job.ts";
 import { forceWords } from "./compaction-words.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { examine } from "./vault-doctor.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
 import { publicAddress } from "./plugin-settings.ts";
@@ -154,7 +154,7 @@ async function doctor(
       "there is no vault to check. Run `hearth notes add notes` to create one.",
     );
   }
-  const database = openDatabase(parts.couch, checkVaultName(vault));
+  const database = new Database(parts.couch, checkVaultName(vault));
   if ((await database.info()) === undefined) {
     throw new NoSuchVault(vault, parts.files.names());
   }

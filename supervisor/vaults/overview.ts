@@ -2,7 +2,7 @@ import { Failure } from "../../core/failure.ts";
 import { mapLimited } from "../../core/map-limited.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { countConflicts } from "./conflicts.ts";
-import { openDatabase, vaultNames, type Database } from "./database.ts";
+import { Database, vaultNames } from "./database.ts";
 import type { NotesState, VaultState } from "./notes-state.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
 import { asUnreadable, type Unreadable } from "./unreadable-vault.ts";
@@ -59,7 +59,7 @@ export async function viewVault(
   { couch, state, escrow, files }: OverviewParts,
   vault: string,
 ): Promise<VaultView | undefined> {
-  const database = openDatabase(couch, vault);
+  const database = new Database(couch, vault);
   const found = await database.info().catch(asUnreadable);
   const info = typeof found === "string" ? undefined : found;
   const { member, compactedAt } = state.vault(vault);

@@ -1,7 +1,7 @@
 import type { Attention } from "../status.ts";
 import { findConflicts } from "./conflicts.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import type { NotesState } from "./notes-state.ts";
 import { MAX_CONFLICTS } from "./report-jobs.ts";
 
@@ -27,7 +27,7 @@ export function openPendingConflicts(
   const searched = new Map<string, Searched>();
 
   async function search(vault: string): Promise<void> {
-    const database = openDatabase(couch, vault);
+    const database = new Database(couch, vault);
     const info = await database.info();
     if (info === undefined) {
       return;

@@ -7,7 +7,7 @@ import {
   openNotesTestbed,
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { Provisioning } from "./provisioning.ts";
@@ -204,7 +204,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await expect(
       testbed.provisioning.add({ vault: "vault-one", choices }),
     ).rejects.toThrow('vault "vault-one" already exists');
-    await openDatabase(testbed.couch, "vault-foreign").create();
+    await new Database(testbed.couch, "vault-foreign").create();
     await expect(
       testbed.provisioning.add({ vault: "vault-foreign", choices }),
     ).rejects.toThrow('vault "vault-foreign" already exists');
@@ -220,7 +220,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const before = testbed.files.read(vault);
     // The state left by a supervisor that is killed before its last step, or on a machine to which only the file was copied.
     testbed.state.forget(vault);
-    await openDatabase(testbed.couch, vault).drop();
+    await new Database(testbed.couch, vault).drop();
     await testbed.provisioning.add({ vault });
     expect(testbed.files.read(vault)).toEqual(before);
     const answer = await ask(`${testbed.server.url}/${vault}`, {
@@ -233,7 +233,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const vault = "vault-stateless";
     await testbed.provisioning.add({ vault, choices });
     const before = testbed.files.read(vault);
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     await database.put("note", { type: "plain" });
     testbed.state.forget(vault);
     await expect(testbed.provisioning.add({ vault, choices })).rejects.toThrow(
@@ -251,7 +251,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       choices,
     });
     testbed.state.forget(vault);
-    await openDatabase(testbed.couch, vault).drop();
+    await new Database(testbed.couch, vault).drop();
     await testbed.provisioning.add({
       vault,
       choices: vaultChoices.parse({ e2ee: false }),
@@ -276,7 +276,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("removing a vault reports what remains, and keeps its seed and its passphrase", async () => {
-    await openDatabase(testbed.couch, "vault-late").put(SEED_ID, {
+    await new Database(testbed.couch, "vault-late").put(SEED_ID, {
       type: "sync-parameters",
       pbkdf2salt: "late",
     });
@@ -294,7 +294,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       vaultPassphrase: passphrase,
     });
     expect(
-      await openDatabase(testbed.couch, "vault-late").info(),
+      await new Database(testbed.couch, "vault-late").info(),
     ).toBeUndefined();
     await expect(testbed.provisioning.remove("vault-late")).rejects.toThrow(
       'vault "vault-late" not found',

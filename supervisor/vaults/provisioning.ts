@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Failure } from "../../core/failure.ts";
 import { memberOf, memberRules } from "./access-rules.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase, vaultNames } from "./database.ts";
+import { Database, vaultNames } from "./database.ts";
 import { asUnreadable } from "./unreadable-vault.ts";
 import { ENCRYPTED_CHUNKS } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
@@ -113,7 +113,7 @@ export class Provisioning {
     checkVaultName(vault);
     const unfinished = files.read(vault);
     const choices = chosen ?? unfinished?.choices ?? vaultChoices.parse({});
-    const database = openDatabase(couch, vault);
+    const database = new Database(couch, vault);
     const exists = (await database.info()) !== undefined;
     if (
       state.vault(vault).member !== null ||
@@ -167,7 +167,7 @@ export class Provisioning {
   /** Whether an attempt to add a vault was interrupted: it has credentials, and no device has written to it. */
   async isUnfinished(vault: string): Promise<boolean> {
     const { couch, files, state } = this.#parts;
-    const info = await openDatabase(couch, vault).info();
+    const info = await new Database(couch, vault).info();
     const documents =
       info === undefined ? 0 : info.doc_count + info.doc_del_count;
     return (
@@ -184,7 +184,7 @@ export class Provisioning {
       if (state.vault(vault).member !== null) {
         continue;
       }
-      const rules = await openDatabase(couch, vault)
+      const rules = await new Database(couch, vault)
         .security()
         .catch(asUnreadable);
       const member = typeof rules === "string" ? null : memberOf(rules);
@@ -251,7 +251,7 @@ export class Provisioning {
   /** Drops database, user and credentials. */
   async remove(vault: string): Promise<Removed> {
     const { couch, files, state, escrow, backups } = this.#parts;
-    const database = openDatabase(couch, checkVaultName(vault));
+    const database = new Database(couch, checkVaultName(vault));
     const info = await database.info().catch(asUnreadable);
     // A damaged file is reported before anything is removed.
     const file = files.read(vault);
@@ -306,7 +306,7 @@ export class Provisioning {
     if (member === null) {
       throw new NoSuchVault(vault, files.names());
     }
-    const e2ee = await openDatabase(couch, vault).hasBetween(
+    const e2ee = await new Database(couch, vault).hasBetween(
       ...ENCRYPTED_CHUNKS,
     );
     return {

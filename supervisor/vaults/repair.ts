@@ -8,7 +8,7 @@ import {
 } from "./backup-format.ts";
 import { unreadableDocuments } from "./backup-vault.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { forEveryVault, VaultFailure } from "./every-vault.ts";
 
 interface RepairOptions {
@@ -52,7 +52,7 @@ async function repairVault(
   entry: VaultEntry,
   progress: (done: number) => void,
 ): Promise<readonly string[]> {
-  const database = openDatabase(couch, entry.name);
+  const database = new Database(couch, entry.name);
   const info = await database.info({ signal });
   if (info === undefined || info.instance_start_time !== entry.instance) {
     return [];

@@ -1,7 +1,7 @@
 import { inWords } from "../../core/duration.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { findConflicts, type ConflictReport } from "./conflicts.ts";
-import { openDatabase, vaultNames } from "./database.ts";
+import { Database, vaultNames } from "./database.ts";
 import { forEveryVault } from "./every-vault.ts";
 import type { NotesJobParts } from "./job-parts.ts";
 import { readRoster, type Roster } from "./roster.ts";
@@ -22,7 +22,7 @@ export async function conflicts(
     await vaultNames(parts.couch),
     async (name) => {
       const report = await findConflicts(
-        openDatabase(parts.couch, name),
+        new Database(parts.couch, name),
         parts.state,
         context.now(),
         MAX_CONFLICTS,
@@ -73,7 +73,7 @@ export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
     parts.couch,
     await vaultNames(parts.couch),
     async (name) => {
-      const roster = await readRoster(openDatabase(parts.couch, name));
+      const roster = await readRoster(new Database(parts.couch, name));
       rosters.push(roster);
       const fingerprint = fingerprints.locked(name);
       if (roster.locked) {

@@ -8,12 +8,7 @@ import {
   type VaultEntry,
 } from "./backup-format.ts";
 import type { Couch } from "./couch.ts";
-import {
-  openDatabase,
-  SCRATCH_PREFIX,
-  type CouchDocument,
-  type Database,
-} from "./database.ts";
+import { Database, SCRATCH_PREFIX, type CouchDocument } from "./database.ts";
 import { countAll, restoreVault, supportedBy } from "./restore.ts";
 
 interface DrillOptions {
@@ -55,7 +50,7 @@ export async function drillRestore(
   const drilled: DrilledVault[] = [];
   for (const [index, entry] of manifest.vaults.entries()) {
     const target = `${prefix}${index + 1}`;
-    const scratch = openDatabase(couch, target);
+    const scratch = new Database(couch, target);
     busy.add(target);
     try {
       await scratch.drop();

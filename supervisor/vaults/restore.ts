@@ -24,10 +24,9 @@ import { asExpected } from "./couch-answers.ts";
 import {
   isEmbedded,
   isScratch,
-  openDatabase,
+  Database,
   vaultNames,
   type CouchDocument,
-  type Database,
   type Security,
 } from "./database.ts";
 import { SEED_ID, seedOf } from "./livesync.ts";
@@ -138,7 +137,7 @@ async function isComplete(
   if (restoredFrom !== basename(backup)) {
     return false;
   }
-  const info = await openDatabase(couch, target).info().catch(asUnreadable);
+  const info = await new Database(couch, target).info().catch(asUnreadable);
   return typeof info === "object" && info.instance_start_time === instance;
 }
 
@@ -166,7 +165,7 @@ function planOf(
 }
 
 async function requireEmpty(couch: Couch, target: string): Promise<void> {
-  const info = await openDatabase(couch, target).info().catch(asUnreadable);
+  const info = await new Database(couch, target).info().catch(asUnreadable);
   if (typeof info === "string") {
     throw new Failure(unreadableWords(target, info));
   }
@@ -223,7 +222,7 @@ export async function restoreVault(
   },
 ): Promise<number> {
   const { couch, backup, entry, target, signal, progress } = options;
-  const database = openDatabase(couch, target);
+  const database = new Database(couch, target);
   const isSupported = await supportedBy(couch);
   await closeEmpty(couch, database);
   try {
@@ -380,7 +379,7 @@ async function register(
   head: VaultHead,
   member: string | null,
 ): Promise<void> {
-  const info = await openDatabase(couch, vault).info();
+  const info = await new Database(couch, vault).info();
   const instance = info?.instance_start_time ?? null;
   state.change(vault, {
     instance,
@@ -414,7 +413,7 @@ export async function dropUnfinished(
     await couch.ask("GET", "/_all_dbs"),
   );
   for (const name of all.filter((each) => isScratch(each) && !busy.has(each))) {
-    await openDatabase(couch, name).drop();
+    await new Database(couch, name).drop();
   }
   return dropped;
 }
@@ -424,7 +423,7 @@ async function dropIfUnfinished(
   name: string,
   busy: ReadonlySet<string>,
 ): Promise<boolean> {
-  const database = openDatabase(couch, name);
+  const database = new Database(couch, name);
   // A restore may have started, or be complete, by the time of the answer.
   if (busy.has(name) || !(await database.isRestoring()) || busy.has(name)) {
     return false;

@@ -8,7 +8,7 @@ import {
   openNotesTestbed,
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
-import { openDatabase, type Database } from "./database.ts";
+import { Database } from "./database.ts";
 import { MILESTONE_ID } from "./livesync.ts";
 import { devicesOf, lockOf, openRosters } from "./known-rosters.ts";
 import { readRoster } from "./roster.ts";
@@ -18,7 +18,7 @@ let testbed: NotesTestbed;
 let database: Database;
 beforeAll(async () => {
   testbed = await openNotesTestbed(under);
-  database = openDatabase(testbed.couch, "vault-roster");
+  database = new Database(testbed.couch, "vault-roster");
   await database.create();
 });
 afterAll(() => testbed.close());

@@ -9,11 +9,11 @@ import {
   openNotesTestbed,
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { growthOf } from "./growth.ts";
 import { openHistory } from "./history-source.ts";
 import { SEED_ID } from "./livesync.ts";
-import { encryptText, openCipher } from "./note-cipher.ts";
+import { encryptText, NoteCipher } from "./note-cipher.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { measureVault, rowsOf, spaceOf } from "./space.ts";
 import { readVaultAt } from "./vault-past.ts";
@@ -30,7 +30,7 @@ afterAll(() => testbed.close());
 test("a plain vault is measured by folder, including unused chunks", async () => {
   const vault = "vault-plain";
   await testbed.provisioning.add({ vault, choices });
-  const database = openDatabase(testbed.couch, vault);
+  const database = new Database(testbed.couch, vault);
   await database.write([
     ...noteDocuments("daily/a.md", "a".repeat(3000), 1),
     ...noteDocuments("daily/deep/b.md", "b".repeat(5000), 1),
@@ -59,7 +59,7 @@ test("a plain vault is measured by folder, including unused chunks", async () =>
   expect(top).toBeGreaterThan(1000);
   expect(top).toBeLessThan(1500);
   expect(measured.unused).toMatchObject({ count: 1 });
-  const cipher = openCipher(vault, null, async () => "");
+  const cipher = new NoteCipher(vault, null, async () => "");
   const { now } = await source.summary();
   expect(
     spaceOf(
@@ -76,7 +76,7 @@ test("a plain vault is measured by folder, including unused chunks", async () =>
 test("the server sees only sums of an encrypted vault; its folders require the passphrase", async () => {
   const vault = "vault-sealed";
   await testbed.provisioning.add({ vault, choices });
-  const database = openDatabase(testbed.couch, vault);
+  const database = new Database(testbed.couch, vault);
   const salt = Buffer.alloc(32, 7);
   await database.put(SEED_ID, { pbkdf2salt: salt.toString("base64") });
   const inside = JSON.stringify({
@@ -104,7 +104,7 @@ test("the server sees only sums of an encrypted vault; its folders require the p
   expect(measured).toMatchObject({ folders: null, unused: null });
   expect(measured.chunks).toBeGreaterThan(4000);
   const { salt: stored, now } = await source.summary();
-  const cipher = openCipher(vault, stored, async () => "passphrase");
+  const cipher = new NoteCipher(vault, stored, async () => "passphrase");
   expect(
     spaceOf(await source.space(), await readVaultAt(source, cipher, now)),
   ).toMatchObject({
@@ -116,7 +116,7 @@ test("the server sees only sums of an encrypted vault; its folders require the p
 test("the supervisor measures each vault once a day, and warns when the disk will be full within a month", async () => {
   const vault = "vault-growing";
   await testbed.provisioning.add({ vault, choices });
-  const database = openDatabase(testbed.couch, vault);
+  const database = new Database(testbed.couch, vault);
   for (let at = 0; at < 4; at += 1) {
     await database.write(
       noteDocuments(`${at}.bin`, String(at).repeat(6_000_000), 1),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { isStoreFailure } from "./couch.ts";
 import type { HistorySource, StoreSpace } from "./history-source.ts";
-import { openCipher } from "./note-cipher.ts";
+import { NoteCipher } from "./note-cipher.ts";
 import { isBelow, readVaultAt, type PastVault } from "./vault-past.ts";
 import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 import { counted } from "../../core/words.ts";
@@ -47,7 +47,7 @@ export async function measureVault(
 ): Promise<VaultSpace> {
   const stored = await source.space();
   const { salt, now } = await source.summary();
-  const cipher = openCipher(vault, salt, () =>
+  const cipher = new NoteCipher(vault, salt, () =>
     Promise.reject(new Failure("the vault is encrypted.")),
   );
   try {

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
-import { openDatabase, type CouchDocument } from "./database.ts";
+import { Database, type CouchDocument } from "./database.ts";
 
 const PREFIX = "org.couchdb.user:";
 const rows = z.looseObject({
@@ -62,7 +62,7 @@ export interface Users {
 }
 
 export function openUsers(couch: Couch): Users {
-  const database = openDatabase(couch, "_users");
+  const database = new Database(couch, "_users");
   const find = (name: string) => database.document(PREFIX + name);
   return {
     save: async (name, password) => {

@@ -12,7 +12,7 @@ import {
   type Resolved,
 } from "./conflicts.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase, type Database } from "./database.ts";
+import { Database } from "./database.ts";
 import { growthOf, type Growth } from "./growth.ts";
 import { openHistory, type HistorySource } from "./history-source.ts";
 import type { VaultInspector, SeedAnswer } from "./vault-inspector.ts";
@@ -119,7 +119,7 @@ async function databaseOf(
   { couch, files }: Pick<VaultActParts, "couch" | "files">,
   vault: string,
 ): Promise<Database> {
-  const database = openDatabase(couch, checkVaultName(vault));
+  const database = new Database(couch, checkVaultName(vault));
   if ((await database.info()) === undefined) {
     throw new NoSuchVault(vault, files.names());
   }

@@ -17,7 +17,7 @@ import {
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
 import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { examine } from "./vault-doctor.ts";
 import type { DoctorOptions, Finding } from "./finding.ts";
 import { MILESTONE_ID } from "./livesync.ts";
@@ -89,7 +89,7 @@ async function behind(
 }
 
 test("a healthy store has no findings but the missing encryption, which phones require", async () => {
-  const before = await openDatabase(testbed.couch, VAULT).info();
+  const before = await new Database(testbed.couch, VAULT).info();
   const found = await findings({ bodyBytes: 50_000_000 });
   expect(
     Object.values(found)
@@ -101,7 +101,7 @@ test("a healthy store has no findings but the missing encryption, which phones r
     text: expect.stringContaining("phones and tablets need HTTPS") as string,
   });
   // Nothing is left behind.
-  const after = await openDatabase(testbed.couch, VAULT).info();
+  const after = await new Database(testbed.couch, VAULT).info();
   expect(after?.update_seq).toBe(before?.update_seq);
   expect(await testbed.couch.ask("GET", "/_all_dbs")).toEqual([
     "_users",
@@ -110,7 +110,7 @@ test("a healthy store has no findings but the missing encryption, which phones r
 });
 
 test("a vault left locked by a rebuild is reported with the fix", async () => {
-  const database = openDatabase(testbed.couch, VAULT);
+  const database = new Database(testbed.couch, VAULT);
   const lock = (locked: boolean) =>
     database.put(MILESTONE_ID, {
       locked,
@@ -200,7 +200,7 @@ test("a stale password is tried once and does not lock the user out", async () =
 });
 
 test("a user with administrator rights is detected", async () => {
-  await openDatabase(testbed.couch, VAULT).secure({
+  await new Database(testbed.couch, VAULT).secure({
     admins: { names: [member.user], roles: [] },
     members: { names: [], roles: [] },
   });

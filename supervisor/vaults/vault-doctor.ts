@@ -3,7 +3,7 @@ import { DAY_MS } from "../../core/duration.ts";
 import { readShownCertificate } from "../checks/shown-certificate.ts";
 import { textOf, requestReason } from "../../core/failure.ts";
 import { asExpected } from "./couch-answers.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import {
   bodyFinding,
   heartbeatFinding,
@@ -67,7 +67,7 @@ async function lockFindings({
 }: DoctorOptions): Promise<readonly Finding[]> {
   const name = "lock";
   try {
-    const { locked, remarks } = await readRoster(openDatabase(couch, vault));
+    const { locked, remarks } = await readRoster(new Database(couch, vault));
     return locked
       ? [{ name, state: "warning", text: remarks[0]! }]
       : [{ name, state: "fine", text: "no device has locked the vault" }];

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { HistorySource } from "./history-source.ts";
-import { openCipher } from "./note-cipher.ts";
+import { NoteCipher } from "./note-cipher.ts";
 import { exportVault } from "./vault-export.ts";
 
 let directory: string;
@@ -48,7 +48,7 @@ function sourceOf(rows: readonly ReturnType<typeof note>[]): HistorySource {
   } as unknown as HistorySource;
 }
 
-const cipher = openCipher("vault", null, async () => "");
+const cipher = new NoteCipher("vault", null, async () => "");
 
 test("notes, attachments and hidden files are written as on a device; deleted ones and the plugin's own are not", async () => {
   const source = sourceOf([

@@ -1,6 +1,6 @@
 import type { Alarm } from "../alerts/alarm.ts";
 import { closedRules, memberRules, sameRules } from "./access-rules.ts";
-import { openDatabase, type Database, type Security } from "./database.ts";
+import { Database, type Security } from "./database.ts";
 import type { Couch } from "./couch.ts";
 import { countDeletions, type DeletionLimits } from "./deletions.ts";
 import { isMeasurementDue, withMeasurement } from "./growth.ts";
@@ -54,7 +54,7 @@ export async function inspectVault(
   vault: string,
 ): Promise<InspectionFindings> {
   const { state } = parts;
-  const database = openDatabase(parts.couch, vault);
+  const database = new Database(parts.couch, vault);
   const info = await database.info();
   if (info === undefined) {
     return {

@@ -11,7 +11,7 @@ import {
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
 import { closedRules, memberRules } from "./access-rules.ts";
-import { openDatabase } from "./database.ts";
+import { Database } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
 import { SEED_ID } from "./livesync.ts";
 import { openQuietVaults } from "./quiet-vaults.ts";
@@ -34,7 +34,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   /** A vault with a few encrypted notes and a seed that was inspected. */
   async function vaultWithSeed(vault: string, salt = "first") {
     const made = await testbed.provisioning.add({ vault, choices });
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     await database.put(SEED_ID, seed(salt));
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
@@ -50,13 +50,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
   }
 
   const saltIn = async (vault: string) =>
-    (await openDatabase(testbed.couch, vault).document(SEED_ID))?.[
+    (await new Database(testbed.couch, vault).document(SEED_ID))?.[
       "pbkdf2salt"
     ];
 
   /** `instance_start_time` has whole seconds. */
   async function makeAnew(vault: string): Promise<void> {
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     await sleep(1100);
     await database.drop();
     await database.create();
@@ -79,7 +79,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("an empty seed, which a device writes first, is ignored", async () => {
     const vault = "vault-empty-seed";
     await testbed.provisioning.add({ vault, choices });
-    await openDatabase(testbed.couch, vault).put(SEED_ID, seed(""));
+    await new Database(testbed.couch, vault).put(SEED_ID, seed(""));
     await testbed.inspector.inspectAll();
     expect(testbed.escrow.read(vault).versions).toEqual([]);
     expect([...testbed.raised.keys()]).toEqual([]);
@@ -257,7 +257,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   );
 
   test("a new database that was not provisioned here is left unchanged", async () => {
-    const database = openDatabase(testbed.couch, "vault-of-others");
+    const database = new Database(testbed.couch, "vault-of-others");
     await database.create();
     const before = await database.security();
     await testbed.inspector.inspect("vault-of-others");
@@ -294,7 +294,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("a database that was not created by Hearth is left unchanged", async () => {
     const vault = "vault-foreign";
-    const database = openDatabase(testbed.couch, vault);
+    const database = new Database(testbed.couch, vault);
     await database.create();
     const before = await database.security();
     await testbed.inspector.inspectAll();
@@ -332,7 +332,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   describe("deletions", () => {
     const vault = "vault-deleting";
-    let database: ReturnType<typeof openDatabase>;
+    let database: Database;
     const alarm = () => testbed.raised.get(`notes-deletions:${vault}`);
 
     /** As the plugin deletes: the document stays, with `deleted: true`. */
@@ -360,7 +360,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
     beforeAll(async () => {
       await testbed.provisioning.add({ vault, choices });
-      database = openDatabase(testbed.couch, vault);
+      database = new Database(testbed.couch, vault);
       await writeNotes(testbed.couch, vault, 40);
       await testbed.inspector.inspectAll();
     });

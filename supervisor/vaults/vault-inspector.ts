@@ -3,7 +3,7 @@ import type { Alarm, ReplacedAlarms } from "../alerts/alarm.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import { closedRules, memberRules } from "./access-rules.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
-import { openDatabase, vaultNames } from "./database.ts";
+import { Database, vaultNames } from "./database.ts";
 import type { DeletionLimits } from "./deletions.ts";
 import { growthAlarm, GROWTH_FINGERPRINT } from "./growth.ts";
 import { troubledVaults } from "./troubled-vaults.ts";
@@ -238,7 +238,7 @@ export class VaultInspector {
 
   async #settleSeed(vault: string, accept: boolean): Promise<SeedAnswer> {
     const { couch, state, escrow, alarms, now } = this.#parts;
-    const database = openDatabase(couch, vault);
+    const database = new Database(couch, vault);
     const info = await database.info();
     if (info === undefined) {
       throw new NoSuchVault(vault);

@@ -1,7 +1,7 @@
 import { createPBKDF2Salt } from "octagonal-wheels/encryption/hkdf";
 import { expect, test } from "vitest";
 import type { HistorySource } from "./history-source.ts";
-import { encryptText, openCipher } from "./note-cipher.ts";
+import { encryptText, NoteCipher } from "./note-cipher.ts";
 import { readVersions, restoreVault } from "./vault-past.ts";
 
 const PASSPHRASE = "not-a-secret-passphrase";
@@ -10,7 +10,7 @@ const NOW = 2_000;
 
 const salt = createPBKDF2Salt();
 const openWith = (passphrase: string) =>
-  openCipher(
+  new NoteCipher(
     "vault",
     Buffer.from(salt).toString("base64"),
     async () => passphrase,

@@ -10,7 +10,7 @@ import {
 import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
 import { openHistory } from "../../supervisor/vaults/history-source.ts";
 import { MILESTONE_ID, SEED_ID } from "../../supervisor/vaults/livesync.ts";
-import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
+import { NoteCipher } from "../../supervisor/vaults/note-cipher.ts";
 import { remote, type Device } from "./devices.ts";
 import {
   compactVault,
@@ -53,7 +53,7 @@ const put = async (id: string, json: unknown): Promise<void> => {
 
 const run = async (free: boolean): Promise<Collection> => {
   const source = openHistory(couch, VAULT);
-  const cipher = openCipher(VAULT, pbkdf2salt, async () => PASSPHRASE);
+  const cipher = new NoteCipher(VAULT, pbkdf2salt, async () => PASSPHRASE);
   const unused = await findUnused(source, cipher);
   return collectChunks(couch, VAULT, unused, { free, now: notes.now() });
 };
@@ -155,7 +155,7 @@ test("nothing is collected from an encrypted vault without the passphrase", asyn
   const one = newVaultDevice(notes.now, encryption);
   await one.write("a.md", "text");
   await one.sync(server);
-  const cipher = openCipher(VAULT, pbkdf2salt, async () => "another");
+  const cipher = new NoteCipher(VAULT, pbkdf2salt, async () => "another");
   await expect(findUnused(openHistory(couch, VAULT), cipher)).rejects.toThrow(
     "wrong passphrase",
   );

@@ -12,7 +12,7 @@ import {
 } from "../../supervisor/vaults/collection.ts";
 import { openCouch } from "../../supervisor/vaults/couch.ts";
 import { openHistory } from "../../supervisor/vaults/history-source.ts";
-import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
+import { NoteCipher } from "../../supervisor/vaults/note-cipher.ts";
 import {
   contentOf,
   readVaultAt,
@@ -67,7 +67,7 @@ test.each([
         password: () => admin.password,
       });
       const source = openHistory(couch, "vault");
-      const cipher = openCipher("vault", saltText, async () => PASSPHRASE);
+      const cipher = new NoteCipher("vault", saltText, async () => PASSPHRASE);
       const log: { from: number; to: number; files: Vault }[] = [];
       const startedAt = now();
       let freed = 0;

@@ -23,7 +23,7 @@ import { openCouch } from "../../supervisor/vaults/couch.ts";
 import { openHistory } from "../../supervisor/vaults/history-source.ts";
 import { MirrorFolder } from "../../supervisor/vaults/mirror-folder.ts";
 import { openMirrorGit } from "../../supervisor/vaults/mirror-git.ts";
-import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
+import { NoteCipher } from "../../supervisor/vaults/note-cipher.ts";
 import {
   mirrorVault,
   type MirrorOptions,
@@ -92,7 +92,7 @@ function mirror(
       stop: stop.signal,
       folder: new MirrorFolder(into, vault, report),
       source: openHistory(stoppable, "vault"),
-      cipher: openCipher("vault", saltText, async () => PASSPHRASE),
+      cipher: new NoteCipher("vault", saltText, async () => PASSPHRASE),
       passed: async () => undefined,
       pause: async () => await sleep(50),
       ...more,
@@ -312,7 +312,7 @@ test("a wrong passphrase or a folder that is not a mirror of the vault is reject
   const { edit } = await device(encryption);
   await edit(async (vault) => vault.write("a.md", "text"));
   const wrong = mirror({
-    cipher: openCipher("vault", saltText, async () => "wrong"),
+    cipher: new NoteCipher("vault", saltText, async () => "wrong"),
   });
   await expect(wrong.running).rejects.toThrow("wrong passphrase");
   expect(mirrored()).toEqual({});

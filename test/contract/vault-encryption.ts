@@ -1,6 +1,6 @@
 import {
   encryptText,
-  openCipher,
+  NoteCipher,
   type ChunkDocument,
 } from "../../supervisor/vaults/note-cipher.ts";
 import type { Encryption } from "./vault-device.ts";
@@ -10,7 +10,7 @@ export function encryptionOf(
   passphrase: string,
   salt: Uint8Array<ArrayBuffer>,
 ): Encryption {
-  const cipher = openCipher(
+  const cipher = new NoteCipher(
     "vault",
     Buffer.from(salt).toString("base64"),
     async () => passphrase,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { HOUR_MS } from "../../core/duration.ts";
 import type { Alarm, Alarms } from "../../supervisor/alerts/alarm.ts";
 import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
-import { openDatabase } from "../../supervisor/vaults/database.ts";
+import { Database } from "../../supervisor/vaults/database.ts";
 import { VaultInspector } from "../../supervisor/vaults/vault-inspector.ts";
 import {
   openNotesState,
@@ -160,5 +160,5 @@ export async function writeNotes(
   const documents = Array.from({ length: count }, (_each, index) =>
     noteDocuments(`note ${index}.md`, `text of ${index}`, 1_800_000_000_000),
   );
-  await openDatabase(couch, vault).write(documents.flat());
+  await new Database(couch, vault).write(documents.flat());
 }

@@ -4,10 +4,7 @@ import type {
   HistorySource,
   HistorySummary,
 } from "../../../supervisor/vaults/history-source.ts";
-import {
-  openCipher,
-  type NoteCipher,
-} from "../../../supervisor/vaults/note-cipher.ts";
+import { NoteCipher } from "../../../supervisor/vaults/note-cipher.ts";
 import { parseMoment } from "../../../supervisor/vaults/moment.ts";
 import {
   differenceSince,
@@ -122,7 +119,7 @@ export function sealedCipher(
   vault: string,
   { salt }: HistorySummary,
 ): NoteCipher {
-  return openCipher(vault, salt, () =>
+  return new NoteCipher(vault, salt, () =>
     Promise.reject(
       new SealedVault(
         `vault ${vault} is encrypted; run \`hearth notes restore ${vault}\` to restore it with its passphrase.`,
