@@ -16,8 +16,8 @@ type ReadForm<T> =
       readonly kind: "mistakes";
       /** One sentence per field. */
       readonly mistakes: Readonly<Record<string, string>>;
-      /** As typed, to be shown again. */
-      readonly fields: Fields;
+      /** To be shown again. */
+      readonly typed: Fields;
     };
 
 export function acceptForms(server: FastifyInstance): void {
@@ -52,9 +52,9 @@ export function readFields<T extends z.ZodType>(
   sent: unknown,
   schema: T,
 ): ReadForm<z.output<T>> {
-  const fields = (sent ?? {}) as Fields;
+  const typed = (sent ?? {}) as Fields;
   const filled = Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== ""),
+    Object.entries(typed).filter(([, value]) => value !== ""),
   );
   const parsed = schema.safeParse(filled);
   if (parsed.success) {
@@ -64,7 +64,7 @@ export function readFields<T extends z.ZodType>(
   for (const { path, message } of parsed.error.issues) {
     mistakes[String(path[0] ?? "form")] ??= message;
   }
-  return { kind: "mistakes", mistakes, fields };
+  return { kind: "mistakes", mistakes, typed };
 }
 
 /** The fields of a form; throws a Failure that names each mistake. */

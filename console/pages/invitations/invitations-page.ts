@@ -102,8 +102,7 @@ async function create(
 ): Promise<FastifyReply> {
   const form = readForm(request, invitationRequest);
   if (form.kind === "mistakes") {
-    const { fields: typed, mistakes } = form;
-    return show(request, reply, context, timeZone, { typed, mistakes });
+    return show(request, reply, context, timeZone, form);
   }
   try {
     const { path, invitation } = await invite(context, form.value);

@@ -77,8 +77,7 @@ async function addModel(
 ): Promise<FastifyReply> {
   const form = readForm(request, newModel);
   if (form.kind === "mistakes") {
-    const { fields: typed, mistakes } = form;
-    return showForm(request, reply, { typed, mistakes });
+    return showForm(request, reply, form);
   }
   try {
     await api.ask("POST", "/model/new", newModelBody(form.value));
@@ -104,8 +103,7 @@ async function discover(
 ): Promise<FastifyReply> {
   const form = readForm(request, discoverForm);
   if (form.kind === "mistakes") {
-    const { fields: typed, mistakes } = form;
-    return showForm(request, reply, { typed, mistakes });
+    return showForm(request, reply, form);
   }
   const { address = null } = form.value;
   const [runners, deployments] = await Promise.all([

@@ -162,8 +162,7 @@ async function addVault(
   const { acts, reader } = parts;
   const form = readForm(request, addForm);
   if (form.kind === "mistakes") {
-    const { fields: typed, mistakes } = form;
-    return showNotes(request, reply, parts, { form: "add", typed, mistakes });
+    return showNotes(request, reply, parts, { ...form, form: "add" });
   }
   const { vault, url, forgetPassphrase, ...choices } = form.value;
   const answer = await acts.add({
@@ -183,8 +182,7 @@ async function connectDevice(
 ): Promise<FastifyReply> {
   const form = readForm(request, setupForm);
   if (form.kind === "mistakes") {
-    const { fields: typed, mistakes } = form;
-    const again = { form: "setup-uri", typed, mistakes } as const;
+    const again = { ...form, form: "setup-uri" } as const;
     return showVault(request, reply, parts, vault, { again });
   }
   const { url, keep, mode, vaultPassphrase } = form.value;
@@ -206,8 +204,7 @@ async function rotatePassword(
 ): Promise<FastifyReply> {
   const form = readForm(request, rotateForm);
   if (form.kind === "mistakes") {
-    const { fields: typed, mistakes } = form;
-    const again = { form: "rotate", typed, mistakes } as const;
+    const again = { ...form, form: "rotate" } as const;
     return showVault(request, reply, parts, vault, { again });
   }
   const { vaultPassphrase } = form.value;

@@ -223,8 +223,7 @@ export async function submitForm(
 ): Promise<FastifyReply> {
   const form = readForm(request, schemaOf(page.fields));
   if (form.kind === "mistakes") {
-    const { fields: typed, mistakes } = form;
-    return showForm(request, reply, context, page, { typed, mistakes });
+    return showForm(request, reply, context, page, form);
   }
   try {
     return await act(form.value);

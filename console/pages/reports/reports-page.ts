@@ -118,7 +118,7 @@ async function createNow(
   const form = readFields(request.query, reportQuery);
   if (form.kind === "mistakes") {
     return showReports(request, reply, parts, {
-      fields: withTyped(REPORT_FORM, form.fields, form.mistakes),
+      fields: withTyped(REPORT_FORM, form.typed, form.mistakes),
       failure: { title: "No report was created.", look: "warn", status: 400 },
     });
   }
