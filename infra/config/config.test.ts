@@ -39,8 +39,8 @@ const a = {
 const edge = (value: unknown) => ({ edge: JSON.stringify(value) });
 const set = (key: string, value: string) =>
   `npx pulumi config set ${key} ${value}`;
-const setSecret = (key: string, source = "openssl rand -hex 24") =>
-  `${source} | npx pulumi config set --secret ${key}`;
+const setSecret = (key: string) =>
+  `openssl rand -hex 24 | npx pulumi config set --secret ${key}`;
 
 test("a valid configuration is read, with its defaults", () => {
   const result = read({});

@@ -71,19 +71,16 @@ function ran(): readonly string[] {
 }
 
 /** A session on a stack that implements only the configuration and `up`. */
-async function session(
-  settings: Readonly<Record<string, string>> = {},
-): Promise<{
+async function session(): Promise<{
   readonly session: Session;
   readonly output: readonly string[];
   readonly changed: readonly string[];
 }> {
   const output: string[] = [];
   const changed: string[] = [];
-  const all = { ...validConfig, ...settings };
   const stack = {
     name: "home",
-    getAllConfig: async () => engineSettings(all),
+    getAllConfig: async () => engineSettings(validConfig),
     // Shows first that the state is not lost.
     exportStack: vi
       .fn()

@@ -81,9 +81,9 @@ export class Database {
   }
 
   /** True if the database existed. */
-  async drop(options?: CouchAsk): Promise<boolean> {
+  async drop(): Promise<boolean> {
     try {
-      await this.#couch.ask("DELETE", this.#base, options);
+      await this.#couch.ask("DELETE", this.#base);
       return true;
     } catch (error) {
       if (error instanceof CouchRefusal && error.status === 404) {

@@ -32,10 +32,10 @@ describe.each(serversUnderTest())("on $name", (under) => {
   afterAll(() => testbed.close());
 
   /** A vault with a few encrypted notes and a seed that was inspected. */
-  async function vaultWithSeed(vault: string, salt = "first") {
+  async function vaultWithSeed(vault: string) {
     const made = await testbed.provisioning.add({ vault, choices });
     const database = new Database(testbed.couch, vault);
-    await database.put(SEED_ID, seed(salt));
+    await database.put(SEED_ID, seed("first"));
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
     ]);

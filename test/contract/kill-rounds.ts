@@ -19,12 +19,9 @@ interface KillReport {
 
 /**
  * Kills a store with SIGKILL at a random moment after its first acknowledged write, restarts it and checks every acknowledged write; repeats
- * this `rounds` times on the same data. `random` returns numbers from 0 to 1.
+ * this `rounds` times on the same data.
  */
-export async function killRounds(
-  rounds: number,
-  random: () => number = Math.random,
-): Promise<KillReport> {
+export async function killRounds(rounds: number): Promise<KillReport> {
   let notes = await startNotes();
   const acknowledged: Acknowledged = {
     documents: new Map(),
@@ -41,7 +38,7 @@ export async function killRounds(
         "an acknowledged write",
         () => countOf(acknowledged) > before,
       );
-      await sleep(random() * 250);
+      await sleep(Math.random() * 250);
       await notes.kill("SIGKILL");
       await writing;
       notes = await notes.restart();

@@ -94,12 +94,11 @@ export async function createBudgetKey(
   testbed: Testbed,
   by: Member,
   dollars: number,
-  allowance = 1,
 ): Promise<{ readonly account: Account; readonly budget: Budget }> {
   const key = await createKey(testbed, by, { max_budget: dollars });
   return {
     account: { key, fields: {} },
-    budget: { entity: entityOfKey(key), dollars, daily: false, allowance },
+    budget: { entity: entityOfKey(key), dollars, daily: false, allowance: 1 },
   };
 }
 

@@ -1,7 +1,7 @@
 import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { systemClock } from "../../supervisor/jobs/clock.ts";
 import { openJobHistory } from "../../supervisor/jobs/job-history.ts";
-import type { Job, JobContext } from "../../supervisor/jobs/job.ts";
+import type { JobContext } from "../../supervisor/jobs/job.ts";
 import { JobRunner } from "../../supervisor/jobs/runner.ts";
 import { createHome } from "../../supervisor/home/home.ts";
 import { registerJobsPage } from "../../console/pages/jobs/jobs-page.ts";
@@ -22,7 +22,6 @@ export interface JobsTestbed {
 /** The runner behind the real API, with a job that waits, one that fails and one that succeeds. */
 export async function startJobsTestbed(
   past: (history: History, now: number) => void = () => {},
-  more: readonly Job[] = [],
 ): Promise<JobsTestbed> {
   const place = temporaryHome();
   createHome(place.home);
@@ -81,9 +80,6 @@ export async function startJobsTestbed(
     schedule: hourly,
     run: async () => ({ status: "done", summary: "all steady." }),
   });
-  for (const job of more) {
-    jobs.add(job);
-  }
   const api = buildTestApi({ history });
   registerJobsPage(api, jobs);
   const address = await api.listen({ host: "127.0.0.1", port: 0 });

@@ -8,11 +8,7 @@ import {
 import { remote, type Device } from "../contract/devices.ts";
 import { newVaultDevice, type VaultDevice } from "../contract/vault-device.ts";
 import type { SetupAnswer } from "../../supervisor/vaults/provisioning.ts";
-import {
-  startConsoleTestbed,
-  type ConsoleTestbed,
-  type TestbedOptions,
-} from "./console-testbed.ts";
+import { startConsoleTestbed, type ConsoleTestbed } from "./console-testbed.ts";
 
 export type NotesConsole = ConsoleTestbed & {
   readonly store: NotesProcess;
@@ -24,18 +20,14 @@ export type NotesConsole = ConsoleTestbed & {
 };
 
 /** A real notes store, and a supervisor with its pages, connected to it. */
-export async function startNotesConsole(
-  options: Partial<TestbedOptions> = {},
-): Promise<NotesConsole> {
+export async function startNotesConsole(): Promise<NotesConsole> {
   const store = await startNotes();
   const testbed = await startConsoleTestbed({
     services: [],
-    ...options,
     settings: { notes: { first_vault: "off" } },
     env: {
       NOTES_URL: store.url,
       NOTES_ADMIN_PASSWORD: admin.password,
-      ...options.env,
     },
   });
   return {

@@ -30,24 +30,21 @@ function environmentOf(
 }
 
 /**
- * Starts the CLI in a separate process, as an operator does; `input` is what is piped into it. For what a process of its own
- * shows: signals, output before its end, programs that it starts. Otherwise `runHearth` costs a tenth.
+ * Starts the CLI in a separate process, as an operator does. For what a process of its own shows: signals, output before its
+ * end, programs that it starts. Otherwise `runHearth` costs a tenth.
  */
 export function startHearth(
   words: readonly string[],
   env: Readonly<Record<string, string>>,
-  input: string = "",
 ): RunningCommand {
   const child = spawn(
     process.execPath,
     [join(projectRoot, "supervisor", "cli", "main.ts"), ...words],
     {
       env: environmentOf(env),
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe"],
     },
   );
-  // A command that does not read it may have ended.
-  child.stdin.on("error", () => undefined).end(input);
   let out = "";
   let error = "";
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));

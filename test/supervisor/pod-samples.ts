@@ -83,17 +83,13 @@ export function sampleContainer(name: string, change: Json = {}): Json {
 }
 
 /** How a container ended, as the kubelet reports it. */
-export function sampleEnd(
-  reason: string,
-  exitCode: number,
-  finishedAt: string = "2026-11-24T10:20:00Z",
-): Json {
+export function sampleEnd(reason: string, exitCode: number): Json {
   return {
     terminated: {
       exitCode,
       reason,
       startedAt: "2026-11-24T10:10:00Z",
-      finishedAt,
+      finishedAt: "2026-11-24T10:20:00Z",
       containerID: "containerd://5ac0",
     },
   };

@@ -75,11 +75,8 @@ function vault(facts: Partial<VaultPageFacts> = {}) {
 
 const text = (words: string): NoteText => ({ kind: "text", text: words });
 
-function noteOf(
-  texts: readonly [NoteText, NoteText],
-  versions?: readonly ConflictVersion[],
-) {
-  const [shown] = vault({ conflicts: [conflict(texts, versions)] }).conflicts;
+function noteOf(texts: readonly [NoteText, NoteText]) {
+  const [shown] = vault({ conflicts: [conflict(texts)] }).conflicts;
   return shown?.comparisons[0]?.note;
 }
 

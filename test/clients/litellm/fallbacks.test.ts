@@ -15,8 +15,8 @@ let key: string;
 let tester: string;
 
 beforeAll(async () => {
-  const alias = (name: string, url: string, more = "") =>
-    `  - model_name: ${name}\n    litellm_params: { model: openai/${name}-model, api_base: "${url}", api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002${more} }\n`;
+  const alias = (name: string, url: string) =>
+    `  - model_name: ${name}\n    litellm_params: { model: openai/${name}-model, api_base: "${url}", api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 }\n`;
   testbed = await startPairTestbed(
     { alwaysStatus: 500 },
     (url, brokenUrl) => `model_list:
