@@ -41,6 +41,19 @@ export interface Alarms {
   readonly clear: (fingerprint: string) => void;
 }
 
+/** Raises an alarm while its cause lasts (`isOpen`), and clears it otherwise. */
+export function raiseWhile(
+  isOpen: boolean,
+  alarms: Alarms,
+  alarm: Alarm,
+): void {
+  if (isOpen) {
+    alarms.raise(alarm);
+  } else {
+    alarms.clear(alarm.fingerprint);
+  }
+}
+
 /** Also ends alarms that are not found again. */
 export interface ReplacedAlarms extends Alarms {
   /** Raises these alarms, and clears all others whose fingerprint begins with `prefix`. */

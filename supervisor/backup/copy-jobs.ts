@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
+import { raiseWhile } from "../alerts/alarm.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Context } from "../context.ts";
 import { findCopyKey, makeAndKeepCopyKey } from "./copy-key.ts";
@@ -76,17 +77,13 @@ async function sendNewest(
   const { key, shownAt } =
     findCopyKey(home, env) ?? makeAndKeepCopyKey(home, now());
   // Without the key, copies are useless when this host is lost.
-  if (shownAt === null) {
-    alarms.raise({
-      fingerprint: KEY_FINGERPRINT,
-      level: "warning",
-      subject: "backup-copy",
-      text: "the key of the copies on the other host has not been saved yet: without it, they cannot be decrypted if this host is lost.",
-      command: "hearth backup key",
-    });
-  } else {
-    alarms.clear(KEY_FINGERPRINT);
-  }
+  raiseWhile(shownAt === null, alarms, {
+    fingerprint: KEY_FINGERPRINT,
+    level: "warning",
+    subject: "backup-copy",
+    text: "the key of the copies on the other host has not been saved yet: without it, they cannot be decrypted if this host is lost.",
+    command: "hearth backup key",
+  });
   const there = new Set(
     (await listPeerCopies(peer, signal)).map(
       (copy) => `${copy.kind}/${copy.name}`,

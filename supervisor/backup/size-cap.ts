@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Alarms } from "../alerts/alarm.ts";
+import { raiseWhile, type Alarms } from "../alerts/alarm.ts";
 import { Failure } from "../../core/failure.ts";
 import { removeBackup } from "./backup-files.ts";
 import { backupsToKeep } from "./backup-retention.ts";
@@ -134,10 +134,7 @@ export function watchSize(
   used: number,
   most: number,
 ): void {
-  if (used < most * WARN_FROM) {
-    return alarms.clear(fingerprint);
-  }
-  alarms.raise({
+  raiseWhile(used >= most * WARN_FROM, alarms, {
     fingerprint,
     level: "warning",
     subject: "backups",

@@ -1,4 +1,8 @@
-import type { Alarm, ReplacedAlarms } from "../alerts/alarm.ts";
+import {
+  raiseWhile,
+  type Alarm,
+  type ReplacedAlarms,
+} from "../alerts/alarm.ts";
 import type { CheckResult } from "./run-check.ts";
 import type { CheckView } from "./watched.ts";
 
@@ -53,19 +57,14 @@ export function openCheckAlarms(
     healed: (service) => alarms.clear(healingFingerprint(service)),
     restrictHealing: (services) =>
       alarms.retain(healingFingerprint(""), services.map(healingFingerprint)),
-    setOffline: (isOffline) => {
-      if (!isOffline) {
-        alarms.clear(OFFLINE_FINGERPRINT);
-        return;
-      }
-      alarms.raise({
+    setOffline: (isOffline) =>
+      raiseWhile(isOffline, alarms, {
         fingerprint: OFFLINE_FINGERPRINT,
         level: "warning",
         subject: "supervisor",
         text: "the supervisor reaches none of its reference addresses; failed checks are not counted until it does",
         command: "hearth config",
-      });
-    },
+      }),
   };
 }
 

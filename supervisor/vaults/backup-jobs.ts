@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { counted } from "../../core/words.ts";
+import { raiseWhile } from "../alerts/alarm.ts";
 import { newestBackup } from "../backup/manifest.ts";
 import { pruneBackups } from "../backup/prune-backups.ts";
 import { makeRoom, watchLocalSize } from "../backup/size-cap.ts";
@@ -31,34 +32,24 @@ export async function backup(
   const missing = taken.manifest.vaults.filter(
     (vault) => vault.missing.length > 0,
   );
-  const fingerprint = "notes-backup-missing";
-  if (missing.length === 0) {
-    parts.alarms.clear(fingerprint);
-  } else {
-    parts.alarms.raise({
-      fingerprint,
-      level: "warning",
-      subject: "notes-backup",
-      text: `the notes store did not return ${missing.flatMap((vault) => vault.missing).length} documents for the backup ${taken.name}: keep the previous backups.`,
-      output: missing
-        .map((vault) => `${vault.name}: ${vault.missing.join(", ")}`)
-        .join("\n"),
-      command: "hearth notes backup --list",
-    });
-  }
-  const damaged = "notes-backup-damaged";
-  if (taken.damaged.length === 0) {
-    parts.alarms.clear(damaged);
-  } else {
-    parts.alarms.raise({
-      fingerprint: damaged,
-      level: "warning",
-      subject: "notes-backup",
-      text: `a file of the previous backup is damaged, and other backups may share it. ${taken.name} is a full backup. Check the disk.`,
-      output: taken.damaged.join("\n"),
-      command: "hearth notes backup --list",
-    });
-  }
+  raiseWhile(missing.length > 0, parts.alarms, {
+    fingerprint: "notes-backup-missing",
+    level: "warning",
+    subject: "notes-backup",
+    text: `the notes store did not return ${missing.flatMap((vault) => vault.missing).length} documents for the backup ${taken.name}: keep the previous backups.`,
+    output: missing
+      .map((vault) => `${vault.name}: ${vault.missing.join(", ")}`)
+      .join("\n"),
+    command: "hearth notes backup --list",
+  });
+  raiseWhile(taken.damaged.length > 0, parts.alarms, {
+    fingerprint: "notes-backup-damaged",
+    level: "warning",
+    subject: "notes-backup",
+    text: `a file of the previous backup is damaged, and other backups may share it. ${taken.name} is a full backup. Check the disk.`,
+    output: taken.damaged.join("\n"),
+    command: "hearth notes backup --list",
+  });
   const { notes_backup, time_zone } = parts.config.jobs;
   const removed =
     early + pruneBackups(parts.backups, notes_backup.keep, time_zone, now());

@@ -1,4 +1,5 @@
 import { inWords } from "../../core/duration.ts";
+import { raiseWhile } from "../alerts/alarm.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { findConflicts, type ConflictReport } from "./conflicts.ts";
 import { Database, vaultNames } from "./database.ts";
@@ -48,22 +49,16 @@ function alarmOfOldConflicts(
   { vault, conflicts }: ConflictReport,
   now: number,
 ): void {
-  const fingerprint = fingerprints.conflicts(vault);
+  // Infinity without conflicts.
   const oldest = Math.min(...conflicts.map(({ firstSeen }) => firstSeen));
-  if (
-    now - oldest < config.notes.conflicts_alarm_after ||
-    oldest === Infinity
-  ) {
-    alarms.clear(fingerprint);
-  } else {
-    alarms.raise({
-      fingerprint,
-      level: "warning",
-      subject: `vault ${vault}`,
-      text: `${counted(conflicts.length, "note")} of vault ${vault} ${conflicts.length === 1 ? "is" : "are"} conflicted, the oldest for ${inWords(now - oldest)}: open them on a device and merge, or resolve them.`,
-      command: `hearth notes conflicts ${vault}`,
-    });
-  }
+  const isOld = now - oldest >= config.notes.conflicts_alarm_after;
+  raiseWhile(isOld, alarms, {
+    fingerprint: fingerprints.conflicts(vault),
+    level: "warning",
+    subject: `vault ${vault}`,
+    text: `${counted(conflicts.length, "note")} of vault ${vault} ${conflicts.length === 1 ? "is" : "are"} conflicted, the oldest for ${inWords(now - oldest)}: open them on a device and merge, or resolve them.`,
+    command: `hearth notes conflicts ${vault}`,
+  });
 }
 
 /** Reports every vault's devices; a locked vault raises an alarm. */
@@ -75,18 +70,13 @@ export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
     async (name) => {
       const roster = await readRoster(new Database(parts.couch, name));
       rosters.push(roster);
-      const fingerprint = fingerprints.locked(name);
-      if (roster.locked) {
-        parts.alarms.raise({
-          fingerprint,
-          level: "warning",
-          subject: `vault ${name}`,
-          text: roster.remarks[0] ?? `vault ${name} is locked.`,
-          command: `hearth notes devices ${name}`,
-        });
-      } else {
-        parts.alarms.clear(fingerprint);
-      }
+      raiseWhile(roster.locked, parts.alarms, {
+        fingerprint: fingerprints.locked(name),
+        level: "warning",
+        subject: `vault ${name}`,
+        text: roster.remarks[0] ?? `vault ${name} is locked.`,
+        command: `hearth notes devices ${name}`,
+      });
     },
   );
   const remarks = rosters.flatMap((roster) => roster.remarks);
