@@ -1,4 +1,4 @@
-import type { Call } from "../calls/call.ts";
+import type { CallBody } from "../calls/body.ts";
 import {
   isRecord,
   numberOf,
@@ -17,7 +17,7 @@ const MAX_SEARCHES = 1_000_000;
  * `max_tool_calls` (OpenAI), those of a chat by `web_search_options`.
  */
 export function askedSearches(
-  { body }: Pick<Call, "body">,
+  { body }: { readonly body: CallBody },
   kind: "web_search" | "file_search",
 ): number {
   const most = numberOf(body["max_tool_calls"]);
