@@ -5,8 +5,12 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 export interface ModelTraits {
   /** `budget`: `thinking.budget_tokens`; `adaptive`: `thinking: {type: adaptive}` and `output_config.effort`. */
   readonly thinking: "budget" | "adaptive";
-  /** `thinking: {type: disabled}` is rejected. */
-  readonly alwaysThinks: boolean;
+  /** Whether `thinking.budget_tokens` is accepted. */
+  readonly budgets: boolean;
+  /** The type of `thinking` that turns it off; null: there is none. */
+  readonly thinkingOff: "disabled" | "between_tools" | null;
+  /** Whether a call of a tool can be demanded: of later models it cannot, as they think before. */
+  readonly forcedTools: boolean;
   /** Whether `temperature`, `top_p` and `top_k` are accepted. */
   readonly sampling: boolean;
   /** `temperature` and `top_p` together are rejected. */
@@ -21,7 +25,7 @@ const VERSION = /claude-(?:[a-z]+-)*?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/;
 
 /**
  * The traits of a model by its name. By version instead of a list, so that a future model is treated like the
- * newest known one. Sources: platform.claude.com, pages "Thinking", "Effort" and "Migration guide".
+ * newest known one. Sources: platform.claude.com, pages "Thinking", "Effort", and "Migration guide" and "What's new" of each model.
  */
 export function traitsOf(model: string): ModelTraits {
   const name = model.toLowerCase();
@@ -30,7 +34,9 @@ export function traitsOf(model: string): ModelTraits {
   {
     return {
       thinking: "budget",
-      alwaysThinks: false,
+      budgets: true,
+      thinkingOff: "disabled",
+      forcedTools: true,
       sampling: true,
       oneSampler: false,
       xhigh: false,
@@ -40,12 +46,35 @@ export function traitsOf(model: string): ModelTraits {
   const version = versionOf(name);
   return {
     thinking: version >= 4.06 ? "adaptive" : "budget",
-    alwaysThinks: /claude-(fable|mythos)/.test(name),
+    budgets: version < 4.07,
+    thinkingOff: thinkingOffOf(name, version),
+    forcedTools: !thinksFirst(name, version),
     sampling: version < 4.07,
     oneSampler: version >= 4.01,
     xhigh: version >= 4.07,
     systemTurns: version >= 4.08,
   };
+}
+
+/** Whether an answer cannot begin with a call: Opus and Sonnet since 5.5, Fable and Mythos since 5.1. */
+function thinksFirst(name: string, version: number): boolean {
+  return (
+    version >= (/fable|mythos/.test(name) ? 5.01 : 5.05) &&
+    !name.includes("haiku")
+  );
+}
+
+function thinkingOffOf(
+  name: string,
+  version: number,
+): ModelTraits["thinkingOff"] {
+  if (/fable|mythos/.test(name)) {
+    return null;
+  }
+  if (!thinksFirst(name, version)) {
+    return "disabled";
+  }
+  return name.includes("sonnet") ? "between_tools" : null;
 }
 
 /** 4.05 for `claude-sonnet-4-5`; infinite for a name without a version. */

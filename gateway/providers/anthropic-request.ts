@@ -86,7 +86,7 @@ export function anthropicRequest(
 
   const traits = traitsOf(deployment.baseModel ?? deployment.model);
   const { system, turns } = conversationOf(params["messages"], lack, traits);
-  const { tools, toolChoice, forced } = readToolOptions(params, lack);
+  const { tools, toolChoice, forced } = readToolOptions(params, lack, traits);
   const format = formatOf(params["response_format"], lack);
   const maxTokens = maxTokensOf(body, deployment);
   const { fields, effort, refused } = thinkingAndSampling({

@@ -35,14 +35,30 @@ describe("thinking", () => {
         output_config: { effort: "high" },
       },
     ],
-    [NEWEST, { reasoning_effort: "none" }, { thinking: { type: "disabled" } }],
     [
-      "claude-fable-5",
+      "claude-opus-5",
       { reasoning_effort: "none" },
-      { output_config: { effort: "low" } },
+      { thinking: { type: "disabled" } },
+    ],
+    [
+      "claude-haiku-5-5",
+      { reasoning_effort: "none" },
+      { thinking: { type: "disabled" } },
     ],
     [
       NEWEST,
+      { reasoning_effort: "none" },
+      { thinking: { type: "between_tools" } },
+    ],
+    ...["claude-fable-5", "claude-opus-5-5", "claude-mythos-5-1"].map(
+      (model): [string, object, object] => [
+        model,
+        { reasoning_effort: "none" },
+        { output_config: { effort: "low" } },
+      ],
+    ),
+    [
+      "claude-opus-5",
       { reasoning_effort: "high", tools, tool_choice: "required" },
       { output_config: { effort: "high" } },
     ],
@@ -66,6 +82,55 @@ describe("thinking", () => {
         reasoning_effort: "high",
       },
       { thinking: { type: "enabled", budget_tokens: 1_111 } },
+    ],
+    // What clients send for a model of another generation.
+    [
+      NEWEST,
+      { thinking: { type: "enabled", budget_tokens: 4_096 } },
+      {
+        thinking: { type: "adaptive", display: "summarized" },
+        output_config: { effort: "medium" },
+      },
+    ],
+    [
+      "claude-opus-4-7",
+      {
+        thinking: {
+          type: "enabled",
+          budget_tokens: 1_024,
+          display: "omitted",
+        },
+        reasoning_effort: "xhigh",
+      },
+      {
+        thinking: { type: "adaptive", display: "omitted" },
+        output_config: { effort: "xhigh" },
+      },
+    ],
+    [
+      "claude-opus-4-6",
+      { thinking: { type: "enabled", budget_tokens: 4_096 } },
+      { thinking: { type: "enabled", budget_tokens: 4_096 } },
+    ],
+    [
+      OLDER,
+      { thinking: { type: "adaptive" }, max_tokens: 64_000 },
+      { thinking: { type: "enabled", budget_tokens: 4_096 } },
+    ],
+    [
+      OLDER,
+      { thinking: { type: "between_tools" } },
+      { thinking: { type: "disabled" } },
+    ],
+    [
+      NEWEST,
+      { thinking: { type: "disabled" } },
+      { thinking: { type: "between_tools" } },
+    ],
+    [
+      "claude-opus-5-5",
+      { thinking: { type: "disabled" } },
+      { output_config: { effort: "low" } },
     ],
   ])("%s %j", (model, fields, expected) => {
     const { sent, lacks } = ask({ ...fields }, deployment(model));

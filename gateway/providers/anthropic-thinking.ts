@@ -1,9 +1,11 @@
+import { effortOfBudget } from "../dialects/dialect.ts";
 import type { ModelTraits } from "./anthropic-model.ts";
 import type { Turn } from "./anthropic-messages.ts";
 import {
   isRecord,
   numberOf,
   recordOf,
+  textOf,
   type JsonRecord,
 } from "../../core/json.ts";
 
@@ -33,6 +35,9 @@ const BUDGETS: ReadonlyMap<string, number> = new Map([
   ["xhigh", 32_768],
   ["max", 32_768],
 ]);
+const OFF = new Set(["disabled", "between_tools"]);
+/** Thinking as deep as the effort says, with a summary in the answer. */
+const ADAPTIVE = { type: "adaptive", display: "summarized" } as const;
 /** The smallest budget that is accepted. */
 const MIN_BUDGET = 1_024;
 
@@ -43,7 +48,7 @@ export function thinkingAndSampling(
   const { fields, refused } = samplingOf(
     options.params,
     options.traits,
-    isRecord(thinking) && thinking["type"] !== "disabled",
+    isRecord(thinking) && !OFF.has(textOf(thinking["type"])),
   );
   return {
     fields: thinking === undefined ? fields : { ...fields, thinking },
@@ -59,12 +64,10 @@ function thinkingOf(options: ThinkingOptions): {
   const { params, traits } = options;
   const effort = params["reasoning_effort"];
   const known = typeof effort === "string" ? effort : null;
+  const given = params["thinking"];
   // Anthropic's own parameter is more precise.
-  if (params["thinking"] !== undefined) {
-    return {
-      thinking: params["thinking"],
-      effort: traits.thinking === "adaptive" ? effortOf(known, traits) : null,
-    };
+  if (given !== undefined) {
+    return ownThinking(given, known, options);
   }
   if (known === null) {
     return { thinking: undefined, effort: null };
@@ -74,19 +77,49 @@ function thinkingOf(options: ThinkingOptions): {
     : { thinking: budget(known, options), effort: null };
 }
 
+/** Anthropic's own parameter as the model takes it: it may be that of another generation. */
+function ownThinking(
+  given: unknown,
+  known: string | null,
+  options: ThinkingOptions,
+): { readonly thinking: unknown; readonly effort: string | null } {
+  const { traits } = options;
+  const { type, budget_tokens: tokens, ...rest } = recordOf(given);
+  const effort =
+    traits.thinking === "adaptive" ? effortOf(known, traits) : null;
+  switch (type) {
+    case "disabled":
+    case "between_tools":
+      return traits.thinkingOff === null
+        ? { thinking: undefined, effort: effort ?? "low" }
+        : { thinking: { type: traits.thinkingOff }, effort };
+    case "enabled":
+      return traits.budgets
+        ? { thinking: given, effort }
+        : {
+            thinking: { ...ADAPTIVE, ...rest },
+            effort: effort ?? effortOfBudget(numberOf(tokens) ?? 0),
+          };
+    case "adaptive":
+      return traits.thinking === "adaptive"
+        ? { thinking: given, effort }
+        : { thinking: budget(known ?? "medium", options), effort };
+    default:
+      return { thinking: given, effort };
+  }
+}
+
 function adaptive(
   effort: string,
   { traits, toolForced }: ThinkingOptions,
 ): { readonly thinking: unknown; readonly effort: string | null } {
   if (effort === "none") {
-    return traits.alwaysThinks
+    return traits.thinkingOff === null
       ? { thinking: undefined, effort: "low" }
-      : { thinking: { type: "disabled" }, effort: null };
+      : { thinking: { type: traits.thinkingOff }, effort: null };
   }
   return {
-    thinking: toolForced
-      ? undefined
-      : { type: "adaptive", display: "summarized" },
+    thinking: toolForced ? undefined : ADAPTIVE,
     effort: effortOf(effort, traits),
   };
 }

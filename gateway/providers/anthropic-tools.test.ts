@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ask } from "./anthropic-request-fixture.ts";
+import { OLDER, ask, deployment } from "./anthropic-request-fixture.ts";
 
 describe("tools", () => {
   const tool = (name: string, more: object = {}) => ({
@@ -119,21 +119,54 @@ describe("tools", () => {
     ],
     ["unsaid", { parallel_tool_calls: true }, undefined],
   ])("tool choice: %s", (_name, fields, expected) => {
-    const { sent } = ask({ tools: [tool("a"), tool("b")], ...fields });
+    const { sent, lacks } = ask(
+      { tools: [tool("a"), tool("b")], ...fields },
+      deployment(OLDER),
+    );
     expect(sent["tool_choice"]).toEqual(expected);
+    expect(lacks).toEqual([]);
+  });
+
+  test.each([
+    ["claude-opus-5-5", false],
+    ["claude-sonnet-5-5", false],
+    ["claude-fable-5-1", false],
+    ["claude-mythos-5-1", false],
+    ["claude-opus-6", false],
+    ["claude-opus-5", true],
+    ["claude-sonnet-5", true],
+    ["claude-fable-5", true],
+    ["claude-haiku-5-5", true],
+  ])("whether a call can be demanded of %s: %s", (model, expected) => {
+    const { sent, lacks } = ask(
+      {
+        tools: [tool("a")],
+        tool_choice: "required",
+        parallel_tool_calls: false,
+      },
+      deployment(model),
+    );
+    expect(sent["tool_choice"]).toEqual({
+      type: expected ? "any" : "auto",
+      disable_parallel_tool_use: true,
+    });
+    expect(lacks).toEqual(expected ? [] : ["tool_choice"]);
   });
 
   test("allowed tools exclude the others", () => {
-    const { sent } = ask({
-      tools: [tool("a"), tool("b")],
-      tool_choice: {
-        type: "allowed_tools",
-        allowed_tools: {
-          mode: "required",
-          tools: [{ type: "function", function: { name: "b" } }],
+    const { sent } = ask(
+      {
+        tools: [tool("a"), tool("b")],
+        tool_choice: {
+          type: "allowed_tools",
+          allowed_tools: {
+            mode: "required",
+            tools: [{ type: "function", function: { name: "b" } }],
+          },
         },
       },
-    });
+      deployment(OLDER),
+    );
     expect(sent["tools"]).toEqual([sentTool("b")]);
     expect(sent["tool_choice"]).toEqual({ type: "any" });
   });

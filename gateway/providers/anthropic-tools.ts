@@ -1,4 +1,5 @@
 import type { Lack } from "./anthropic-content.ts";
+import type { ModelTraits } from "./anthropic-model.ts";
 import { anthropicSchema } from "./anthropic-schema.ts";
 import { searchTools } from "./anthropic-search.ts";
 import {
@@ -19,7 +20,11 @@ interface ToolOptions {
 }
 
 /** Tools and tool choice of an OpenAI body in Anthropic's shape. Anthropic's own tools pass unchanged. */
-export function readToolOptions(params: JsonRecord, lack: Lack): ToolOptions {
+export function readToolOptions(
+  params: JsonRecord,
+  lack: Lack,
+  { forcedTools }: ModelTraits,
+): ToolOptions {
   const choice = params["tool_choice"];
   const allowed = allowedTools(choice);
   const offered = listOf(params["tools"])
@@ -35,17 +40,19 @@ export function readToolOptions(params: JsonRecord, lack: Lack): ToolOptions {
   if (tools.length === 0) {
     return { tools, toolChoice: null, forced: false };
   }
-  const chosen = choiceOf(allowed?.mode ?? choice, lack);
+  const wanted = choiceOf(allowed?.mode ?? choice, lack);
+  const demands = wanted?.["type"] === "any" || wanted?.["type"] === "tool";
+  const forced = demands && forcedTools;
+  if (demands && !forced) {
+    lack("tool_choice");
+  }
+  const chosen = demands && !forced ? { type: "auto" } : wanted;
   const single = params["parallel_tool_calls"] === false;
   const toolChoice =
     single && chosen?.["type"] !== "none"
       ? { ...(chosen ?? { type: "auto" }), disable_parallel_tool_use: true }
       : chosen;
-  return {
-    tools,
-    toolChoice,
-    forced: chosen?.["type"] === "any" || chosen?.["type"] === "tool",
-  };
+  return { tools, toolChoice, forced };
 }
 
 function toolOf(
