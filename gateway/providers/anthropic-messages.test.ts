@@ -37,7 +37,7 @@ test("later instructions keep their position after the user's turn, so that the 
   ]);
 });
 
-test.each([OLDER, "claude-opus-4-7", "glm-5"])(
+test.each([OLDER, "claude-opus-4-7", "claude-sonnet-5", "glm-5"])(
   "%s rejects the role in the conversation and gets them in the user's turn",
   (model) => {
     const { sent } = ask({ messages: INSTRUCTED }, deployment(model));

@@ -52,7 +52,7 @@ export function traitsOf(model: string): ModelTraits {
     sampling: version < 4.07,
     oneSampler: version >= 4.01,
     xhigh: version >= 4.07,
-    systemTurns: version >= 4.08,
+    systemTurns: version >= (name.includes("sonnet") ? 5.05 : 4.08),
   };
 }
 
