@@ -128,6 +128,14 @@ describe("thinking", () => {
       { thinking: { type: "between_tools" } },
     ],
     [
+      NEWEST,
+      { thinking: { type: "disabled" }, reasoning_effort: "xhigh" },
+      {
+        thinking: { type: "between_tools" },
+        output_config: { effort: "high" },
+      },
+    ],
+    [
       "claude-opus-5-5",
       { thinking: { type: "disabled" } },
       { output_config: { effort: "low" } },

@@ -92,7 +92,11 @@ function ownThinking(
     case "between_tools":
       return traits.thinkingOff === null
         ? { thinking: undefined, effort: effort ?? "low" }
-        : { thinking: { type: traits.thinkingOff }, effort };
+        : {
+            thinking: { type: traits.thinkingOff },
+            // Above it, thinking cannot be off.
+            effort: effort === "xhigh" || effort === "max" ? "high" : effort,
+          };
     case "enabled":
       return traits.budgets
         ? { thinking: given, effort }
