@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { chatInput } from "./chat-responses-input.ts";
@@ -9,6 +8,7 @@ import {
   recordsOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { changedIn, type NeutralValues } from "./neutral-values.ts";
 import { openaiRequest } from "./openai.ts";
 import { isOpenAi, responsesRequest } from "./responses-request.ts";
 
@@ -28,7 +28,7 @@ const SAME = [
 ];
 
 /** Parameters of chat that the Responses API does not have, with the values that change nothing. */
-const LACKING: ReadonlyMap<string, readonly unknown[]> = new Map([
+const LACKING: NeutralValues = new Map<string, readonly unknown[]>([
   ["n", [1]],
   ["stop", [[]]],
   ["seed", []],
@@ -46,13 +46,7 @@ const LACKING: ReadonlyMap<string, readonly unknown[]> = new Map([
 ]);
 
 export function lackingInResponses(body: CallBody): readonly string[] {
-  return [...LACKING]
-    .filter(
-      ([name, neutral]) =>
-        body[name] != null &&
-        !neutral.some((value) => isDeepStrictEqual(value, body[name])),
-    )
-    .map(([name]) => name);
+  return changedIn(body, LACKING);
 }
 
 /** The least that the Responses API accepts as a limit. */

@@ -1,19 +1,38 @@
 import type { CallBody } from "../calls/body.ts";
 import { isChatOnly } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { changedIn, type NeutralValues } from "./neutral-values.ts";
 import { isOpenAi } from "./responses-request.ts";
 
-/** Models that always reason; later ones do if they are given an effort. */
-const ALWAYS_REASONING = /^(o\d|gpt-5(?!\.))/;
-const MAY_REASON = /^gpt-([6-9]|5\.)/;
+/** Models that always reason. */
+const ALWAYS_REASONING =
+  /^(o\d|gpt-5(?!\.)|gpt-[\d.]+-pro|gpt-6-(astra|rosalind)|gpt-6\.1-sol)/;
+/** Models that reason unless the effort is `none`. */
+const REASONING = /^gpt-(5\.([5-9]|\d\d)|[6-9]|\d\d)/;
+/** Models that reason if they are given an effort. */
+const MAY_REASON = /^gpt-5\.[1-4]/;
 const NEVER_REASONING = /^(chatgpt-|gpt-[34])/;
 /** Of those that always reason, the ones that take the effort `minimal`. */
 const MINIMAL = /^gpt-5(-mini|-nano)?(-\d|$)/;
+const WITHOUT_STOP = /^(o3(?!-mini)|o4|gpt-([5-9]|\d\d))/;
+
+/** What a model takes while it reasons, with these values only. */
+const WHILE_REASONING: NeutralValues = new Map<string, readonly unknown[]>([
+  ["temperature", [1]],
+  ["top_p", [1]],
+  ["presence_penalty", [0]],
+  ["frequency_penalty", [0]],
+  ["logit_bias", [{}]],
+  ["logprobs", [false]],
+  ["top_logprobs", [0]],
+]);
+const STOP: NeutralValues = new Map([["stop", [[]]]]);
 
 /**
- * Parameters of a chat that OpenAI's models reject: one that only others have, an effort where they do not reason, and two while they
- * do, unless they have the default of 1.
+ * Parameters of a chat that OpenAI's models reject: one that only others have, an effort where they do not reason, and those of sampling
+ * while they do.
  * https://developers.openai.com/api/docs/guides/latest-model
+ * https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning
  */
 export function refusedSampling(
   body: CallBody,
@@ -22,12 +41,20 @@ export function refusedSampling(
   if (!isOpenAi(deployment)) {
     return [];
   }
-  const refused =
-    !isChatOnly(deployment) && isReasoning(body, deployment)
-      ? ["temperature", "top_p"].filter((name) => body[name] !== 1)
-      : [];
-  const effort = takesEffort(body, deployment) ? [] : ["reasoning_effort"];
-  return ["top_k", ...effort, ...refused].filter((name) => body[name] != null);
+  const name = deployment.baseModel ?? deployment.model;
+  const effort =
+    takesEffort(body, deployment) || body["reasoning_effort"] == null
+      ? []
+      : ["reasoning_effort"];
+  const reasons = !isChatOnly(deployment);
+  return [
+    ...(body["top_k"] == null ? [] : ["top_k"]),
+    ...effort,
+    ...(reasons && isReasoning(body, name)
+      ? changedIn(body, WHILE_REASONING)
+      : []),
+    ...(reasons && WITHOUT_STOP.test(name) ? changedIn(body, STOP) : []),
+  ];
 }
 
 /** Models for chat alone, such as `gpt-5.1-chat-latest`, take `medium` at most. */
@@ -58,11 +85,11 @@ export function nearestEffort(
 
 function isReasoning(
   { reasoning_effort: effort }: CallBody,
-  { baseModel, model }: PricedDeployment,
+  name: string,
 ): boolean {
-  const name = baseModel ?? model;
   return (
     ALWAYS_REASONING.test(name) ||
+    (REASONING.test(name) && effort !== "none") ||
     (MAY_REASON.test(name) && effort != null && effort !== "none")
   );
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { CallBody } from "../calls/body.ts";
 import { PROVIDERS } from "../config/providers.ts";
 import { createStreamReader, openaiRequest } from "./openai.ts";
 import { openaiWire } from "./openai-wire.ts";
@@ -56,6 +57,25 @@ test("other models of OpenAI's API read both names, and legacy completions only 
   });
 });
 
+const SAMPLING = {
+  temperature: 0,
+  top_p: 0.5,
+  presence_penalty: 0.1,
+  frequency_penalty: -0.1,
+  logit_bias: { "1": 1 },
+  logprobs: true,
+  top_logprobs: 2,
+};
+const NEUTRAL = {
+  temperature: 1,
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  logit_bias: {},
+  logprobs: false,
+  top_logprobs: 0,
+};
+
 test.each([
   ["gpt-5-mini", {}, true],
   ["gpt-5-2025-08-07", { reasoning_effort: "minimal" }, true],
@@ -63,13 +83,17 @@ test.each([
   ["gpt-5.2", { reasoning_effort: "high" }, true],
   ["gpt-5.2", { reasoning_effort: "none" }, false],
   ["gpt-5.2", {}, false],
+  ["gpt-5.5", {}, true],
+  ["gpt-5.6-sol", { reasoning_effort: "none" }, false],
+  ["gpt-6-astra", {}, true],
+  ["gpt-5.4-pro", {}, true],
   ["gpt-5-chat-latest", {}, false],
   ["gpt-4.1", {}, false],
 ])(
   "%s with %j: other values of sampling are unsupported: %s",
   (model, fields, is) => {
-    const body = { model: "alias", temperature: 0, top_p: 0.5, ...fields };
-    const lackingAt = (place: object, asked: typeof body) => {
+    const body = { model: "alias", ...SAMPLING, ...fields };
+    const lackingAt = (place: object, asked: CallBody) => {
       const deployment = testDeployment({ model, ...place });
       const lacks = openaiWire.unsupported("chat", asked, deployment);
       const sent = openaiWire.request("chat", asked, deployment, false);
@@ -77,18 +101,36 @@ test.each([
       return lacks;
     };
     const openai = { apiBase: PROVIDERS["openai"]?.apiBase ?? "" };
-    const both = is ? ["temperature", "top_p"] : [];
-    expect(lackingAt(openai, body)).toEqual(both);
-    expect(lackingAt({ provider: "azure" }, body)).toEqual(both);
-    expect(lackingAt(openai, { ...body, temperature: 1, top_p: 1 })).toEqual(
-      [],
-    );
+    const refused = is ? Object.keys(SAMPLING) : [];
+    expect(lackingAt(openai, body)).toEqual(refused);
+    expect(lackingAt({ provider: "azure" }, body)).toEqual(refused);
+    expect(lackingAt(openai, { ...body, ...NEUTRAL })).toEqual([]);
     const ofOthers = { ...body, top_k: 64 };
-    expect(lackingAt(openai, ofOthers)).toEqual(["top_k", ...both]);
+    expect(lackingAt(openai, ofOthers)).toEqual(["top_k", ...refused]);
     // What another server does with a model of this name is not known.
     expect(lackingAt({}, ofOthers)).toEqual([]);
   },
 );
+
+test.each([
+  ["gpt-5-mini", true],
+  ["gpt-5.2", true],
+  ["gpt-6-luna", true],
+  ["o3", true],
+  ["o4-mini", true],
+  ["o3-mini", false],
+  ["gpt-5-chat-latest", false],
+  ["gpt-4.1", false],
+])("%s takes no stop: %s", (model, is) => {
+  const deployment = testDeployment({
+    model,
+    apiBase: PROVIDERS["openai"]?.apiBase ?? "",
+  });
+  const lacking = (stop: unknown) =>
+    openaiWire.unsupported("chat", { model: "alias", stop }, deployment);
+  expect(lacking(["."])).toEqual(is ? ["stop"] : []);
+  expect(lacking([])).toEqual([]);
+});
 
 // Clients of Gemini's API send `none` and `minimal`, whichever model answers.
 test.each([
@@ -98,6 +140,9 @@ test.each([
   ["o4-mini", "none", "low"],
   ["o4-mini", "minimal", "low"],
   ["gpt-5.2", "none", "none"],
+  ["gpt-5.4-pro", "none", "low"],
+  ["gpt-6-astra", "none", "low"],
+  ["gpt-6-luna", "none", "none"],
   ["gpt-5.2", "minimal", "low"],
   ["gpt-5.2", "xhigh", "xhigh"],
   ["gpt-5.2-chat-latest", "medium", "medium"],
