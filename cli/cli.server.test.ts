@@ -94,11 +94,25 @@ test.each([
     'hearth: --yes takes no value, not "no". Run `hearth notes remove --help` for details.\n',
   ],
   [
+    ["help", "stauts"],
+    'hearth: unknown command "stauts" (did you mean "status"?). Run `hearth --help` for all commands.\n',
+  ],
+  [
     ["--verbose"],
     'hearth: unknown option "--verbose". Run `hearth --help` for all commands.\n',
   ],
 ])("%j is a usage error: one sentence, exit code 2", async (words, error) => {
   expect(await hearth(...words)).toEqual({ code: 2, out: "", error });
+});
+
+test("hearth help COMMAND shows the help of the command", async () => {
+  for (const words of [["up"], ["keys"], ["keys", "new"]]) {
+    const help = await hearth(...words, "--help");
+    expect(await hearth("help", ...words)).toEqual(help);
+  }
+  expect(await hearth("keys", "help", "new")).toEqual(
+    await hearth("keys", "new", "--help"),
+  );
 });
 
 test.each(["up", "models discover", "operator metrics-token"])(

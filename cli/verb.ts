@@ -98,6 +98,9 @@ async function runGroup(
   words: readonly string[],
 ): Promise<ExitCode> {
   const [first, ...rest] = words;
+  if (first === "help" && rest.length > 0) {
+    return runGroup(group, verbs, [...rest, "--help"]);
+  }
   if (first === undefined || asksForHelp([first]) || first === "help") {
     await printGroup(group, verbs);
     return first === undefined ? 2 : 0;
