@@ -98,6 +98,10 @@ test.each([
     'hearth: unknown command "stauts" (did you mean "status"?). Run `hearth --help` for all commands.\n',
   ],
   [
+    ["uninstall", "--keep-data", "--delete-data"],
+    "hearth: --keep-data and --delete-data cannot be combined.\n",
+  ],
+  [
     ["--verbose"],
     'hearth: unknown option "--verbose". Run `hearth --help` for all commands.\n',
   ],

@@ -148,10 +148,10 @@ function hostOf(databaseUrl: string): string {
   return `${host}${pathname}`;
 }
 
-/** Throws a Failure unless the question is answered with yes at a terminal. */
+/** Throws a UsageError without a terminal, and a Failure unless the question is answered with yes. */
 async function confirm(question: string): Promise<void> {
   if (!process.stdin.isTTY) {
-    throw new Failure(
+    throw new UsageError(
       "a restore requires confirmation: add --yes, or run the command in a terminal.",
     );
   }

@@ -2,12 +2,11 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
 import { systemPlaceOf } from "../embedded/postgres-place.ts";
-import { Failure } from "../core/failure.ts";
 import { installedIn } from "../supervisor/release/release.ts";
 import { findServiceManager } from "../embedded/service/service-manager.ts";
 import { needStopped } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
-import { defineVerb, jsonArg } from "./verb.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const uninstall = defineVerb({
   name: "uninstall",
@@ -35,7 +34,7 @@ export const uninstall = defineVerb({
       }
     };
     if (keep && remove) {
-      throw new Failure("--keep-data and --delete-data cannot be combined.");
+      throw new UsageError("--keep-data and --delete-data cannot be combined.");
     }
     if (!existsSync(home.root)) {
       report(false, false);
@@ -71,13 +70,13 @@ export const uninstall = defineVerb({
   },
 });
 
-/** Undefined: cancelled. Throws a Failure without a terminal to ask. */
+/** Undefined: cancelled. Throws a UsageError without a terminal to ask. */
 async function askToDelete(
   home: Home,
   mayAsk: boolean,
 ): Promise<boolean | undefined> {
   if (!mayAsk) {
-    throw new Failure(
+    throw new UsageError(
       "--keep-data or --delete-data is required without a terminal and with --json.",
     );
   }

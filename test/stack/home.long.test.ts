@@ -77,7 +77,10 @@ test("data of an earlier version in the checkout stays in use until it is moved,
   expect(running.output).toContain("Hearth is running");
   const stopped = await hearth("down", "--json");
   expect(JSON.parse(stopped.output)).toMatchObject({ stopped: true });
-  expect((await hearth("uninstall")).output).toContain("--keep-data");
+  expect(await hearth("uninstall")).toMatchObject({
+    code: 2,
+    output: expect.stringContaining("--keep-data") as string,
+  });
   expect(await hearth("uninstall", "--keep-data")).toMatchObject({ code: 0 });
   expect(existsSync(join(usual, "releases"))).toBe(false);
   expect(existsSync(join(usual, "secrets.json"))).toBe(true);

@@ -50,7 +50,7 @@ test("a backup taken under load is restored into an empty stack with its sums an
   expect((await chat(second, key)).status).toBe(401);
   const refused = await hearth(second, "restore");
   expect([refused.code, refused.output]).toEqual([
-    1,
+    2,
     expect.stringContaining("a restore requires confirmation: add --yes"),
   ]);
   const restored = await hearth(second, "restore", "--yes");
