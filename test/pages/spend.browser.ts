@@ -259,6 +259,25 @@ test("by keyboard alone: choose days, sort and filter rows, compare keys", async
   await page.context().close();
 });
 
+test("on a phone the name of a key has the width of its card", async () => {
+  const testbed = await onSpending();
+  const phone = { name: "phone", width: 360, scheme: "light" } as const;
+  const { page } = await openPage(browser, phone);
+  await page.goto(`${testbed.address}/spend?by=key`);
+  const row = page.locator("tbody tr", {
+    has: page.getByLabel("Compare editor"),
+  });
+  const [box, name, spend] = await Promise.all(
+    ["td:has(input)", "th", "td.num"].map((cell) =>
+      row.locator(cell).first().boundingBox(),
+    ),
+  );
+  expect(box?.width).toBeLessThan(40);
+  expect(name?.width).toBeGreaterThan(200);
+  expect(spend?.y).toBeGreaterThan(name?.y ?? NaN);
+  await page.context().close();
+});
+
 test("invalid days are named, and the page keeps its controls", async () => {
   const testbed = await onSpending();
   const { page } = await openPage(browser, DESK);
