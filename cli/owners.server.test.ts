@@ -161,6 +161,28 @@ test("models are listed and tried, and a conversation shows its cost", async () 
   });
 });
 
+test("a user or team is found by its name although a hundred newer names contain it", async () => {
+  const { pool } = fixture;
+  await hearth("users", "new", "n1", "--full-name", "Ann", "--budget", "5");
+  await hearth("teams", "new", "Dev", "--budget", "5");
+  await pool.query(
+    "INSERT INTO users (user_id, user_alias) SELECT 'n1-' || n, 'Ann ' || n FROM generate_series(1, 100) AS n",
+  );
+  await pool.query(
+    "INSERT INTO teams (team_id, team_alias) SELECT 'dev-' || n, 'Dev ' || n FROM generate_series(1, 100) AS n",
+  );
+  const key = JSON.parse(
+    (await hearth("keys", "new", "--user", "ann", "--team", "dev", "--json"))
+      .out,
+  );
+  expect(key).toMatchObject({ user_id: "n1" });
+  expect((await hearth("users", "show", "n1")).out).toContain("Ann\n");
+  expect((await hearth("teams", "show", "dev")).out).toContain("of $ 5.00");
+  expect((await hearth("teams", "new", "dev")).error).toContain(
+    'team "dev" already exists',
+  );
+});
+
 test("shells complete commands, options and names", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, out } = await hearth("completion", shell);

@@ -192,8 +192,8 @@ export class GatewayUsers {
     if (mail === undefined) {
       return undefined;
     }
-    // The filter finds parts of addresses, too.
-    const users = await this.#list({ user_email: mail });
+    // The filter finds ids and names, too.
+    const users = await this.#list({ named: mail });
     return users.find(({ user_email: of }) => of?.toLowerCase() === mail);
   }
 

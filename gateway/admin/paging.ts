@@ -65,6 +65,12 @@ export function searchOf({ fields }: Kind): string {
   return contains(...namesOf(fields, "searchable"));
 }
 
+/** The condition that one of the fields that a search reads is the text, in any case. */
+export function namedBy({ fields }: Kind): string {
+  const names = namesOf(fields, "searchable").map((name) => `lower(${name})`);
+  return `lower(?) IN (${names.join(", ")})`;
+}
+
 /** A page of rows in an answer. */
 export function pageOf(rows: string, row: z.ZodType) {
   return z.object({

@@ -18,6 +18,7 @@ import {
   orderOf,
   pageOf,
   readPage,
+  namedBy,
   searchOf,
   sortableFields,
   type Conditions,
@@ -78,6 +79,7 @@ const FILTERS: Filters = {
   team_id: "team_id = ?",
   team_alias: contains("team_alias"),
   search: searchOf(TEAM),
+  named: namedBy(TEAM),
 };
 
 const filters = {
@@ -87,6 +89,8 @@ const filters = {
   team_alias: name.optional(),
   /** In id or name. */
   search: name.optional(),
+  /** Whose id or name this is. */
+  named: name.optional(),
 };
 
 function matchingTeams(

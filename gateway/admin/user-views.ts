@@ -25,6 +25,7 @@ import {
   orderOf,
   pageOf,
   readPage,
+  namedBy,
   searchOf,
   sortableFields,
   type Filters,
@@ -106,6 +107,7 @@ const FILTERS: Filters = {
   user_email: contains("user_email"),
   sso_user_id: "sso_user_id = ?",
   search: searchOf(USER),
+  named: namedBy(USER),
   team: "user_id IN (SELECT user_id FROM team_members WHERE team_id = ?)",
 };
 
@@ -123,6 +125,8 @@ const list = adminRoute(
       sso_user_id: name.optional(),
       /** In id, e-mail address or name. */
       search: name.optional(),
+      /** Whose id, e-mail address or name this is. */
+      named: name.optional(),
       team: name.optional(),
       state: budgetState.optional(),
       sort_by: name.optional(),

@@ -71,7 +71,7 @@ export function ownerNames(
 const MAX_SUGGESTIONS = 100;
 
 export async function listUserNames(api: AdminApi): Promise<readonly string[]> {
-  return (await usersLike(api, "")).map(userName);
+  return (await usersNamed(api, "")).map(userName);
 }
 
 export async function listTeamNames(api: AdminApi): Promise<readonly string[]> {
@@ -80,7 +80,7 @@ export async function listTeamNames(api: AdminApi): Promise<readonly string[]> {
 
 /** At most MAX_SUGGESTIONS. */
 export function listTeams(api: AdminApi): Promise<readonly TeamRow[]> {
-  return teamsLike(api, "");
+  return teamsNamed(api, "");
 }
 
 /** The id of the user with this id, e-mail address or full name; undefined if there is none. Throws a Refusal if there are several. */
@@ -88,7 +88,7 @@ export async function findUserId(
   api: AdminApi,
   name: string,
 ): Promise<string | undefined> {
-  const users = await usersLike(api, name);
+  const users = await usersNamed(api, name);
   return onlyOne(
     "user",
     name,
@@ -108,7 +108,7 @@ export async function isTeamNamed(
   name: string,
   besides?: unknown,
 ): Promise<boolean> {
-  const teams = await teamsLike(api, name);
+  const teams = await teamsNamed(api, name);
   return teams.some(
     ({ team_alias, team_id }) =>
       isSame(team_alias, name) && team_id !== besides,
@@ -117,7 +117,7 @@ export async function isTeamNamed(
 
 /** The id of the team with this id or name. Throws a Refusal that names a similar one. */
 export async function findTeamId(api: AdminApi, name: string): Promise<string> {
-  const teams = await teamsLike(api, name);
+  const teams = await teamsNamed(api, name);
   const id = onlyOne(
     "team",
     name,
@@ -165,25 +165,26 @@ function isSame(known: string | null, name: string): boolean {
   return known?.toLowerCase() === name.toLowerCase();
 }
 
-async function usersLike(
+/** Those with this id, e-mail address or full name; all for "". A search would find parts of names, too: more than a page has. */
+async function usersNamed(
   api: AdminApi,
-  search: string,
+  name: string,
 ): Promise<readonly ListedUser[]> {
-  const path = `/user/list?${searchFor(search)}`;
+  const path = `/user/list?${firstPage(name)}`;
   return userPage.parse(await api.ask("GET", path)).users;
 }
 
-async function teamsLike(
+async function teamsNamed(
   api: AdminApi,
-  search: string,
+  name: string,
 ): Promise<readonly TeamRow[]> {
-  const path = `/v2/team/list?${searchFor(search)}`;
+  const path = `/v2/team/list?${firstPage(name)}`;
   return teamPage.parse(await api.ask("GET", path)).teams;
 }
 
-function searchFor(search: string): string {
+function firstPage(named: string): string {
   return new URLSearchParams({
     page_size: String(MAX_SUGGESTIONS),
-    ...(search === "" ? {} : { search }),
+    ...(named === "" ? {} : { named }),
   }).toString();
 }
