@@ -3,6 +3,7 @@ import { grouped, money, percent } from "../../core/words.ts";
 import type { HealthReport } from "./health-report.ts";
 import type { Budget } from "./budgets.ts";
 import type { Payer } from "./payers.ts";
+import { inFull, type Period } from "./period.ts";
 import type { SpendReport } from "./spend-report.ts";
 
 /** A finding that needs attention, with the next step. */
@@ -28,6 +29,11 @@ export function changeWords(change: number, than: string): string {
   return `${percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than ${than}`;
 }
 
+/** "in November 2026, so far", "on 21 Nov 2026" */
+function within({ from, label }: Period): string {
+  return `${label.startsWith(inFull(from)) ? "on" : "in"} ${label}`;
+}
+
 /** The summary of a spend report in one sentence. */
 export function spendVerdict({
   totals,
@@ -35,11 +41,11 @@ export function spendVerdict({
   change,
 }: Pick<SpendReport, "totals" | "period" | "change">): string {
   if (totals.requests === 0) {
-    return `No calls in ${period.label}.`;
+    return `No calls ${within(period)}.`;
   }
   const compared =
     change === null ? "" : `: ${changeWords(change, period.previous.label)}`;
-  return `${money(totals.spend)} in ${period.label}${compared}.`;
+  return `${money(totals.spend)} ${within(period)}${compared}.`;
 }
 
 export function spendFindings(report: SpendReport): readonly Finding[] {
@@ -123,17 +129,17 @@ function namesOf(
 export function healthVerdict(report: HealthReport): string {
   const { checks, incidents, attention, period } = report;
   if (checks.length === 0) {
-    return `No checks in ${period.label}.`;
+    return `No checks ${within(period)}.`;
   }
   const down = attention.filter(({ level }) => level === "down").length;
   if (down > 0) {
     return `${down === 1 ? "One thing is" : `${down} things are`} down now.`;
   }
   if (incidents.length === 0) {
-    return `All was well in ${period.label}.`;
+    return `All was well ${within(period)}.`;
   }
   const longest = Math.max(...incidents.map(({ durationMs }) => durationMs));
-  return `${incidents.length === 1 ? "One incident" : `${incidents.length} incidents`} in ${period.label}; the longest took ${inWords(longest)}.`;
+  return `${incidents.length === 1 ? "One incident" : `${incidents.length} incidents`} ${within(period)}; the longest took ${inWords(longest)}.`;
 }
 
 export function healthFindings(report: HealthReport): readonly Finding[] {

@@ -6,6 +6,7 @@ import {
   usualHealth,
   usualSpend,
 } from "../../test/supervisor/report-samples.ts";
+import { choosePeriod, type PeriodChoice } from "./period.ts";
 import { renderReport } from "./render.ts";
 import type { SpendReport } from "./spend-report.ts";
 
@@ -106,6 +107,33 @@ test.each<[string, Partial<SpendReport>, string]>([
   ["nothing before", { change: null }, "$ 56.45 in November 2026, so far.\n"],
 ])("spend against the month before: %s", (_, fields, words) => {
   expect(renderReport({ ...usualSpend(), ...fields }, "text")).toContain(words);
+});
+
+test.each<[PeriodChoice, string, string]>([
+  [{ unit: "day", complete: false }, "on 1 Jun 2026, so far", "1 Jun 2026"],
+  [{ unit: "day", complete: true }, "on 31 May 2026:", "31 May 2026"],
+  [
+    { unit: "day", complete: false, since: "1d" },
+    "on 1 Jun 2026, so far",
+    "1 Jun 2026",
+  ],
+  [
+    { unit: "week", complete: false },
+    "in the week from 1 Jun 2026",
+    "1 Jun 2026",
+  ],
+  [{ unit: "month", complete: false }, "in June 2026, so far", "1 Jun 2026"],
+  [
+    { unit: "month", complete: true },
+    "in May 2026:",
+    "1 May 2026 to 31 May 2026",
+  ],
+])("a report of %j says which days it is of", (choice, verdict, days) => {
+  // A Monday.
+  const period = choosePeriod(choice, "2026-06-01");
+  const page = renderReport({ ...usualSpend(), period }, "html");
+  expect(page).toContain(verdict);
+  expect(page).toContain(`<p>${days}</p>`);
 });
 
 test("the text lists what needs attention, with the next step", () => {

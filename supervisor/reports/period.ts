@@ -101,7 +101,13 @@ function sincePeriod(since: string, today: string): Period {
     );
   }
   const { days, ...period } = stretch(from, today, today);
-  return { ...period, label: `${days} since ${inFull(from)}` };
+  return {
+    ...period,
+    label:
+      from === today
+        ? `${inFull(from)}, so far`
+        : `${days} since ${inFull(from)}`,
+  };
 }
 
 /** The days from one to another, both included, and as many before them. Throws an InvalidPeriod if they are invalid. */
@@ -189,6 +195,14 @@ export function firstOf(unit: PeriodUnit, day: string): string {
 export function endOfMonth(day: string): string {
   const [year = 0, month = 1] = day.split("-").map(Number);
   return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10);
+}
+
+/** "1 Nov 2026 to 21 Nov 2026", "21 Nov 2026" */
+export function daysInFull({
+  from,
+  until,
+}: Pick<Period, "from" | "until">): string {
+  return from === until ? inFull(from) : `${inFull(from)} to ${inFull(until)}`;
 }
 
 /** "21 Nov 2026" */

@@ -14,7 +14,7 @@ import {
   type Finding,
 } from "./findings.ts";
 import { viewHealth } from "./health-page.ts";
-import { inFull } from "./period.ts";
+import { daysInFull } from "./period.ts";
 import type { Report } from "./report.ts";
 import { viewSpend } from "./spend-page.ts";
 
@@ -36,7 +36,7 @@ export function renderReportPage(report: Report): string {
     version: version(),
     title: isSpend ? spendVerdict(report) : healthVerdict(report),
     name: isSpend ? "spend report" : "health report",
-    subline: `${inFull(period.from)} to ${inFull(period.until)}`,
+    subline: daysInFull(period),
     sign: signs[look],
     icon: iconOf(look),
     madeAt: moment(Date.parse(madeAt), timeZone),

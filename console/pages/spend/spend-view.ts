@@ -9,7 +9,7 @@ import {
   type ChartView,
 } from "../../../supervisor/reports/page-parts.ts";
 import type { Payer } from "../../../supervisor/reports/payers.ts";
-import { inFull, type Period } from "../../../supervisor/reports/period.ts";
+import { daysInFull, type Period } from "../../../supervisor/reports/period.ts";
 import { seriesOf, stepsOf } from "../../../supervisor/reports/series.ts";
 import type {
   CallSums,
@@ -131,7 +131,7 @@ export function viewSpend(facts: SpendFacts) {
   const series = seriesOf(facts.calls, period);
   const empty = totals.requests === 0;
   return {
-    subline: `${inFull(period.from)} to ${inFull(period.until)}`,
+    subline: daysInFull(period),
     stale:
       stale === null
         ? null
