@@ -26,6 +26,8 @@ interface ChatChoice {
   readonly reasoning: string;
   readonly thinkingBlocks: readonly JsonRecord[];
   readonly providerBlocks: readonly JsonRecord[];
+  /** Sources of the text. */
+  readonly annotations: readonly JsonRecord[];
   readonly toolCalls: readonly ToolCallPart[];
   readonly finishReason: string | null;
 }
@@ -74,6 +76,7 @@ export function readChoice(choice: JsonRecord): ChatChoice {
       ...detailBlocks(message["reasoning_details"]),
     ],
     providerBlocks: recordsOf(message["provider_blocks"]),
+    annotations: recordsOf(message["annotations"]),
     toolCalls: recordsOf(message["tool_calls"]).map(toolCallPart),
     finishReason: textOf(choice["finish_reason"]) || null,
   };

@@ -22,6 +22,7 @@ export const RECORDINGS: readonly (readonly [keyof typeof WIRES, string])[] = [
   ["anthropic", "text"],
   ["anthropic", "tools"],
   ["anthropic", "thinking"],
+  ["anthropic", "server-tools"],
   ["anthropic", "refusal"],
   ["gemini", "text"],
   ["gemini", "tools"],

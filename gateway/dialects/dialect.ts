@@ -13,6 +13,8 @@ export interface Dialect {
   readonly reasoning: boolean;
   /** Whether messages may contain files, such as PDF documents. */
   readonly files: boolean;
+  /** Whether a chat with `web_search_options` has the provider search. */
+  readonly searches: boolean;
   /** Whether the provider fetches a file whose `file_data` is an address. */
   readonly fileAddresses: boolean;
 }
@@ -63,6 +65,7 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
       !strict && !["anthropic", "gemini"].includes(deployment.provider),
     reasoning: reasons(deployment) && !isChatOnly(deployment),
     files: !WITHOUT_FILES.has(deployment.providerName),
+    searches: deployment.provider === "anthropic",
     fileAddresses:
       deployment.provider === "anthropic" ||
       deployment.providerName === "openrouter",

@@ -1,5 +1,5 @@
 import type { CallBody } from "../calls/body.ts";
-import type { JsonRecord } from "../../core/json.ts";
+import { recordOf, type JsonRecord } from "../../core/json.ts";
 import type { Usage } from "../tokens/reported-usage.ts";
 import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
 import { callItem } from "./responses-calls.ts";
@@ -110,13 +110,14 @@ function outputOf(
   tools: TranslatedTools,
 ): readonly JsonRecord[] {
   const { id, reasoning, thinkingBlocks, text, refusal } = answer;
+  const annotations = answer.annotations.map(annotationOf);
   return [
     ...(reasoning === "" && thinkingBlocks.length === 0
       ? []
       : [reasoningItem(id, reasoning, thinkingBlocks)]),
     ...(text === "" && refusal === ""
       ? []
-      : [messageItem(id, text, refusal, "completed")]),
+      : [messageItem(id, { text, refusal, annotations }, "completed")]),
     ...answer.toolCalls.map((call) => callItem(id, call, "completed", tools)),
   ];
 }
@@ -136,10 +137,15 @@ export function reasoningItem(
   };
 }
 
+interface MessageContent {
+  readonly text: string;
+  readonly refusal: string;
+  readonly annotations: readonly JsonRecord[];
+}
+
 export function messageItem(
   answerId: string,
-  text: string,
-  refusal: string,
+  { text, refusal, annotations }: MessageContent,
   status: "in_progress" | "completed",
 ): JsonRecord {
   return {
@@ -148,14 +154,25 @@ export function messageItem(
     role: "assistant",
     status,
     content: [
-      ...(text === "" ? [] : [textPart(text)]),
+      ...(text === "" ? [] : [textPart(text, annotations)]),
       ...(refusal === "" ? [] : [{ type: "refusal", refusal }]),
     ],
   };
 }
 
-export function textPart(text: string): JsonRecord {
-  return { type: "output_text", text, annotations: [], logprobs: [] };
+export function textPart(
+  text: string,
+  annotations: readonly JsonRecord[] = [],
+): JsonRecord {
+  return { type: "output_text", text, annotations, logprobs: [] };
+}
+
+/** A source in chat as one in Responses. */
+export function annotationOf({
+  url_citation: citation,
+  ...annotation
+}: JsonRecord): JsonRecord {
+  return { ...annotation, ...recordOf(citation) };
 }
 
 function responseUsage(usage: Usage): JsonRecord {

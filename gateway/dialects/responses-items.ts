@@ -1,6 +1,7 @@
 import type { JsonRecord } from "../../core/json.ts";
 import type { ChatAnswer, ToolCallPart } from "./chat-answer.ts";
 import {
+  annotationOf,
   cutOffItem,
   messageItem,
   reasoningItem,
@@ -20,6 +21,7 @@ interface Message {
   readonly place: number;
   text: string;
   refusal: string;
+  readonly annotations: JsonRecord[];
   /** Content parts that were added. */
   parts: number;
 }
@@ -62,6 +64,7 @@ export class ResponseItems {
       ...this.#writeReasoning(answer.reasoning),
       ...this.#takeThinking(answer.thinkingBlocks),
       ...this.#writeMessage(answer.text, answer.refusal),
+      ...this.#annotate(answer.annotations.map(annotationOf)),
     ];
     if (answer.toolCalls.length === 0) {
       return events;
@@ -173,10 +176,26 @@ export class ResponseItems {
     return events;
   }
 
+  #annotate(annotations: readonly JsonRecord[]): readonly JsonRecord[] {
+    const message = this.#message;
+    // Sources follow what they are for.
+    if (message === null || message.text === "") {
+      return [];
+    }
+    return annotations.map((annotation) => ({
+      type: "response.output_text.annotation.added",
+      ...this.#at(message.place),
+      content_index: 0,
+      annotation_index: message.annotations.push(annotation) - 1,
+      annotation,
+    }));
+  }
+
   #startMessage(events: JsonRecord[]): Message {
-    const item = messageItem(this.#answerId, "", "", "in_progress");
+    const content = { text: "", refusal: "", annotations: [] };
+    const item = messageItem(this.#answerId, content, "in_progress");
     const place = this.#add(item, events);
-    this.#message = { place, text: "", refusal: "", parts: 0 };
+    this.#message = { place, ...content, parts: 0 };
     return this.#message;
   }
 
@@ -184,10 +203,10 @@ export class ResponseItems {
     if (this.#message === null) {
       return [];
     }
-    const { place, text, refusal, parts } = this.#message;
+    const { place, text, refusal, annotations, parts } = this.#message;
     const first = { ...this.#at(place), content_index: 0 };
     const last = { ...this.#at(place), content_index: parts };
-    const item = messageItem(this.#answerId, text, refusal, "completed");
+    const item = messageItem(this.#answerId, this.#message, "completed");
     return [
       ...(text === ""
         ? []
@@ -201,7 +220,7 @@ export class ResponseItems {
             {
               type: "response.content_part.done",
               ...first,
-              part: textPart(text),
+              part: textPart(text, annotations),
             },
           ]),
       ...(refusal === "" ? [] : refusalEvents(last, refusal)),

@@ -6,7 +6,11 @@ import type { ChatBody } from "./client-shape.ts";
 import { dialectOf } from "./dialect.ts";
 import { leadingInstructions } from "./leading-instructions.ts";
 import { inputMessages } from "./responses-input.ts";
-import { chatChoiceOf, chatToolsOf } from "./responses-tools.ts";
+import {
+  chatChoiceOf,
+  chatToolsOf,
+  searchOptionsOf,
+} from "./responses-tools.ts";
 
 /** Parameters with the same meaning in both shapes. */
 const SAME = [
@@ -31,7 +35,7 @@ export function chatBodyOf(
   const lacks: string[] = [];
   const lack = (path: string) => void lacks.push(path);
   const dialect = dialectOf(deployment);
-  const tools = chatToolsOf(body, lack);
+  const tools = chatToolsOf(body, dialect, lack);
   const text = recordOf(body["text"]);
   if ((numberOf(body["top_logprobs"]) ?? 0) > 0) {
     lack("top_logprobs");
@@ -61,6 +65,7 @@ export function chatBodyOf(
     tool_choice: tools.length === 0 ? null : chatChoiceOf(body, lack),
     parallel_tool_calls:
       tools.length === 0 ? null : body["parallel_tool_calls"],
+    web_search_options: searchOptionsOf(body, dialect, lack),
     response_format: formatOf(text["format"]),
     verbosity: text["verbosity"],
     reasoning_effort: recordOf(body["reasoning"])["effort"],

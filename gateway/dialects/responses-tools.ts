@@ -9,6 +9,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import type { Dialect } from "./dialect.ts";
 import { functionName } from "./function-name.ts";
 
 type Lack = (path: string) => void;
@@ -119,8 +120,15 @@ export function namesIn(tool: JsonRecord): readonly string[] {
 }
 
 /** The tools of a body as chat has them. Throws 400 where two of them get the same name. */
-export function chatToolsOf(body: CallBody, lack: Lack): readonly JsonRecord[] {
-  const tools = offeredTools(body).map(({ tool, path }) => ({
+export function chatToolsOf(
+  body: CallBody,
+  { searches }: Dialect,
+  lack: Lack,
+): readonly JsonRecord[] {
+  const offered = offeredTools(body).filter(
+    ({ tool }) => !(searches && isWebSearch(tool)),
+  );
+  const tools = offered.map(({ tool, path }) => ({
     isFound: path.startsWith("input"),
     functions: toolsOf(tool, path, lack),
   }));
@@ -136,6 +144,31 @@ export function chatToolsOf(body: CallBody, lack: Lack): readonly JsonRecord[] {
     .flatMap(({ isFound, functions }) => (isFound ? functions : []))
     .filter((tool) => names.size < names.add(nameOf(tool)).size);
   return [...given, ...found];
+}
+
+function isWebSearch({ type }: JsonRecord): boolean {
+  return textOf(type).startsWith("web_search");
+}
+
+/** The search of a body as chat has it; null: there is none, or the provider cannot search. */
+export function searchOptionsOf(
+  body: CallBody,
+  { searches }: Dialect,
+  lack: Lack,
+): JsonRecord | null {
+  const search = offeredTools(body).find(({ tool }) => isWebSearch(tool));
+  if (!searches || search === undefined) {
+    return null;
+  }
+  const { search_context_size: size, user_location, filters } = search.tool;
+  if (filters != null) {
+    lack(`${search.path}.filters`);
+  }
+  const { type, ...approximate } = recordOf(user_location);
+  return present({
+    search_context_size: size,
+    user_location: type === undefined ? null : { type, approximate },
+  });
 }
 
 function nameOf({ function: one }: JsonRecord): string {

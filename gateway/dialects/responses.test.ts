@@ -538,6 +538,27 @@ describe("requests", () => {
     expect(ask(fields).lacks).toEqual([name]);
   });
 
+  test("a search of the web is the provider's where a chat can ask for it", () => {
+    const claude = testDeployment({ provider: "anthropic" });
+    const search = {
+      type: "web_search",
+      search_context_size: "low",
+      user_location: { type: "approximate", city: "Paris" },
+    };
+    const { body, lacks } = ask({ tools: [search] }, claude);
+    expect(body["web_search_options"]).toEqual({
+      search_context_size: "low",
+      user_location: { type: "approximate", approximate: { city: "Paris" } },
+    });
+    expect(body["tools"]).toBeUndefined();
+    expect(lacks).toEqual([]);
+    const filters = { allowed_domains: ["example.com"] };
+    expect(ask({ tools: [{ ...search, filters }] }, claude).lacks).toEqual([
+      "tools[0].filters",
+    ]);
+    expect(ask({ tools: [search] }).lacks).toEqual(["tools[0] (web_search)"]);
+  });
+
   test("an object that cannot be converted to a number is not a number", () => {
     const request = { ...BODY, top_logprobs: { toString: false } };
     expect(() => responsesShape.chatBody(request, LOCAL)).not.toThrow(
@@ -593,6 +614,37 @@ describe("requests", () => {
       { numRuns: 300 },
     );
   });
+});
+
+test("the pages that a text quotes are its annotations, in a stream and in the whole", () => {
+  const annotation = {
+    type: "url_citation",
+    start_index: 10,
+    end_index: 22,
+    title: "Weather",
+    url: "https://example.com",
+  };
+  const pieces = passed(
+    responsesShape.stream(BODY),
+    chatPieces("anthropic", "server-tools"),
+  );
+  const added = pieces
+    .map(({ data }) => JSON.parse(data) as Event)
+    .filter(({ type }) => type === "response.output_text.annotation.added");
+  expect(added).toMatchObject([{ annotation_index: 0, annotation }]);
+  const whole = JSON.parse(
+    responsesShape
+      .answer(chatAnswerOf("anthropic", "server-tools"), BODY)
+      .toString(),
+  ) as Answer;
+  const expected = [
+    {
+      type: "message",
+      content: [{ text: "New York: It is sunny.", annotations: [annotation] }],
+    },
+  ];
+  expect(whole.output).toMatchObject(expected);
+  expect(finalResponse(pieces).output).toMatchObject(expected);
 });
 
 test("a stream whose prompt was too long says so in OpenAI's code", () => {
