@@ -341,3 +341,34 @@ test("any body is handled; unknown parts are sent or named", () => {
     { numRuns: 500 },
   );
 });
+
+test("Messages get a deployment's defaults by Anthropic's names, without those that the model rejects", () => {
+  const defaults = {
+    max_completion_tokens: 1_000,
+    stop: ["END"],
+    temperature: 0.2,
+    seed: 1,
+    reasoning_effort: "low",
+    response_format: { type: "json_object" },
+  };
+  const sentTo = (model: string, fields: object = {}) =>
+    anthropicWire.request(
+      "messages",
+      { model: "alias", messages: HELLO, ...fields },
+      deployment(model, { defaults }),
+      false,
+    );
+  expect(sentTo(NEWEST)).toEqual({
+    model: NEWEST,
+    messages: HELLO,
+    max_tokens: 1_000,
+    stop_sequences: ["END"],
+    thinking: { type: "adaptive", display: "summarized" },
+    output_config: { effort: "low" },
+  });
+  expect(sentTo(OLDER, { max_tokens: 9, temperature: 0.7 })).toMatchObject({
+    max_tokens: 9,
+    temperature: 0.7,
+    stop_sequences: ["END"],
+  });
+});

@@ -248,13 +248,27 @@ export function nativeRequest(
   deployment: PricedDeployment,
 ): JsonRecord {
   const metadata = metadataOf({ metadata: body["metadata"] });
-  const { metadata: _ours, ...rest } = { ...deployment.defaults, ...body };
+  const { metadata: _ours, ...rest } = {
+    ...nativeDefaults(deployment),
+    ...body,
+  };
   return {
     ...rest,
     ...(metadata === null ? {} : { metadata }),
     messages: signedMessages(rest["messages"]),
     model: deployment.model,
   };
+}
+
+/** A deployment's defaults, which have the names of chat, as Anthropic's parameters. */
+function nativeDefaults(deployment: PricedDeployment): JsonRecord {
+  const { model, defaults } = deployment;
+  if (Object.keys(defaults).length === 0) {
+    return defaults;
+  }
+  const { sent } = anthropicRequest({ model }, deployment, false);
+  const { model: _model, messages: _none, system: _format, ...rest } = sent;
+  return rest;
 }
 
 /** The fields that are counted; others are rejected. https://platform.claude.com/docs/en/api/messages-count-tokens */

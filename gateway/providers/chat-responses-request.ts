@@ -57,11 +57,35 @@ export function responsesBodyOf(
   body: CallBody,
   deployment: PricedDeployment,
 ): JsonRecord {
+  const phases = labelsPhases(deployment);
+  const sent = {
+    ...parametersOf(body, deployment),
+    // Those of the caller: a body of chat has no thinking.
+    input: listOf(body["messages"]).flatMap((message) =>
+      chatInput(message, phases),
+    ),
+  };
+  return responsesRequest(sent, deployment);
+}
+
+/** A deployment whose defaults, which have the names of chat, have those of the Responses API. */
+export function withResponsesDefaults(
+  deployment: PricedDeployment,
+): PricedDeployment {
+  const { model, defaults } = deployment;
+  return Object.keys(defaults).length === 0
+    ? deployment
+    : { ...deployment, defaults: parametersOf({ model }, deployment) };
+}
+
+function parametersOf(
+  body: CallBody,
+  deployment: PricedDeployment,
+): Record<string, unknown> {
   const chat = openaiRequest("chat", body, deployment, false);
   const limit = chat["max_completion_tokens"] ?? chat["max_tokens"];
   const tools = recordsOf(chat["tools"]).map(toolOf);
-  const phases = labelsPhases(deployment);
-  const sent = present({
+  return present({
     ...Object.fromEntries(SAME.map((name) => [name, chat[name]])),
     model: deployment.model,
     max_output_tokens:
@@ -73,12 +97,7 @@ export function responsesBodyOf(
       format: formatOf(recordOf(chat["response_format"])),
       verbosity: chat["verbosity"],
     }),
-    // Those of the caller: a body of chat has no thinking.
-    input: listOf(body["messages"]).flatMap((message) =>
-      chatInput(message, phases),
-    ),
   });
-  return responsesRequest(sent, deployment);
 }
 
 /** Models since GPT-5.3 answer worse without the labels of what they said. Source: `phase` in OpenAI's SDKs. */

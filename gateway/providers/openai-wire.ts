@@ -6,6 +6,7 @@ import {
 } from "../tokens/reported-usage.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { withResponsesDefaults } from "./chat-responses-request.ts";
 import { readEmbeddings } from "./embedding-vectors.ts";
 import { endOfChat, failedPieces } from "./chat-stream-end.ts";
 import {
@@ -106,8 +107,14 @@ export const openaiWire: ProviderWire = {
     if (endpoint === "rerank") {
       return rerankRequest(body, deployment);
     }
-    const sent = openaiRequest(endpoint, body, deployment, false);
-    return endpoint === "responses" ? responsesRequest(sent, deployment) : sent;
+    if (endpoint !== "responses") {
+      return openaiRequest(endpoint, body, deployment, false);
+    }
+    const named = withResponsesDefaults(deployment);
+    return responsesRequest(
+      openaiRequest(endpoint, body, named, false),
+      deployment,
+    );
   },
   answer: (endpoint, bytes, sent) =>
     endpoint === "rerank"

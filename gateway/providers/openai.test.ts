@@ -44,6 +44,52 @@ test.each([
   expect(sentOf({})).toEqual({ model });
 });
 
+test("a server that reads both names gets no default beside the limit of a call", () => {
+  const deployment = testDeployment({
+    defaults: { max_completion_tokens: 1_000 },
+  });
+  const sentOf = (fields: object) =>
+    openaiRequest("chat", { model: "alias", ...fields }, deployment, false);
+  expect(sentOf({ max_tokens: 7 })).toEqual({
+    model: "model-1",
+    max_tokens: 7,
+  });
+  expect(sentOf({})).toEqual({
+    model: "model-1",
+    max_completion_tokens: 1_000,
+  });
+});
+
+test("Responses get a deployment's defaults by their own names", () => {
+  const deployment = testDeployment({
+    model: "gpt-5.6",
+    providerName: "openai",
+    defaults: {
+      max_tokens: 1_000,
+      reasoning_effort: "low",
+      stop: ["."],
+      seed: 1,
+    },
+  });
+  const sentOf = (fields: object) =>
+    openaiWire.request(
+      "responses",
+      { model: "alias", input: "Hello", ...fields },
+      deployment,
+      false,
+    );
+  expect(sentOf({})).toEqual({
+    model: "gpt-5.6",
+    input: "Hello",
+    max_output_tokens: 1_000,
+    reasoning: { effort: "low" },
+    store: false,
+  });
+  expect(
+    sentOf({ max_output_tokens: 7, reasoning: { effort: "high" } }),
+  ).toMatchObject({ max_output_tokens: 7, reasoning: { effort: "high" } });
+});
+
 test("other models of OpenAI's API read both names, and legacy completions only the old one", () => {
   const body = { model: "alias", max_tokens: 7 };
   expect(openaiRequest("chat", body, testDeployment(), false)).toEqual({

@@ -78,13 +78,19 @@ function nameLimit(
   const limit = [body, deployment.defaults]
     .flatMap((fields) => LIMITS.map((each) => fields[each]))
     .find((value) => value != null);
-  if (name === null || limit === undefined) {
+  if (limit === undefined) {
     return;
   }
+  const isOfCall = LIMITS.some((each) => body[each] != null);
   for (const each of LIMITS) {
-    delete sent[each];
+    // A default beside the limit of a call would be another one.
+    if (name !== null || (isOfCall && body[each] == null)) {
+      delete sent[each];
+    }
   }
-  sent[name] = limit;
+  if (name !== null) {
+    sent[name] = limit;
+  }
 }
 
 /** Fields of assistant messages from other formats that OpenAI's API rejects. */
