@@ -4,6 +4,7 @@ import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { inputOnly, type Usage } from "./reported-usage.ts";
 import { measuredUsage } from "../pricing/measure.ts";
+import { ratesAt } from "../pricing/price-card.ts";
 import { tiersIn } from "../pricing/service-tiers.ts";
 import type { TokenCounter } from "./tokens.ts";
 
@@ -89,15 +90,31 @@ export function askedTiers(
   });
 }
 
-/** The bill of a call of which the provider reported nothing: its counted input. */
+/** The bill of a call of which the provider reported nothing: its counted input, and images that have a price each. */
 export function inputUsage(
-  call: CountedCall,
+  call: CountedCall & Pick<Call, "kind">,
   deployment: PricedDeployment,
 ): Usage {
-  const usage = withTiers(countedInput(call), askedTiers(call, deployment));
+  const usage = withTiers(
+    { ...countedInput(call), ...askedImages(call, deployment) },
+    askedTiers(call, deployment),
+  );
   return call.measure === null
     ? usage
     : measuredUsage(deployment.priceCard, usage, call.measure, null);
+}
+
+/** None where images are billed by their tokens, which only the provider knows. */
+function askedImages(
+  { kind, body }: Pick<Call, "body" | "kind">,
+  { priceCard }: PricedDeployment,
+): Pick<Usage, "images"> {
+  const images = kind.countImages?.(body) ?? 0;
+  return images > 0 &&
+    priceCard !== null &&
+    ratesAt(priceCard, Date.now()).perImage !== null
+    ? { images }
+    : {};
 }
 
 /** What a model has written and spoken. */

@@ -1,7 +1,11 @@
 import { toFile } from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { throwAwayDatabase } from "../../../test/servers/database.ts";
+import { createGatewayProcess } from "../../../test/servers/gateway-process.ts";
+import { MASTER_KEY } from "../../../test/servers/gateway.ts";
 import {
   instruct,
+  mediaYaml,
   PER_IMAGE,
   PER_IMAGE_TOKEN,
   startMediaFixture,
@@ -109,6 +113,56 @@ describe("images", () => {
 
   test("a stream that breaks off before it reports usage bills its counted input", async () => {
     expect(await spendOfCut("by-token", 1)).toBeGreaterThan(0);
+  });
+
+  test("a call that times out bills the images that it asked for", async () => {
+    const key = await media.gateway.createKey();
+    const prompt = instruct({ delayMs: 60_000 });
+    const { status } = await media.gateway.request(
+      "POST",
+      "/v1/images/generations",
+      { model: "painter", prompt, n: 2, timeout: 0.5 },
+      key,
+    );
+    expect(status).toBe(408);
+    expect(await media.spendOf(key)).toBeCloseTo(2 * PER_IMAGE, 12);
+  });
+
+  test("kill -9 during a call bills the images that it asked for", async () => {
+    const database = await throwAwayDatabase();
+    const { requests, url } = media.provider;
+    const killed = await createGatewayProcess({
+      databaseUrl: database.url,
+      yaml: mediaYaml(url),
+    });
+    try {
+      await killed.start();
+      const authorization = `Bearer ${MASTER_KEY}`;
+      const sent = requests.length;
+      const call = fetch(`${killed.url}/v1/images/generations`, {
+        method: "POST",
+        headers: { authorization, "content-type": "application/json" },
+        body: JSON.stringify({
+          model: "painter",
+          prompt: instruct({ delayMs: 60_000 }),
+          n: 2,
+        }),
+      }).catch(() => null);
+      await vi.waitFor(() => expect(requests.length).toBe(sent + 1), 20_000);
+      await killed.kill();
+      await call;
+      await killed.start();
+      const spend = async () => {
+        const answer = await fetch(`${killed.url}/global/spend`, {
+          headers: { authorization },
+        });
+        return ((await answer.json()) as { spend: number }).spend;
+      };
+      await expect.poll(spend).toBeCloseTo(2 * PER_IMAGE, 12);
+    } finally {
+      await killed.remove();
+      await database.drop();
+    }
   });
 
   test("a variation is priced by image", async () => {

@@ -17,7 +17,8 @@ export const PER_QUERY = 0.002;
 export const PER_IMAGE = 0.04;
 export const PER_IMAGE_TOKEN = 0.00004;
 
-function yaml(url: string): string {
+/** The configuration of a gateway with models of audio, images and rankings. */
+export function mediaYaml(url: string): string {
   const alias = (name: string, params: string) => `
   - model_name: ${name}
     provider_params: { api_base: "${url}", api_key: provider-secret-key, local: false, max_retries: 0, ${params} }`;
@@ -160,5 +161,5 @@ export class MediaFixture {
 }
 
 export async function startMediaFixture(): Promise<MediaFixture> {
-  return new MediaFixture(await startTestbed(yaml));
+  return new MediaFixture(await startTestbed(mediaYaml));
 }
