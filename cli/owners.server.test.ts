@@ -183,6 +183,19 @@ test("a user or team is found by its name although a hundred newer names contain
   );
 });
 
+test("a team is not renamed to the name of another, and may change the case of its own", async () => {
+  await hearth("teams", "new", "Attic");
+  await hearth("teams", "new", "Cellar");
+  expect(await hearth("teams", "update", "Cellar", "--name", "attic")).toEqual({
+    code: 1,
+    out: "",
+    error:
+      'hearth: team "attic" already exists: choose another name, or run `hearth teams update attic` to change it.\n',
+  });
+  await hearth("teams", "update", "Attic", "--name", "ATTIC");
+  expect((await hearth("teams", "show", "attic")).out).toContain("ATTIC");
+});
+
 test("shells complete commands, options and names", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, out } = await hearth("completion", shell);

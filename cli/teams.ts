@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Failure } from "../core/failure.ts";
 import { shellWord } from "../core/shell.ts";
 import { grouped } from "../core/words.ts";
+import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
 import {
   findTeamId,
   findUserId,
@@ -102,12 +103,7 @@ const create = defineVerb({
   },
   run: async (args) => {
     const gateway = findGateway(args.url);
-    // The gateway allows it, but every command that names the team would then require its id.
-    if (await isTeamNamed(gateway, args.team)) {
-      throw new Failure(
-        `team "${args.team}" already exists: choose another name, or run \`hearth teams update ${shellWord(args.team)}\` to change it.`,
-      );
-    }
+    await needFreeName(gateway, args.team);
     const details = detailsIn(args);
     const created = z.looseObject({ team_id: z.string() }).parse(
       await gateway.ask("POST", "/team/new", {
@@ -183,6 +179,19 @@ function memberOf(member: Member): readonly Cell[] {
   ];
 }
 
+/** Throws a Failure for the name of a team other than `besides`: the gateway allows it, but every command that names the team would then require its id. */
+async function needFreeName(
+  gateway: AdminApi,
+  name: string,
+  besides?: string,
+): Promise<void> {
+  if (await isTeamNamed(gateway, name, besides)) {
+    throw new Failure(
+      `team "${name}" already exists: choose another name, or run \`hearth teams update ${shellWord(name)}\` to change it.`,
+    );
+  }
+}
+
 const update = defineVerb({
   name: "teams update",
   description: "Change a team's name or limits.",
@@ -198,14 +207,15 @@ const update = defineVerb({
     const gateway = findGateway(args.url);
     const changes = { team_alias: args.name, ...detailsIn(args) };
     needChange(changes, update.example);
+    const id = await findTeamId(gateway, args.team);
+    if (args.name !== undefined) {
+      await needFreeName(gateway, args.name, id);
+    }
     return sendChange(
       gateway,
       args,
       "/team/update",
-      {
-        team_id: await findTeamId(gateway, args.team),
-        ...changes,
-      },
+      { team_id: id, ...changes },
       `Team "${args.team}" updated. Changes take effect within a second.`,
     );
   },
