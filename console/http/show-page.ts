@@ -9,6 +9,7 @@ import {
 import { THEME_COOKIE, themeOf } from "../../core/theme.ts";
 import type { Look } from "../../core/shapes.ts";
 import { cookieIn } from "../../core/cookies.ts";
+import { capital } from "../../core/words.ts";
 import { includesRole } from "../../supervisor/sign-in/roles.ts";
 import type { Status } from "../../supervisor/status.ts";
 
@@ -121,7 +122,7 @@ export function showFailure(
       status,
     },
     "message",
-    { sentences, back },
+    { sentences: sentences.map(capital), back },
   );
 }
 

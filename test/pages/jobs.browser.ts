@@ -180,7 +180,7 @@ test("a failed action is a page with the reason and a link back", async () => {
   for (const [path, sentence] of [
     [
       "/jobs/nothing",
-      'job "nothing" not found; available: slow-sweep, steady.',
+      'Job "nothing" not found; available: slow-sweep, steady.',
     ],
     ["/jobs/steady/77", 'Run 77 of job "steady" not found.'],
   ] as const) {

@@ -103,6 +103,12 @@ function notes(facts: Partial<NotesFacts> = {}) {
   });
 }
 
+test("while the store is unavailable, the page says why and claims nothing of conflicts", () => {
+  const { away, figures } = notes({ vaults: [], away: "it is away." });
+  expect(away).toBe("It is away.");
+  expect(figures).toContainEqual({ name: "Conflicts", value: "–", note: "" });
+});
+
 describe("the heading above all vaults", () => {
   test.each<readonly [string, string, Partial<NotesFacts>]>([
     ["All vaults are healthy.", "ok", {}],

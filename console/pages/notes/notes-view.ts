@@ -8,7 +8,7 @@ import type {
 } from "../../../supervisor/vaults/roster.ts";
 import type { Field } from "../field.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { ago, ahead, grouped, moment } from "../../../core/words.ts";
+import { ago, ahead, capital, grouped, moment } from "../../../core/words.ts";
 import { deviceRows } from "./device-rows.ts";
 
 export interface VaultFacts {
@@ -189,7 +189,7 @@ export function viewNotes(facts: NotesFacts) {
   );
   return {
     ...judge(facts, problems),
-    away: facts.away,
+    away: facts.away === null ? null : capital(facts.away),
     problems,
     figures: figuresOf(
       facts,
@@ -241,7 +241,7 @@ function figuresOf(facts: NotesFacts, devices: readonly RosterDevice[]) {
     {
       name: "Conflicts",
       value: away === null ? grouped(conflicts) : "–",
-      note: conflicts === 0 ? "no decisions pending" : "see the vaults below",
+      note: away === null ? decisionsIn(conflicts) : "",
     },
     {
       name: "Devices",
@@ -249,6 +249,10 @@ function figuresOf(facts: NotesFacts, devices: readonly RosterDevice[]) {
       note: lastSeen === 0 ? "" : `last seen ${ago(lastSeen, now)}`,
     },
   ];
+}
+
+function decisionsIn(conflicts: number): string {
+  return conflicts === 0 ? "no decisions pending" : "see the vaults below";
 }
 
 function sublineOf({ vaults, backupJob, timeZone }: NotesFacts): string {

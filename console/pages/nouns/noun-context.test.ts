@@ -22,12 +22,12 @@ test.each([
     server.get(
       "/",
       handle("/back", () =>
-        Promise.reject(new Refusal("Try again.", status, null)),
+        Promise.reject(new Refusal("try again.", status, null)),
       ),
     );
     const { statusCode, body } = await server.inject("/");
     expect(statusCode).toBe(shown);
     expect(body).toContain(`<h1>${title}</h1>`);
-    expect(body).toContain("Try again.");
+    expect(body).toContain("<p>Try again.</p>");
   },
 );

@@ -10,7 +10,7 @@ import {
   gatewayAddress,
 } from "../../../supervisor/gateway/admin-api.ts";
 import { showFailure, showPage, type Page } from "../../http/show-page.ts";
-import { readable } from "../../../core/words.ts";
+import { capital, readable } from "../../../core/words.ts";
 import { recall, rememberAnswers } from "./known-answers.ts";
 
 /** The gateway as the pages of keys, users and teams use it. */
@@ -175,7 +175,7 @@ async function showOrFail(
       { ...away, look: "warn", status: 502 },
       "message",
       {
-        sentences: error.sentences,
+        sentences: error.sentences.map(capital),
         back: "/",
         link: error instanceof Unanswered ? error.page : null,
       },

@@ -181,5 +181,5 @@ test("a report of invalid days is the request's fault, not the server's", async 
 test("a report that cannot be created is an error page with the reason", async () => {
   const { status, text } = await get("/reports/now?kind=health&period=week");
   expect(status).toBe(502);
-  expect(text).toContain("nothing was ever looked at.");
+  expect(text).toContain("Nothing was ever looked at.");
 });
