@@ -1,4 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { SMTPServer } from "smtp-server";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { HOUR_MS } from "../../../core/duration.ts";
@@ -7,6 +8,7 @@ import type { AlertMessage } from "../message.ts";
 import { makeSinks } from "./make-sinks.ts";
 import type { Sink } from "./sink.ts";
 import { listen } from "../../../test/servers/ports.ts";
+import { makeSelfSigned } from "../../../test/supervisor/self-signed.ts";
 
 interface Received {
   readonly method: string | undefined;
@@ -328,6 +330,32 @@ test("the error of a mail server is reported without the credentials", async () 
   expect(await mailSink(picky).send(message, patient()).catch(String)).toBe(
     "Error: the mail server rejected sender or recipient (550)",
   );
+});
+
+test("a failed connection to a mail server is reported with its cause", async () => {
+  const failure = (port: number, change = {}) =>
+    mailSink(port, change).send(message, patient()).catch(String);
+  const { cert, key } = makeSelfSigned(new Date(Date.now() + HOUR_MS));
+  const { port: plain } = await mailServer({ cert, key });
+  expect(await failure(plain, { security: "starttls" })).toMatch(
+    /^Error: the connection to the mail server failed \(self-signed certificate/,
+  );
+  expect(await failure(plain, { security: "tls" })).toMatch(
+    /^Error: TLS with the mail server failed \(.+\): check `port` and `security` \(/,
+  );
+  const { port: encrypted } = await mailServer({ secure: true, cert, key });
+  expect(await failure(encrypted)).toMatch(
+    /^Error: the mail server did not answer in time \(.+\): check `port` and `security` \(/,
+  );
+  const unwilling = createTcpServer((socket) =>
+    socket.on("error", () => {}).end("554 rejected, s3cret\r\n"),
+  );
+  const port = await listen(unwilling);
+  expect(await failure(port)).toBe(
+    "Error: the connection to the mail server failed (554)",
+  );
+  await new Promise((resolve) => unwilling.close(resolve));
+  expect(await failure(port)).toMatch(/\(.*ECONNREFUSED.*\)$/);
 });
 
 test("several sinks of one kind have different names", () => {

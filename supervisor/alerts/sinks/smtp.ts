@@ -51,6 +51,9 @@ export async function sendMail(
   }
 }
 
+const CHECK_SECURITY =
+  "check `port` and `security` (tls is usual at port 465, starttls at 587)";
+
 /** Responses of a server may quote secrets, so only the kind of error and the code are repeated. */
 function reasonOf(error: unknown): string {
   const field = (name: string): string | undefined => {
@@ -66,8 +69,15 @@ function reasonOf(error: unknown): string {
       return "the connection could not be encrypted as required by `security`";
     case "EMESSAGE":
       return `the mail server rejected the message${numbered(field("responseCode"))}`;
+    // Of the socket: the text is Node's or nodemailer's own.
+    case "ESOCKET":
+      return field("library") === "SSL routines"
+        ? `TLS with the mail server failed (${field("reason")}): ${CHECK_SECURITY}`
+        : `the connection to the mail server failed (${field("message")})`;
+    case "ETIMEDOUT":
+      return `the mail server did not answer in time (${field("message")}): ${CHECK_SECURITY}`;
     default:
-      return `the mail server cannot be reached (${field("code") ?? "no reason given"})`;
+      return `the connection to the mail server failed (${field("responseCode") ?? field("code") ?? "no reason given"})`;
   }
 }
 
