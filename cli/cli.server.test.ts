@@ -150,6 +150,15 @@ test("an off-site target of the wrong form is a usage error", async () => {
   expect(
     await hearth("offsite", "restore", "--target=nas", "--key-file", keyFile),
   ).toEqual(rejected);
+  for (const remote of [":webdav", "nas"]) {
+    const { code, error } = await hearth(
+      "offsite",
+      "setup",
+      `${remote},url=https://nas,pass=s3cret:hearth`,
+    );
+    expect(code).toBe(2);
+    expect(error).toContain(`"${remote},…" is not a valid target`);
+  }
 });
 
 test("an off-site target that cannot be written is not set", async () => {

@@ -34,11 +34,14 @@ export function findOffsite(
     : { target, identity };
 }
 
-/** What is wrong with a target; null if rclone can take it. */
+/**
+ * What is wrong with a target; null if rclone can take it. Passwords of rclone's connection strings (`:webdav,pass=…:PATH`) would be in
+ * arguments and errors.
+ */
 export function faultOfTarget(target: string): string | null {
-  return /^[\w.+@ -]*:|^\//.test(target)
+  return /^[\w.+@ -]+:|^\//.test(target)
     ? null
-    : `"${target}" is not a valid target: it must be REMOTE:PATH, with a remote of \`rclone listremotes\`, or an absolute path on another disk.`;
+    : `"${target.replace(/,.*/s, ",…")}" is not a valid target: it must be REMOTE:PATH, with a remote of \`rclone listremotes\`, or an absolute path on another disk.`;
 }
 
 export function storeOffsite(
