@@ -560,8 +560,12 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       ["messages are translated as each provider requires", ["modify_params"]],
       [
-        "callers send `cache_control`",
-        ["anthropic_prompt_caching_ttl", "enable_anthropic_prompt_caching"],
+        "set `cache: auto` in models of Anthropic, or let callers send `cache_control`",
+        [
+          "anthropic_prompt_caching_ttl",
+          "enable_anthropic_prompt_caching",
+          "provider_params.cache_control_injection_points",
+        ],
       ],
       [
         "callers send `stream_options`",

@@ -300,7 +300,7 @@ credential_list: []
 });
 
 test("a setting of a family or of a section is named with what to use instead, another section's is not", () => {
-  const text = `${model("model: ollama/x, tpd: 5, auto_router_config: {}")}litellm_settings:
+  const text = `${model("model: ollama/x, tpd: 5, auto_router_config: {}, cache_control_injection_points: []")}litellm_settings:
   api_version: "1"
   mcp_anything: true
   cache_params: { type: azure-blob, s3_bucket_name: x }
@@ -315,6 +315,9 @@ router_settings:
     expect.stringContaining('"tpd" has no effect: set the rate limits'),
     expect.stringContaining(
       '"auto_router_config" has no effect: callers name the model in each call',
+    ),
+    expect.stringContaining(
+      '"cache_control_injection_points" has no effect: set `cache: auto`',
     ),
     expect.stringContaining('unknown setting "tpd"'),
     expect.stringContaining('"api_version" has no effect: set `api_base`'),
