@@ -79,7 +79,7 @@ export function refuseIfUnusable(
     throw new CallError(
       "model_pending",
       `The model ${requested} is pending: ${pending} is missing. Its operator can ${howToSupplyGateway(pending, process.env)}.`,
-      { param: "model" },
+      { param: "model", headers: { "x-should-retry": "false" } },
     );
   }
 }

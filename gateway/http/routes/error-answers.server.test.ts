@@ -1,3 +1,4 @@
+import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   MASTER_KEY,
@@ -39,6 +40,23 @@ test("an upstream failure keeps its status and message, without the provider's k
   const gone = await gateway.chat(key, "x", { model: "gone" });
   expect(gone.status).toBe(502);
   expect(gone.json["error"]?.["message"]).toContain("cannot be reached");
+});
+
+test("OpenAI's client does not repeat a call of a pending model", async () => {
+  let calls = 0;
+  const client = new OpenAI({
+    apiKey: MASTER_KEY,
+    baseURL: `${gateway.url}/v1`,
+    fetch: (...request) => {
+      calls += 1;
+      return fetch(...request);
+    },
+  });
+  const messages = [{ role: "user" as const, content: "x" }];
+  await expect(
+    client.chat.completions.create({ model: "cloud", messages }),
+  ).rejects.toThrow("pending");
+  expect(calls).toBe(1);
 });
 
 test("errors show internal addresses to operators only", async () => {
