@@ -114,6 +114,7 @@ async function createCalls(): Promise<typeof there> {
     model_group: "mock",
     modelId: model["model_info"]?.["id"],
     model_id: model["model_info"]?.["id"],
+    named: "anna",
     name: "red",
     object_id: "anna",
     object_type: "user",
