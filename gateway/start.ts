@@ -1,12 +1,11 @@
 import type { Server } from "node:http";
 import type { Logger } from "pino";
-import { maxClientConnections } from "../core/open-files.ts";
+import { watchConnections } from "../core/client-connections.ts";
 import { formatProblem } from "../core/config/problem.ts";
 import type { GatewayConfig } from "./config/types.ts";
 import type { LoadResult } from "./config/load.ts";
 import { openConnections } from "./connections.ts";
 import type { Gateway } from "./gateway.ts";
-import { watchConnections } from "./http/connections.ts";
 import { addRoutes } from "./http/routes.ts";
 import { createServer } from "./http/server.ts";
 import { routeUpgrades } from "./http/upgrade.ts";
@@ -72,17 +71,14 @@ export async function startGateway(
     bodies: parts.bodies,
     log,
   });
-  const clients = watchConnections(server.server, {
-    maxConnections: maxClientConnections(),
-    log,
-  });
+  const clients = watchConnections(server.server, log);
   server.addHook("onRequest", async (_request, reply) => {
     if (parts.stopping()) {
       reply.raw.shouldKeepAlive = false;
     }
   });
   addRoutes(server, parts);
-  routeUpgrades(server);
+  routeUpgrades(server, clients);
   const port =
     options.group === undefined
       ? await listen(server, config.server, listenFd, parts.database)

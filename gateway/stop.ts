@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ClientConnections } from "../core/client-connections.ts";
 import { resolveWithin } from "../core/resolve-within.ts";
 import type { Connections } from "./connections.ts";
-import type { watchConnections } from "./http/connections.ts";
 import type { createServer } from "./http/server.ts";
 import type { GatewayParts } from "./parts.ts";
 
@@ -25,7 +25,7 @@ export async function giveNotice(
 export async function drain(
   parts: GatewayParts,
   server: ReturnType<typeof createServer>,
-  clients: ReturnType<typeof watchConnections>,
+  clients: ClientConnections,
 ): Promise<void> {
   const { background, sockets, activeCalls, config } = parts;
   const { drainTimeoutMs } = config.server;

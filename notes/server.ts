@@ -12,10 +12,7 @@ import {
   type Authentication,
   type Login,
 } from "./auth/authenticate.ts";
-import {
-  maxClientConnections,
-  rejectedConnectionLogger,
-} from "../core/open-files.ts";
+import { watchConnections } from "../core/client-connections.ts";
 import { corsHeaders, preflightHeaders } from "./http/cors.ts";
 import { sendText, type Exchange } from "./http/exchange.ts";
 import { dropRest } from "./http/request-body.ts";
@@ -41,6 +38,7 @@ const CHECK_EVERY_MS = 30_000;
 export function createNotesServer(
   context: ServerContext,
   headersMs = HEADERS_MS,
+  maxConnections?: number,
 ): Server {
   const authentication = openAuthentication(
     context.settings,
@@ -61,11 +59,7 @@ export function createNotesServer(
       void serve(context, authentication, request, response);
     },
   );
-  server.maxConnections = maxClientConnections();
-  server.on(
-    "drop",
-    rejectedConnectionLogger(context.log, server.maxConnections),
-  );
+  watchConnections(server, context.log, maxConnections);
   return server;
 }
 

@@ -5,10 +5,7 @@ import Fastify, {
 } from "fastify";
 import { recordOf } from "../../core/json.ts";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
-import {
-  maxClientConnections,
-  rejectedConnectionLogger,
-} from "../../core/open-files.ts";
+import { watchConnections } from "../../core/client-connections.ts";
 import type { AdminApi } from "../../supervisor/gateway/admin-api.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { portTaken } from "../../supervisor/runtimes/process/ports.ts";
@@ -51,6 +48,8 @@ export interface ApiParts
   readonly hearth?: string;
   /** In which a request without credentials must arrive; a minute when left out. */
   readonly arrivalMs?: number;
+  /** Of clients; half of the files that this process may open when left out. */
+  readonly maxConnections?: number;
 }
 
 declare module "fastify" {
@@ -107,7 +106,8 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   });
   server.decorate("attention", parts.attention);
   server.decorate("providers", () => users.list());
-  limitConnections(server, parts.onNotice);
+  const error = (_fields: object, sentence: string) => parts.onNotice(sentence);
+  watchConnections(server.server, { error }, parts.maxConnections);
   guardRoutes(server, authenticator, parts.arrivalMs);
   answerErrors(server);
   acceptForms(server);
@@ -117,16 +117,6 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   registerThemeRoute(server);
   registerServiceRoutes(server, parts);
   return server;
-}
-
-/** Clients that have not signed in could otherwise leave no files for checks, restarts and backups. */
-function limitConnections(
-  { server }: FastifyInstance,
-  onNotice: ApiParts["onNotice"],
-): void {
-  server.maxConnections = maxClientConnections();
-  const error = (_fields: object, sentence: string) => onNotice(sentence);
-  server.on("drop", rejectedConnectionLogger({ error }, server.maxConnections));
 }
 
 /** Answers unknown paths and errors, as a page or as JSON. */

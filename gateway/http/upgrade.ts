@@ -2,6 +2,7 @@ import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { WebSocketServer, type ServerOptions, type WebSocket } from "ws";
+import type { ClientConnections } from "../../core/client-connections.ts";
 import { CallError } from "./errors.ts";
 
 /** How long a client may take to confirm a close; a gateway that stops waits for it. */
@@ -24,10 +25,14 @@ export function asksForSocket({
 }
 
 /** Leads requests for WebSockets to their routes, as any other request: rejections are answered alike. */
-export function routeUpgrades(server: FastifyInstance): void {
+export function routeUpgrades(
+  server: FastifyInstance,
+  clients: Pick<ClientConnections, "upgraded">,
+): void {
   server.server.on(
     "upgrade",
     (request: IncomingMessage, connection: Socket, head: Buffer) => {
+      clients.upgraded(connection);
       connection.on("error", () => connection.destroy());
       upgrades.set(request, { connection, head });
       const response = new ServerResponse(request);

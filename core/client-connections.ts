@@ -1,10 +1,12 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import type { Logger } from "pino";
-import { rejectedConnectionLogger } from "../../core/open-files.ts";
+import { MINUTE_MS } from "./duration.ts";
+import { maxClientConnections } from "./open-files.ts";
 
 /** The connections of a server, with the number of requests in progress on each. */
-interface Connections {
+export interface ClientConnections {
+  /** Keeps a connection whose request to upgrade is accepted. */
+  upgraded(socket: Socket): void;
   /** Closes connections without a request now, the others when their requests have ended. */
   closeIdle(): void;
   closeAll(): void;
@@ -13,47 +15,52 @@ interface Connections {
 }
 
 const FIRST_REQUEST_MS = 1_000;
+const LOG_EVERY_MS = MINUTE_MS;
 
 /**
  * Node closes only connections that are between two requests: one that has sent nothing yet, or half a head, delays
- * `server.close()` until its client or a timeout closes it. Above `maxConnections`, further ones are closed at once: otherwise clients
- * without a key could leave none for providers, Postgres and the journal.
+ * `server.close()` until its client or a timeout closes it.
+ *
+ * Above `maxConnections`, the one that has waited longest for a request is closed, and the new one if all have requests: otherwise
+ * clients without a key or password could leave none for others, or no files for connections to other servers.
  */
 export function watchConnections(
   server: Server,
-  limit: ConnectionLimit,
-): Connections {
-  return new WatchedConnections(server, limit);
+  log: ErrorLog,
+  maxConnections = maxClientConnections(),
+): ClientConnections {
+  return new WatchedConnections(server, log, maxConnections);
 }
 
-interface ConnectionLimit {
-  readonly maxConnections: number;
-  readonly log: Logger;
+interface ErrorLog {
+  error(fields: object, message: string): void;
 }
 
-class WatchedConnections implements Connections {
+class WatchedConnections implements ClientConnections {
   readonly #inProgress = new Map<Socket, number>();
-  /** Accepted, but without data yet. */
+  /** Without a request in progress, the longest first. */
+  readonly #waiting = new Set<Socket>();
+  /** Accepted, but without a request yet. */
   readonly #fresh = new Set<Socket>();
   readonly #whenEnded: (() => void)[] = [];
   readonly #maxConnections: number;
-  readonly #logRejection: () => void;
+  readonly #log: ErrorLog;
+  #loggedAt = -Infinity;
   #closing = false;
 
-  constructor(server: Server, { maxConnections, log }: ConnectionLimit) {
+  constructor(server: Server, log: ErrorLog, maxConnections: number) {
     this.#maxConnections = maxConnections;
-    this.#logRejection = rejectedConnectionLogger(log, maxConnections);
+    this.#log = log;
     server.on("connection", (socket) => this.#opened(socket));
-    server.on("upgrade", (_request, socket: Socket) => {
-      // The handler of the upgrade closes it.
-      this.#fresh.delete(socket);
-      this.#inProgress.set(socket, 1);
-    });
     server.on("request", ({ socket }, response) => {
-      this.#fresh.delete(socket);
-      this.#inProgress.set(socket, (this.#inProgress.get(socket) ?? 0) + 1);
+      this.#started(socket);
       response.once("close", () => this.#answered(socket));
     });
+  }
+
+  upgraded(socket: Socket): void {
+    // Its handler closes it.
+    this.#started(socket);
   }
 
   closeIdle(): void {
@@ -81,11 +88,17 @@ class WatchedConnections implements Connections {
 
   #opened(socket: Socket): void {
     if (this.#inProgress.size >= this.#maxConnections) {
-      socket.destroy();
-      this.#logRejection();
-      return;
+      this.#logLimit();
+      const [idlest] = this.#waiting;
+      if (idlest === undefined) {
+        socket.destroy();
+        return;
+      }
+      this.#closed(idlest);
+      idlest.destroy();
     }
     this.#inProgress.set(socket, 0);
+    this.#waiting.add(socket);
     this.#fresh.add(socket);
     socket.once("close", () => this.#closed(socket));
     if (this.#closing) {
@@ -93,12 +106,21 @@ class WatchedConnections implements Connections {
     }
   }
 
+  #started(socket: Socket): void {
+    this.#fresh.delete(socket);
+    this.#waiting.delete(socket);
+    this.#inProgress.set(socket, (this.#inProgress.get(socket) ?? 0) + 1);
+  }
+
   #answered(socket: Socket): void {
-    const left = this.#inProgress.get(socket);
-    if (left === undefined) {
+    const inProgress = this.#inProgress.get(socket);
+    if (inProgress === undefined) {
       return;
     }
-    this.#inProgress.set(socket, left - 1);
+    this.#inProgress.set(socket, inProgress - 1);
+    if (inProgress === 1) {
+      this.#waiting.add(socket);
+    }
     if (this.#closing) {
       this.#closeIfIdle(socket);
     }
@@ -106,6 +128,7 @@ class WatchedConnections implements Connections {
 
   #closed(socket: Socket): void {
     this.#inProgress.delete(socket);
+    this.#waiting.delete(socket);
     this.#fresh.delete(socket);
     if (this.#inProgress.size === 0) {
       this.#whenEnded.splice(0).forEach((resolve) => resolve());
@@ -122,5 +145,17 @@ class WatchedConnections implements Connections {
   /** Clients send right after they connect: closing in between would fail their call. */
   #closeUnlessUsed(socket: Socket): void {
     setTimeout(() => this.#closeIfIdle(socket), FIRST_REQUEST_MS).unref();
+  }
+
+  #logLimit(): void {
+    const now = performance.now();
+    if (now - this.#loggedAt < LOG_EVERY_MS) {
+      return;
+    }
+    this.#loggedAt = now;
+    this.#log.error(
+      { maxConnections: this.#maxConnections },
+      "too many connections for the limit of open files; those without a request are closed, or else new ones: raise the limit (`ulimit -n 65536`; LimitNOFILE=65536 of systemd; `--ulimit nofile=65536` of Docker) and restart",
+    );
   }
 }
