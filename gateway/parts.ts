@@ -27,7 +27,7 @@ import { Bodies } from "./http/bodies.ts";
 import { SocketAcceptor } from "./http/upgrade.ts";
 import { JwtCallers } from "./jwt/jwt-callers.ts";
 import type { Journal } from "./journal/journal-types.ts";
-import { createLedger, type Ledger } from "./ledger/ledger.ts";
+import { Ledger } from "./ledger/ledger.ts";
 import { countersOfKey, proxyLimitsOf } from "./ledger/payers.ts";
 import { createPendingSums } from "./ledger/pending.ts";
 import type { Intent, Outcome } from "./ledger/records.ts";
@@ -251,7 +251,7 @@ export class GatewayParts implements Gateway {
 
   #createLedger(): Ledger {
     const { timezone, budgetDuration } = this.startConfig.general;
-    return createLedger({
+    return new Ledger({
       pool: this.pool,
       callPool: this.callPool,
       journal: this.journal,

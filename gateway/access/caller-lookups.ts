@@ -1,7 +1,7 @@
 import type { Pool } from "../database/pool.ts";
 import type { KeyCaller, OtherPayer, PayerLimits } from "./callers.ts";
 import { loadKey, loadPayer, type PayerTable } from "./load-callers.ts";
-import { createLookup, type Lookup } from "./lookup.ts";
+import { Lookup } from "./lookup.ts";
 
 export interface Callers {
   readonly keys: Lookup<KeyCaller | null>;
@@ -30,7 +30,7 @@ export function createCallers(
     table: PayerTable,
     column: "user_id" | "name",
   ) =>
-    createLookup({
+    new Lookup({
       async load(id) {
         const payer = await loadPayer(pool, table, column, id);
         if (payer !== null) {
@@ -41,7 +41,7 @@ export function createCallers(
       keepMs,
     });
   const lookups = {
-    keys: createLookup({
+    keys: new Lookup({
       async load(token) {
         const key = await loadKey(pool, token);
         if (key !== null) {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
-import { createLookup } from "./lookup.ts";
+import { Lookup } from "./lookup.ts";
 
 test("60,000 unknown ids evict no known id, and few of them are kept", async () => {
   let away = false;
-  const lookup = createLookup({
+  const lookup = new Lookup({
     keepMs: HOUR_MS,
     load: (id) => {
       if (away) {
@@ -26,7 +26,7 @@ test("60,000 unknown ids evict no known id, and few of them are kept", async () 
 
 test("a created or deleted row moves between the two caches", async () => {
   let row: string | null = "row";
-  const lookup = createLookup({
+  const lookup = new Lookup({
     keepMs: HOUR_MS,
     load: () => Promise.resolve(row),
   });
@@ -43,7 +43,7 @@ test("after the clock was set back, known rows are looked up again, also during 
   let now = 10 * HOUR_MS;
   let away = false;
   const loads: string[] = [];
-  const lookup = createLookup({
+  const lookup = new Lookup({
     keepMs: HOUR_MS,
     now: () => now,
     load: (id) => {

@@ -3,17 +3,6 @@ import { isWithin } from "../../core/clock-jumps.ts";
 import { MINUTE_MS } from "../../core/duration.ts";
 import { DatabaseUnavailable } from "../database/pool.ts";
 
-export interface Lookup<Value> {
-  /** The current value of an id; throws {@link DatabaseUnavailable} for an unknown id while the database is unavailable. */
-  find(id: string): Promise<Value>;
-  /** The cached value; undefined if the database must be queried. */
-  peek(id: string): Value | undefined;
-  /** The last known value, however old and even if it changed since; undefined if it was never looked up. */
-  recall(id: string): Value | undefined;
-  /** Entries for which `concerns` is true are looked up again at their next use. */
-  invalidate(concerns: (value: Value, id: string) => boolean): void;
-}
-
 interface Entry<Value> {
   readonly value: Value;
   readonly checkedAt: number;
@@ -39,13 +28,7 @@ interface LookupOptions<Value> {
  * Rows looked up once and cached in process, and ids without a row (null). Postgres announces changes by NOTIFY (`invalidate`).
  * While the database is unavailable, a known value is served until `keepMs` after its last check.
  */
-export function createLookup<Value>(
-  options: LookupOptions<Value>,
-): Lookup<Value> {
-  return new CachedLookup(options);
-}
-
-class CachedLookup<Value> implements Lookup<Value> {
+export class Lookup<Value> {
   readonly #options: LookupOptions<Value>;
   readonly #now: () => number;
   readonly #refreshAfterMs: number;
@@ -62,6 +45,7 @@ class CachedLookup<Value> implements Lookup<Value> {
     this.#refreshAfterMs = Math.min(REFRESH_AFTER_MS, options.keepMs);
   }
 
+  /** The cached value; undefined if the database must be queried. */
   peek(id: string): Value | undefined {
     const entry = this.#entryOf(id);
     return entry !== undefined && this.#isFresh(entry, this.#now())
@@ -69,10 +53,12 @@ class CachedLookup<Value> implements Lookup<Value> {
       : undefined;
   }
 
+  /** The last known value, however old and even if it changed since; undefined if it was never looked up. */
   recall(id: string): Value | undefined {
     return this.#entryOf(id)?.value;
   }
 
+  /** The current value of an id; throws {@link DatabaseUnavailable} for an unknown id while the database is unavailable. */
   async find(id: string): Promise<Value> {
     const at = this.#now();
     const entry = this.#entryOf(id);
@@ -102,6 +88,7 @@ class CachedLookup<Value> implements Lookup<Value> {
     }
   }
 
+  /** Entries for which `concerns` is true are looked up again at their next use. */
   invalidate(concerns: (value: Value, id: string) => boolean): void {
     for (const space of [this.#entries, this.#absent]) {
       for (const [id, entry] of space) {

@@ -33,21 +33,6 @@ const RETRY_AFTER_MS = 1_000;
 /** Without calls, the database is asked this often whether it lacks rows. */
 const VERIFY_EVERY_MS = 5_000;
 
-export interface Ledger {
-  /** Writes the journal's rows of previous processes to the ledger, then keeps draining. */
-  start(): Promise<void>;
-  readonly totals: Pick<LedgerTotals, "load" | "prepare" | "reload">;
-  /** Writes everything in the journal to the database; throws if that fails. */
-  flush(): Promise<void>;
-  /** False while the database does not take the journal's rows, as when it is read-only or its disk is full. */
-  writable(): boolean;
-  /** Stops draining after the current batch. */
-  stop(): Promise<void>;
-  drained(): number;
-  /** Rows that the database had lost and that were written again. */
-  restored(): number;
-}
-
 interface LedgerOptions {
   readonly pool: Pool;
   /** For totals that calls wait for. */
@@ -67,11 +52,7 @@ interface LedgerOptions {
  * Drains the journal into the database, in batches, for as long as the gateway runs.
  * While the database is unavailable it retries; the journal keeps the calls.
  */
-export function createLedger(options: LedgerOptions): Ledger {
-  return new JournalLedger(options);
-}
-
-class JournalLedger implements Ledger {
+export class Ledger {
   readonly totals: LedgerTotals;
   readonly #options: LedgerOptions;
   readonly #journal: Journal<Intent, Outcome>;
@@ -116,25 +97,30 @@ class JournalLedger implements Ledger {
     return this.#drained;
   }
 
+  /** Rows that the database had lost and that were written again. */
   restored(): number {
     return this.#restored;
   }
 
+  /** False while the database does not take the journal's rows, as when it is read-only or its disk is full. */
   writable(): boolean {
     return !this.#away;
   }
 
+  /** Writes the journal's rows of previous processes to the ledger, then keeps draining. */
   async start(): Promise<void> {
     await this.#drain();
     this.#recovering = false;
     this.#timer = setTimeout(() => this.#tick(), DRAIN_EVERY_MS);
   }
 
+  /** Writes everything in the journal to the database; throws if that fails. */
   async flush(): Promise<void> {
     await this.#running?.catch(() => undefined);
     await this.#drain();
   }
 
+  /** Stops draining after the current batch. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);

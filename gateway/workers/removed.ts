@@ -5,7 +5,7 @@ import type { GatewayConfig } from "../config/types.ts";
 import { sessionUrlOf } from "../config/database.ts";
 import { openConnections, type Connections } from "../connections.ts";
 import { watchDatabase } from "../database/connection.ts";
-import { createLedger } from "../ledger/ledger.ts";
+import { Ledger } from "../ledger/ledger.ts";
 import { createPendingSums } from "../ledger/pending.ts";
 import type { Intent, Outcome } from "../ledger/records.ts";
 import type { Journal } from "../journal/journal-types.ts";
@@ -140,7 +140,7 @@ async function intoLedger(
     undrained: () => journal.state().pendingRecords,
     ...(redis === null ? {} : { redis }),
   });
-  const ledger = createLedger({
+  const ledger = new Ledger({
     pool,
     callPool,
     journal,

@@ -8,7 +8,7 @@ import { connectRedis } from "../../gateway/cache/redis.ts";
 import { watchDatabase } from "../../gateway/database/connection.ts";
 import { createPool } from "../../gateway/database/pool.ts";
 import { openJournal } from "../../gateway/journal/journal.ts";
-import { createLedger } from "../../gateway/ledger/ledger.ts";
+import { Ledger } from "../../gateway/ledger/ledger.ts";
 import { createPendingSums } from "../../gateway/ledger/pending.ts";
 import type { Intent, Outcome } from "../../gateway/ledger/records.ts";
 import { LIFETIME } from "../../gateway/ledger/budget-windows.ts";
@@ -83,7 +83,7 @@ const limits = createLimits({
   now: () => Date.now() + clockAhead,
 });
 const pending = createPendingSums();
-const ledger = createLedger({
+const ledger = new Ledger({
   pool,
   callPool,
   journal,
