@@ -8,12 +8,6 @@ const MAX_BLOCKING_RETRIES = 20;
 const LINE_FEED = 0x0a;
 const WARNING_LEVEL = 40;
 
-interface LogOutput {
-  readonly write: (line: string) => void;
-  /** Writes all waiting lines before it returns. Also runs at exit. */
-  readonly flushSync: () => void;
-}
-
 interface LogOutputOptions {
   /** Whether a line is in the file when `write` returns. */
   readonly sync: boolean;
@@ -40,12 +34,12 @@ export function openLogOutput(
   fd: number,
   { sync, now = Date.now }: LogOutputOptions,
 ): LogOutput {
-  const output = new QueuedOutput(fd, sync, now);
+  const output = new LogOutput(fd, sync, now);
   process.on("exit", output.flushSync);
   return output;
 }
 
-class QueuedOutput implements LogOutput {
+class LogOutput {
   readonly #fd: number;
   readonly #sync: boolean;
   readonly #now: () => number | string;
@@ -76,6 +70,7 @@ class QueuedOutput implements LogOutput {
     }
   };
 
+  /** Writes all waiting lines before it returns. Also runs at exit. */
   readonly flushSync = (): void => {
     if (this.#waiting.length > 0) {
       const batch = this.#takeBatch();

@@ -15,21 +15,7 @@ export interface DatabaseUpdate {
 }
 
 /** Events of the databases since this process started: the last one of each type per database, as in CouchDB's `_db_updates`. */
-export interface DatabaseUpdates extends FeedSource {
-  readonly add: (name: string, type: UpdateType) => void;
-  /** Events after a sequence number. */
-  readonly after: (seq: number) => readonly DatabaseUpdate[];
-  readonly token: (seq: number) => string;
-  readonly seqOf: (token: string | undefined) => number;
-  readonly close: () => void;
-}
-
-/** `names` are the existing databases; their earlier events are unknown. */
-export function openDatabaseUpdates(names: readonly string[]): DatabaseUpdates {
-  return new UpdateLog(names);
-}
-
-class UpdateLog implements DatabaseUpdates {
+export class DatabaseUpdates implements FeedSource {
   /** Distinguishes tokens of this process from those of a previous one. */
   readonly #process = randomBytes(8).toString("hex");
   /** By type and name; the latest event is the last. */
@@ -44,6 +30,7 @@ class UpdateLog implements DatabaseUpdates {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
+  /** `names` are the existing databases; their earlier events are unknown. */
   constructor(names: readonly string[]) {
     for (const name of names) {
       this.#record(name, "updated");
@@ -81,6 +68,7 @@ class UpdateLog implements DatabaseUpdates {
     this.#notify();
   }
 
+  /** Events after a sequence number. */
   after(since: number): readonly DatabaseUpdate[] {
     return [...this.#rows.values()]
       .filter(({ at }) => at > since)

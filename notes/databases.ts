@@ -8,10 +8,7 @@ import {
   type Database,
   type DatabaseEvents,
 } from "./database.ts";
-import {
-  openDatabaseUpdates,
-  type DatabaseUpdates,
-} from "./database-updates.ts";
+import { DatabaseUpdates } from "./database-updates.ts";
 import { watchIdle, type IdleWatch } from "./idle.ts";
 import { Refusal } from "./refusal.ts";
 import { UNFINISHED } from "./store/schema.ts";
@@ -23,23 +20,6 @@ const SUFFIX = ".sqlite";
 const REMOVED = ".removed-";
 /** File names have at most 255 bytes, including `-wal`, which SQLite appends. */
 const MAX_NAME_BYTES = 238;
-
-/** All databases of the data directory; each is opened at its first use and closed when idle. */
-export interface Databases {
-  readonly names: () => string[];
-  readonly open: (name: string) => Promise<Database>;
-  readonly create: (name: string) => Promise<void>;
-  readonly remove: (name: string) => Promise<void>;
-  /** The open databases. */
-  readonly opened: () => readonly Database[];
-  /** Databases created, changed and deleted. */
-  readonly updates: DatabaseUpdates;
-  /** Calls `listener` after every change of `_users`, and when it is opened: changes may have been lost with its previous thread. */
-  readonly onUsersChange: (listener: () => void) => void;
-  /** Names of databases whose thread does not answer. */
-  readonly hung: () => string[];
-  readonly close: () => Promise<void>;
-}
 
 export interface DatabasesOptions {
   readonly directory: string;
@@ -60,15 +40,14 @@ export async function openDatabases(
   options: DatabasesOptions,
 ): Promise<Databases> {
   await mkdir(options.directory, { recursive: true, mode: 0o700 });
-  const databases = new DataDirectory(
-    options,
-    await readNames(options.directory),
-  );
+  const databases = new Databases(options, await readNames(options.directory));
   await databases.ensureUsers();
   return databases;
 }
 
-class DataDirectory implements Databases {
+/** All databases of the data directory; each is opened at its first use and closed when idle. */
+export class Databases {
+  /** Databases created, changed and deleted. */
   readonly updates: DatabaseUpdates;
   readonly #options: DatabasesOptions;
   readonly #events: DatabaseEvents;
@@ -86,7 +65,7 @@ class DataDirectory implements Databases {
   constructor(options: DatabasesOptions, names: readonly string[]) {
     this.#options = options;
     this.#names = new Set(names);
-    this.updates = openDatabaseUpdates(names);
+    this.updates = new DatabaseUpdates(names);
     this.#events = {
       ...options.events,
       changed: (name) => this.updates.add(name, "updated"),
@@ -102,15 +81,18 @@ class DataDirectory implements Databases {
     return [...this.#names].sort();
   }
 
+  /** The open databases. */
   opened(): readonly Database[] {
     return [...this.#running.values()];
   }
 
+  /** Calls `listener` after every change of `_users`, and when it is opened: changes may have been lost with its previous thread. */
   onUsersChange(listener: () => void): void {
     this.#usersListeners.push(listener);
     this.#running.get(USERS)?.onState(listener);
   }
 
+  /** Names of databases whose thread does not answer. */
   hung(): string[] {
     return [...this.#running].flatMap(([name, database]) =>
       database.isHung() ? [name] : [],
