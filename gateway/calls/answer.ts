@@ -12,7 +12,7 @@ import { headerText } from "./deployment-headers.ts";
 import { guardAnswer } from "./guard-answer.ts";
 import { answerHeaders } from "./headers.ts";
 import { isStateful, storeAnswer } from "../responses/store-response.ts";
-import { recordAnswer, type WholeAnswer } from "./record-answer.ts";
+import { recordAnswer, type WholeUpstream } from "./record-answer.ts";
 import { endCall, type RecordPorts } from "./record.ts";
 
 /** Translates a whole answer to the client's shape, records and settles it, then sends it. */
@@ -20,7 +20,7 @@ export async function sendAnswer(
   gateway: Gateway,
   call: Call,
   admitted: Admitted,
-  upstream: WholeAnswer,
+  upstream: WholeUpstream,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const answered = upstream.translation.answer(upstream.body);
@@ -51,7 +51,7 @@ export async function sendAnswer(
 }
 
 interface RecordedAnswer {
-  readonly upstream: WholeAnswer;
+  readonly upstream: WholeUpstream;
   readonly outcome: Outcome;
   /** As the client gets it. */
   readonly body: Buffer;

@@ -7,7 +7,7 @@ import { CallError, loggedMessage } from "../http/errors.ts";
 import type { Endpoint, TranslatedAnswer } from "../providers/wire.ts";
 import type { Call } from "./call.ts";
 import { subjectOf } from "./guard-subject.ts";
-import { recordAnswer, type WholeAnswer } from "./record-answer.ts";
+import { recordAnswer, type WholeUpstream } from "./record-answer.ts";
 
 /** Endpoints whose answers have texts. */
 const WITH_TEXT: ReadonlySet<Endpoint> = new Set([
@@ -24,7 +24,7 @@ const WITH_TEXT: ReadonlySet<Endpoint> = new Set([
 export async function guardAnswer(
   gateway: Gateway,
   call: Call,
-  upstream: WholeAnswer,
+  upstream: WholeUpstream,
   { body, facts }: TranslatedAnswer,
 ): Promise<Buffer> {
   if (call.guards === null) {

@@ -7,13 +7,13 @@ import type { Call } from "./call.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
 import { endCall, type Ending, type RecordPorts } from "./record.ts";
 
-export type WholeAnswer = Extract<Upstream, { kind: "whole" }>;
+export type WholeUpstream = Extract<Upstream, { kind: "whole" }>;
 
 /** Records and settles a whole answer; `metadata` is stored in its row, `response` is shown. */
 export async function recordAnswer(
   gateway: RecordPorts & Pick<Gateway, "router" | "tokens">,
   call: Call,
-  upstream: WholeAnswer,
+  upstream: WholeUpstream,
   facts: AnswerFacts,
   {
     metadata,
