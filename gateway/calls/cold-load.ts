@@ -61,7 +61,7 @@ export async function whenLoaded<T>(
 /** llama.cpp rejects calls while it loads its model. */
 const LOADING = /loading model/i;
 
-/** Whether a call failed because its runner has begun to load the model since the latest probe. */
+/** Whether a call failed because its runner started to load the model since the latest probe. */
 async function wasCold(
   { runners }: Ports,
   deployment: PricedDeployment,

@@ -53,7 +53,7 @@ export interface HedgeOptions {
 const ANSWERED_FIRST = "another deployment of the call answered first";
 
 /**
- * Sends a call to a deployment and, where that has not begun to answer within its `hedge_after`, to a second one of the same
+ * Sends a call to a deployment and, where that does not start to answer within its `hedge_after`, to a second one of the same
  * alias, if the budgets of the payers allow both. The first answer counts; the other attempt is cancelled.
  */
 export async function attemptHedged(

@@ -66,7 +66,7 @@ function unsendable(error: unknown, address: string): UpstreamFailure | null {
 
 const TOO_LONG = "UND_ERR_RES_EXCEEDED_MAX_SIZE";
 
-/** The same once its answer had begun. */
+/** The same after the start of its answer. */
 export function brokenOff(error: unknown, address: string): UpstreamFailure {
   if ((error as { code?: string }).code === TOO_LONG) {
     return new UpstreamFailure(
