@@ -23,7 +23,6 @@ import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 import { acceptedSeed, mutable, type Escrow } from "./seed-escrow.ts";
 import { sum } from "../../core/sum.ts";
 
-const PAGE_ROWS = 500;
 /** The number of documents per request is adjusted to responses of about this size. */
 const RESPONSE_BYTES = 4_000_000;
 const MAX_PER_REQUEST = 200;
@@ -172,15 +171,13 @@ async function* changedLines(
   const rows = info.doc_count + info.doc_del_count;
   let seen = 0;
   let perRequest = 20;
-  let since = "0";
-  for (;;) {
-    const page = await database.changes({
-      since,
-      limit: PAGE_ROWS,
-      allLeaves: true,
-      signal,
-    });
-    const wanted = page.results.flatMap(({ id, changes }) => {
+  const pages = database.changePages({
+    since: "0",
+    allLeaves: true,
+    signal,
+  });
+  for await (const { results } of pages) {
+    const wanted = results.flatMap(({ id, changes }) => {
       const revisions = changes.map(({ rev }) => rev);
       count.row(id, revisions.length);
       return isUnchanged(id, revisions)
@@ -208,12 +205,8 @@ async function* changedLines(
       at += part.length;
       perRequest = nextAmount(perRequest, bytes);
     }
-    seen += page.results.length;
+    seen += results.length;
     progress(rows === 0 ? 1 : Math.min(1, seen / rows));
-    since = page.last_seq;
-    if (page.results.length < PAGE_ROWS) {
-      return;
-    }
   }
 }
 

@@ -58,6 +58,8 @@ const RESTORING = "hearth_restoring";
 /** Deadline for answers with documents. */
 const LONG_ANSWER_MS = 300_000;
 
+const PAGE_ROWS = 500;
+
 /** One database of the store; all methods throw like `Couch.ask`. */
 export class Database {
   readonly name: string;
@@ -183,6 +185,18 @@ export class Database {
       changesPage,
       await this.#askLong(`_changes?${query.toString()}`, body, options),
     );
+  }
+
+  /** The feed up to its current end, page by page. */
+  async *changePages(
+    ask: Omit<ChangesAsk, "limit">,
+  ): AsyncGenerator<ChangesPage> {
+    let page: ChangesPage | undefined;
+    do {
+      const since = page?.last_seq ?? ask.since;
+      page = await this.changes({ ...ask, since, limit: PAGE_ROWS });
+      yield page;
+    } while (page.results.length === PAGE_ROWS);
   }
 
   /** The named revisions with their histories, or every leaf where no revision is named; missing revisions are left out. */

@@ -27,7 +27,6 @@ export interface Deletions {
     | undefined;
 }
 
-const PAGE_ROWS = 1000;
 const notes = { type: { $in: NOTE_TYPES } };
 /** `$ne` and `$not` match only documents that have the field. */
 const living = {
@@ -88,13 +87,12 @@ async function countSince(
   let since = from;
   let deleted = 0;
   let made = 0;
-  for (;;) {
-    const { results, last_seq } = await database.changes({
-      since,
-      limit: PAGE_ROWS,
-      selector: notes,
-      fields: ["_id", "deleted"],
-    });
+  const pages = database.changePages({
+    since,
+    selector: notes,
+    fields: ["_id", "deleted"],
+  });
+  for await (const { results, last_seq } of pages) {
     const present = results.filter(({ doc }) => !isMarkedDeleted(doc));
     const edited = present.filter((row) => !isFirstVersion(row));
     const gone = results.length - present.length;
@@ -105,10 +103,8 @@ async function countSince(
       made += await countReturned(database, edited);
     }
     since = last_seq;
-    if (results.length < PAGE_ROWS) {
-      return { deleted, made, since };
-    }
   }
+  return { deleted, made, since };
 }
 
 /** How many of the changed notes were deleted before, as those of a folder that is moved back. Versions that were compacted are unknown. */
@@ -141,18 +137,13 @@ function isMarkedDeleted(document: unknown): boolean {
 }
 
 async function countNotes(database: Database): Promise<number> {
-  let since = "0";
   let count = 0;
-  for (;;) {
-    const { results, last_seq } = await database.changes({
-      since,
-      limit: PAGE_ROWS,
-      selector: living,
-    });
+  const pages = database.changePages({
+    since: "0",
+    selector: living,
+  });
+  for await (const { results } of pages) {
     count += results.length;
-    since = last_seq;
-    if (results.length < PAGE_ROWS) {
-      return count;
-    }
   }
+  return count;
 }

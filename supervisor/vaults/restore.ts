@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { z } from "zod";
 import { verifyFiles } from "../backup/backup-files.ts";
 import { Failure } from "../../core/failure.ts";
+import { sum } from "../../core/sum.ts";
 import {
   closedRules,
   memberOf,
@@ -316,32 +317,23 @@ async function requireSameCounts(
   }
 }
 
-const PAGE_ROWS = 1000;
-
 /** Counts documents and leaves of a database, including deleted ones. */
 export async function countAll(
   database: Database,
   signal: AbortSignal,
 ): Promise<{ readonly documents: number; readonly leaves: number }> {
-  let since = "0";
   let documents = 0;
   let leaves = 0;
-  for (;;) {
-    const { results, last_seq } = await database.changes({
-      since,
-      limit: PAGE_ROWS,
-      allLeaves: true,
-      signal,
-    });
+  const pages = database.changePages({
+    since: "0",
+    allLeaves: true,
+    signal,
+  });
+  for await (const { results } of pages) {
     documents += results.length;
-    for (const { changes } of results) {
-      leaves += changes.length;
-    }
-    since = last_seq;
-    if (results.length < PAGE_ROWS) {
-      return { documents, leaves };
-    }
+    leaves += sum(results.map(({ changes }) => changes.length));
   }
+  return { documents, leaves };
 }
 
 /**
