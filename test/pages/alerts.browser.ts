@@ -138,7 +138,7 @@ test("a channel is tested with a button, which reports the result", async () => 
   const before = received.length;
   await page.getByRole("button", { name: "Send test through pager" }).click();
   expect(await page.locator("main").innerText()).toMatch(
-    /the test message through "pager" failed: .*500.*; it is retried\./,
+    /The test message through "pager" failed: .*500.*; it is retried\./,
   );
   expect(await page.content()).not.toContain(TOKEN);
   expect(received.slice(before).join()).not.toContain("test message");
