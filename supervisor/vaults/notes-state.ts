@@ -73,19 +73,18 @@ export function openNotesState(
   let text = JSON.stringify(state);
   const save = (next: StoredState): void => {
     const nextText = JSON.stringify(next);
-    state = next;
-    if (nextText === text) {
-      return;
-    }
     try {
-      writeDurably(path, `${nextText}\n`);
-      text = nextText;
+      if (nextText !== text) {
+        writeDurably(path, `${nextText}\n`);
+        text = nextText;
+      }
     } catch (error) {
       // Written with a later change; the vaults are watched from memory until then.
       if (!isFullDisk(error)) {
         throw error;
       }
     }
+    state = next;
   };
   const vault = (name: string): VaultState =>
     (Object.hasOwn(state.vaults, name) ? state.vaults[name] : undefined) ??
