@@ -31,7 +31,7 @@ export function searchTools(
       name: "web_search",
       max_uses: searchesOf(options),
       user_location: isRecord(approximate)
-        ? { type: "approximate", ...approximate }
+        ? present({ type: "approximate", ...approximate })
         : null,
     }),
   ];

@@ -27,7 +27,7 @@ describe("tools", () => {
           search_context_size: "low",
           user_location: {
             type: "approximate",
-            approximate: { city: "Paris", country: "FR" },
+            approximate: { city: "Paris", country: "FR", region: null },
           },
         },
       }),
