@@ -156,8 +156,10 @@ export function searchOptionsOf(
   { searches }: Dialect,
   lack: Lack,
 ): JsonRecord | null {
-  const search = offeredTools(body).find(({ tool }) => isWebSearch(tool));
-  if (!searches || search === undefined) {
+  const search = searches
+    ? offeredTools(body).find(({ tool }) => isWebSearch(tool))
+    : undefined;
+  if (search === undefined) {
     return null;
   }
   const { search_context_size: size, user_location, filters } = search.tool;

@@ -7,6 +7,7 @@ import { anthropicSchema } from "./anthropic-schema.ts";
 import { signedMessages } from "./anthropic-signed.ts";
 import { lostThoughts, thinkingAndSampling } from "./anthropic-thinking.ts";
 import { readToolOptions } from "./anthropic-tools.ts";
+import { isNeutral, type NeutralValues } from "./neutral-values.ts";
 import {
   isRecord,
   numberOf,
@@ -67,6 +68,19 @@ const HINTS = new Set([
   "prompt_cache_key",
   "prompt_cache_options",
   "prompt_cache_retention",
+]);
+
+/** Parameters that Anthropic does not have, with the values that change nothing. */
+const NEUTRAL: NeutralValues = new Map<string, readonly unknown[]>([
+  ["n", [1]],
+  ["frequency_penalty", [0]],
+  ["presence_penalty", [0]],
+  ["top_logprobs", [0]],
+  ["logprobs", [false]],
+  ["store", [false]],
+  ["verbosity", ["medium"]],
+  ["logit_bias", [{}]],
+  ["functions", [[]]],
 ]);
 
 /** A chat body of OpenAI's shape for Anthropic's `/v1/messages`. Never throws; unsupported parameters are listed. */
@@ -135,27 +149,9 @@ function isKnown(name: string): boolean {
 
 /** Whether a value is equivalent to the default. */
 function isHarmless(name: string, value: unknown): boolean {
-  switch (name) {
-    case "n":
-      return value === 1;
-    case "frequency_penalty":
-    case "presence_penalty":
-    case "top_logprobs":
-      return value === 0;
-    case "logprobs":
-    case "store":
-      return value === false;
-    case "verbosity":
-      return value === "medium";
-    case "logit_bias":
-      return isRecord(value) && Object.keys(value).length === 0;
-    case "functions":
-      return Array.isArray(value) && value.length === 0;
-    case "modalities":
-      return Array.isArray(value) && value.every((one) => one === "text");
-    default:
-      return false;
-  }
+  return name === "modalities"
+    ? Array.isArray(value) && value.every((one) => one === "text")
+    : isNeutral(NEUTRAL, name, value);
 }
 
 function maxTokensOf(body: CallBody, deployment: PricedDeployment): unknown {
