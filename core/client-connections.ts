@@ -3,17 +3,6 @@ import type { Socket } from "node:net";
 import { MINUTE_MS } from "./duration.ts";
 import { maxClientConnections } from "./open-files.ts";
 
-/** The connections of a server, with the number of requests in progress on each. */
-export interface ClientConnections {
-  /** Keeps a connection whose request to upgrade is accepted. */
-  upgraded(socket: Socket): void;
-  /** Closes connections without a request now, the others when their requests have ended. */
-  closeIdle(): void;
-  closeAll(): void;
-  /** Resolves when there is none. */
-  ended(): Promise<void>;
-}
-
 const FIRST_REQUEST_MS = 1_000;
 const LOG_EVERY_MS = MINUTE_MS;
 
@@ -29,14 +18,15 @@ export function watchConnections(
   log: ErrorLog,
   maxConnections = maxClientConnections(),
 ): ClientConnections {
-  return new WatchedConnections(server, log, maxConnections);
+  return new ClientConnections(server, log, maxConnections);
 }
 
 interface ErrorLog {
   error(fields: object, message: string): void;
 }
 
-class WatchedConnections implements ClientConnections {
+/** The connections of a server, with the number of requests in progress on each. */
+export class ClientConnections {
   readonly #inProgress = new Map<Socket, number>();
   /** Without a request in progress, the longest first. */
   readonly #waiting = new Set<Socket>();
@@ -58,11 +48,13 @@ class WatchedConnections implements ClientConnections {
     });
   }
 
+  /** Keeps a connection whose request to upgrade is accepted. */
   upgraded(socket: Socket): void {
     // Its handler closes it.
     this.#started(socket);
   }
 
+  /** Closes connections without a request now, the others when their requests have ended. */
   closeIdle(): void {
     this.#closing = true;
     for (const socket of this.#inProgress.keys()) {
@@ -80,6 +72,7 @@ class WatchedConnections implements ClientConnections {
     }
   }
 
+  /** Resolves when there is none. */
   async ended(): Promise<void> {
     if (this.#inProgress.size > 0) {
       await new Promise<void>((resolve) => this.#whenEnded.push(resolve));

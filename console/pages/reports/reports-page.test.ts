@@ -35,7 +35,7 @@ beforeEach(() => {
   directory = join(place.directory, "reports");
   choices = [];
   failure = () => {
-    throw new Failure("nothing was ever looked at.");
+    throw new Failure("there are no checks yet.");
   };
   const db = new DatabaseSync(":memory:");
   db.exec(`${JOB_TABLES}; ${ASKED_BY_COLUMN}`);
@@ -181,5 +181,5 @@ test("a report of invalid days is the request's fault, not the server's", async 
 test("a report that cannot be created is an error page with the reason", async () => {
   const { status, text } = await get("/reports/now?kind=health&period=week");
   expect(status).toBe(502);
-  expect(text).toContain("Nothing was ever looked at.");
+  expect(text).toContain("There are no checks yet.");
 });
