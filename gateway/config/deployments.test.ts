@@ -245,7 +245,7 @@ test("limits, times, prices, headers and call defaults are typed", () => {
     defaults: { temperature: 0.2 },
     mode: "responses",
     baseModel: "gpt-5",
-    prices: { input: 1e-6, output: 2e-6, cacheRead: null },
+    prices: { rates: { input: 1, output: 2 } },
     info: { note: "free" },
   });
   expect(first?.headers["x-team"]?.reveal()).toBe("kitchen");

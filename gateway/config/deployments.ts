@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import { perMillion } from "../pricing/price-card.ts";
-import { tierPrices } from "../pricing/service-tiers.ts";
+import { pricesIn, type OwnPrices } from "../pricing/price-fields.ts";
 import { firstUnset, type ReadVariable } from "../../core/config/references.ts";
 import {
   CALL_DEFAULT_NAMES,
@@ -27,7 +26,7 @@ import {
 } from "./target.ts";
 import { isEmpty, locate } from "../../core/config/tree.ts";
 import { readRunner } from "./runner.ts";
-import type { Deployment, PriceOverrides } from "./types.ts";
+import type { Deployment } from "./types.ts";
 
 /** The deployments of `model_list`, in the order written; invalid entries become problems. */
 export function readDeployments(
@@ -155,7 +154,7 @@ export function readDeployment(
     local: params.local ?? info.local ?? null,
     runner: readRunner(reading, paramsPath, params, known.family),
     clientParams: params.configurable_clientside_auth_params ?? [],
-    prices: readPrices(params, info),
+    prices: readPrices(reading, path, params, info),
     mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
     baseModel: info.base_model ?? null,
     info: freeFields(info),
@@ -288,31 +287,27 @@ function readDefaults(
   );
 }
 
-function readPrices(params: ProviderParams, info: ModelInfo): PriceOverrides {
-  const ofParams: Readonly<Record<string, unknown>> = params;
-  const price = (key: string): number | null => {
-    const value = ofParams[key] ?? info[key];
-    return typeof value === "number" ? value : null;
-  };
-  const tiers = tierPrices((key, suffix) => perMillion(price(key + suffix)));
-  return {
-    input: price("input_cost_per_token"),
-    output: price("output_cost_per_token"),
-    cacheRead: price("cache_read_input_token_cost"),
-    cacheWrite: price("cache_creation_input_token_cost"),
-    cacheWrite1h: price("cache_creation_input_token_cost_above_1hr"),
-    audioInput: price("input_cost_per_audio_token"),
-    imageInput: price("input_cost_per_image_token"),
-    audioOutput: price("output_cost_per_audio_token"),
-    imageOutput: price("output_cost_per_image_token"),
-    reasoning: price("output_cost_per_reasoning_token"),
-    perRequest: price("input_cost_per_request"),
-    perImage: price("output_cost_per_image"),
-    perSecond: price("input_cost_per_second"),
-    perCharacter: price("input_cost_per_character"),
-    perQuery: price("input_cost_per_query"),
-    serviceTiers: Object.keys(tiers).length === 0 ? null : tiers,
-  };
+/** null: none is set. */
+function readPrices(
+  reading: Reading,
+  path: Path,
+  params: ProviderParams,
+  info: ModelInfo,
+): OwnPrices | null {
+  const entry = { ...info, ...params };
+  const own = pricesIn(entry, (name, message) => {
+    reading.problems.push(
+      problemAt(reading, [...path, "model_info", name], message),
+    );
+  });
+  const { rates, perRequest, perImage, perPiece, serviceTiers } = own;
+  const isEmpty =
+    perRequest === null &&
+    perImage === null &&
+    [rates, perPiece, serviceTiers].every(
+      (each) => Object.keys(each).length === 0,
+    );
+  return isEmpty ? null : own;
 }
 
 function freeFields(info: ModelInfo): Readonly<Record<string, unknown>> {

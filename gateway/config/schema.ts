@@ -24,6 +24,7 @@ import {
   weight,
   whole,
 } from "./fields.ts";
+import { PRICE_NAMES, SEARCH_PRICES } from "../pricing/price-fields.ts";
 
 /** Sections and keys under Hearth's names; those of the other dialect are renamed before. */
 export const SECTIONS = [
@@ -38,34 +39,10 @@ export const SECTIONS = [
 
 export const MAX_WORKERS = 64;
 
-const PRICES = {
-  input_cost_per_token: price(),
-  output_cost_per_token: price(),
-  cache_read_input_token_cost: price(),
-  cache_creation_input_token_cost: price(),
-  input_cost_per_audio_token: price(),
-  output_cost_per_audio_token: price(),
-  input_cost_per_request: price(),
-  output_cost_per_image: price(),
-  cache_creation_input_token_cost_above_1hr: price(),
-  input_cost_per_image_token: price(),
-  output_cost_per_image_token: price(),
-  output_cost_per_reasoning_token: price(),
-  input_cost_per_second: price(),
-  input_cost_per_character: price(),
-  input_cost_per_query: price(),
-  input_cost_per_token_priority: price(),
-  output_cost_per_token_priority: price(),
-  cache_read_input_token_cost_priority: price(),
-  input_cost_per_token_flex: price(),
-  output_cost_per_token_flex: price(),
-  cache_read_input_token_cost_flex: price(),
-  input_cost_per_token_batches: price(),
-  output_cost_per_token_batches: price(),
-  cache_read_input_token_cost_batches: price(),
-  input_cost_per_token_fast: price(),
-  output_cost_per_token_fast: price(),
-  cache_read_input_token_cost_fast: price(),
+/** Without types: `pricesIn` reads them. */
+const PRICES: object = {
+  ...Object.fromEntries(PRICE_NAMES.map((each) => [each, price()])),
+  [SEARCH_PRICES]: record("a mapping of sizes to dollars"),
 };
 
 /** Call parameters for which an entry may set defaults. */

@@ -1,6 +1,6 @@
 import type { RedisPlace, SentinelLogin } from "../../core/redis/place.ts";
 import type { Algorithm } from "../../core/tokens/verify-token.ts";
-import type { TierPrice } from "../pricing/price-card.ts";
+import type { OwnPrices } from "../pricing/price-fields.ts";
 import type { CallbacksConfig } from "./callbacks.ts";
 import type { LitellmMetricsConfig } from "./litellm-metrics.ts";
 import type { Secret } from "./secret.ts";
@@ -139,7 +139,8 @@ export interface Deployment {
   readonly runner: RunnerSettings | null;
   /** What callers may replace by their own. */
   readonly clientParams: readonly ClientParam[];
-  readonly prices: PriceOverrides;
+  /** null: none is set. */
+  readonly prices: OwnPrices | null;
   /** `chat`, `embedding`, `completion`, `image_generation`, `moderation`, `responses`, … */
   readonly mode: string;
   /** The model whose prices and tokenizer apply, if `model` does not identify it (Azure deployment names). */
@@ -172,29 +173,6 @@ export interface ClientParam {
   readonly name: string;
   /** Of RE2. */
   readonly pattern: string | null;
-}
-
-/** Dollars per token (or per call, per image, per second of audio, …); null: not overridden. */
-export interface PriceOverrides {
-  readonly input: number | null;
-  readonly output: number | null;
-  readonly cacheRead: number | null;
-  readonly cacheWrite: number | null;
-  /** Writes to a cache with a lifetime of one hour. */
-  readonly cacheWrite1h: number | null;
-  readonly audioInput: number | null;
-  readonly imageInput: number | null;
-  readonly audioOutput: number | null;
-  readonly imageOutput: number | null;
-  readonly reasoning: number | null;
-  readonly perRequest: number | null;
-  readonly perImage: number | null;
-  readonly perSecond: number | null;
-  readonly perCharacter: number | null;
-  /** Of a search unit of a rerank call. */
-  readonly perQuery: number | null;
-  /** Prices of tiers such as `flex`, per million tokens. */
-  readonly serviceTiers: Readonly<Record<string, TierPrice>> | null;
 }
 
 export type RoutingStrategy =

@@ -96,6 +96,19 @@ export interface PriceCard {
 export type TierPrice =
   number | Readonly<Partial<Pick<Rates, "input" | "output" | "cachedInput">>>;
 
+/** Rates that price nothing. */
+export const UNPRICED: Rates = {
+  input: null,
+  output: null,
+  cachedInput: null,
+  cacheWrite: null,
+  audioInput: null,
+  audioOutput: null,
+  reasoning: null,
+  perRequest: 0,
+  perImage: null,
+};
+
 /** A card whose rates do not change with time. */
 export function flatCard(source: PriceCard["source"], rates: Rates): PriceCard {
   return {

@@ -7,7 +7,13 @@ import {
 } from "@pydantic/genai-prices";
 import { guessProvider, PROVIDERS } from "../config/providers.ts";
 import type { Deployment } from "../config/types.ts";
-import type { Piece, PriceCard, PricePeriod, Rates } from "./price-card.ts";
+import {
+  UNPRICED,
+  type Piece,
+  type PriceCard,
+  type PricePeriod,
+  type Rates,
+} from "./price-card.ts";
 import { publishedTiers } from "./service-tiers.ts";
 
 /** The catalogue's names of providers, where they differ from the configuration's. */
@@ -214,13 +220,9 @@ export function catalogueRates(prices: ModelPrice): Rates {
     },
   );
   return {
+    ...UNPRICED,
     input: none,
     output: none,
-    cachedInput: null,
-    cacheWrite: null,
-    audioInput: null,
-    audioOutput: null,
-    reasoning: null,
     ...(Object.fromEntries(tokens) as Partial<Rates>),
     perRequest: (dollars(REQUESTS) ?? 0) / 1_000,
     perImage: none,

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { loadConfig } from "../config/load.ts";
 import { card, cardOf, cost, deployment } from "./prices-fixture.ts";
 import { createPriceBook } from "./prices.ts";
+import { PRICE_NAMES } from "./price-fields.ts";
 
 test("every alias of the shipped configuration has a price", () => {
   const projectRoot = join(import.meta.dirname, "../..");
@@ -47,6 +48,34 @@ test("a deployment's own price wins over the file, the file over the catalogue",
   };
   expect(cost(cardOf(own, {}, file), parts)).toBe(0.01);
   expect(card(own, {}, file)?.source).toBe("deployment");
+});
+
+test("every price that a prices file may have can be a deployment's own, in its parameters or its model_info", () => {
+  const own = {
+    ...Object.fromEntries(
+      PRICE_NAMES.map((name, index) => [name, (index + 1) / 1e6]),
+    ),
+    search_context_cost_per_query: { search_context_size_medium: 0.01 },
+  };
+  const model = "openai/own";
+  const ofFile = cardOf({ model }, {}, { own });
+  for (const ofDeployment of [
+    cardOf({ model, ...own }),
+    cardOf({ model }, own),
+  ]) {
+    expect(ofDeployment).toMatchObject({
+      source: "deployment",
+      periods: ofFile.periods,
+      serviceTiers: ofFile.serviceTiers,
+    });
+  }
+  const long = cardOf({
+    model: "openai/gpt-5-mini",
+    input_cost_per_token: 1e-6,
+    input_cost_per_token_above_200k_tokens: 2e-6,
+  });
+  expect(cost(long, { inputTokens: 200_000 })).toBeCloseTo(0.2, 12);
+  expect(cost(long, { inputTokens: 200_001 })).toBeCloseTo(0.400002, 12);
 });
 
 test("prices that are not overridden keep their hours of the day", () => {

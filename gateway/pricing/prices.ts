@@ -1,13 +1,14 @@
-import type { Deployment, PriceOverrides } from "../config/types.ts";
+import type { Deployment } from "../config/types.ts";
 import { cataloguePrices } from "./price-catalogue.ts";
 import {
   flatCard,
-  perMillion,
   type Piece,
   type PriceCard,
   type PricePeriod,
   type Rates,
+  UNPRICED,
 } from "./price-card.ts";
+import type { OwnPrices } from "./price-fields.ts";
 import type { FilePrices } from "./price-file.ts";
 import { isKnownRunner, isLocalRunner } from "./local-runner.ts";
 
@@ -54,20 +55,15 @@ function resolve(
     file?.find(deployment) ??
     (isKnownRunner(deployment) ? FREE : cataloguePrices(deployment)) ??
     (isLocalRunner(deployment) ? FREE : null);
-  return Object.values(deployment.prices).some((price) => price !== null)
-    ? overridden(deployment.prices, base)
-    : base;
+  return deployment.prices === null
+    ? base
+    : overridden(deployment.prices, base);
 }
 
 const FREE: PriceCard = flatCard("local", {
+  ...UNPRICED,
   input: 0,
   output: 0,
-  cachedInput: null,
-  cacheWrite: null,
-  audioInput: null,
-  audioOutput: null,
-  reasoning: null,
-  perRequest: 0,
   perImage: 0,
 });
 
@@ -76,19 +72,19 @@ const FREE: PriceCard = flatCard("local", {
  * price does not outlive it, so that an input price of 0 is 0 for cached input too. Nor do the service tiers, which
  * multiply both sides.
  */
-function overridden(own: PriceOverrides, base: PriceCard | null): PriceCard {
-  const pieces = ownPiecesOf(own);
-  const keepsTokenPrices = own.input === null && own.output === null;
+function overridden(own: OwnPrices, base: PriceCard | null): PriceCard {
+  const keepsTokenPrices =
+    own.rates.input === undefined && own.rates.output === undefined;
   const [first, ...later] = (base ?? FREE).periods;
   const withOwn = (period: PricePeriod): PricePeriod => ({
     ...period,
-    rates: overriddenRates(own, base && period.rates, pieces),
+    rates: overriddenRates(own, base && period.rates),
   });
   return {
     source: "deployment",
     periods: [withOwn(first), ...later.map(withOwn)],
     ...(keepsTokenPrices
-      ? { ownPieces: Object.keys(pieces) as readonly Piece[] }
+      ? { ownPieces: Object.keys(own.perPiece) as readonly Piece[] }
       : {}),
     serviceTiers: {
       ...(keepsTokenPrices ? base?.serviceTiers : {}),
@@ -99,41 +95,43 @@ function overridden(own: PriceOverrides, base: PriceCard | null): PriceCard {
   };
 }
 
-function ownPiecesOf(own: PriceOverrides): Partial<Record<Piece, number>> {
-  return {
-    ...(own.perSecond === null ? {} : { audioSeconds: own.perSecond }),
-    ...(own.perCharacter === null ? {} : { characters: own.perCharacter }),
-    ...(own.perQuery === null ? {} : { searchUnits: own.perQuery }),
-  };
-}
+const INPUT_SIDE = [
+  "input",
+  "cachedInput",
+  "cachedAudio",
+  "cachedImage",
+  "cacheWrite",
+  "cacheWrite1h",
+  "audioInput",
+  "imageInput",
+  "videoInput",
+] as const satisfies readonly (keyof Rates)[];
+
+const OUTPUT_SIDE = [
+  "output",
+  "audioOutput",
+  "imageOutput",
+  "videoOutput",
+  "reasoning",
+  "citation",
+] as const satisfies readonly (keyof Rates)[];
 
 /** `lower`: of the card below; null: there is none. */
-function overriddenRates(
-  own: PriceOverrides,
-  lower: Rates | null,
-  ownPieces: Partial<Record<Piece, number>>,
-): Rates {
-  const inputSide = own.input === null ? lower : null;
-  const outputSide = own.output === null ? lower : null;
+function overriddenRates(own: OwnPrices, lower: Rates | null): Rates {
+  const replaced: readonly string[] = [
+    ...(own.rates.input === undefined ? [] : INPUT_SIDE),
+    ...(own.rates.output === undefined ? [] : OUTPUT_SIDE),
+  ];
+  const kept = Object.fromEntries(
+    Object.entries(lower ?? {}).filter(([rate]) => !replaced.includes(rate)),
+  ) as Partial<Rates>;
+  const rates: Rates = { ...UNPRICED, ...kept, ...own.rates };
   return {
-    input: perMillion(own.input) ?? inputSide?.input ?? 0,
-    output: perMillion(own.output) ?? outputSide?.output ?? 0,
-    cachedInput: perMillion(own.cacheRead) ?? inputSide?.cachedInput ?? null,
-    cachedAudio: inputSide?.cachedAudio ?? null,
-    cachedImage: inputSide?.cachedImage ?? null,
-    cacheWrite: perMillion(own.cacheWrite) ?? inputSide?.cacheWrite ?? null,
-    cacheWrite1h:
-      perMillion(own.cacheWrite1h) ?? inputSide?.cacheWrite1h ?? null,
-    audioInput: perMillion(own.audioInput) ?? inputSide?.audioInput ?? null,
-    imageInput: perMillion(own.imageInput) ?? inputSide?.imageInput ?? null,
-    videoInput: inputSide?.videoInput ?? null,
-    audioOutput: perMillion(own.audioOutput) ?? outputSide?.audioOutput ?? null,
-    imageOutput: perMillion(own.imageOutput) ?? outputSide?.imageOutput ?? null,
-    videoOutput: outputSide?.videoOutput ?? null,
-    reasoning: perMillion(own.reasoning) ?? outputSide?.reasoning ?? null,
-    citation: outputSide?.citation ?? null,
-    perRequest: own.perRequest ?? lower?.perRequest ?? 0,
-    perImage: own.perImage ?? lower?.perImage ?? null,
-    perPiece: { ...lower?.perPiece, ...ownPieces },
+    ...rates,
+    input: rates.input ?? 0,
+    output: rates.output ?? 0,
+    perRequest: own.perRequest ?? rates.perRequest,
+    perImage: own.perImage ?? rates.perImage,
+    perPiece: { ...rates.perPiece, ...own.perPiece },
   };
 }

@@ -1,4 +1,4 @@
-import type { Price, TierPrice } from "./price-card.ts";
+import type { TierPrice } from "./price-card.ts";
 
 /** What multiplies the standard token prices of a model; the catalogue has standard prices only. */
 interface PublishedFactor {
@@ -100,29 +100,5 @@ export function tiersIn({
 }: Readonly<Record<string, unknown>>): readonly string[] {
   return [service_tier, speed, inference_geo].filter(
     (name): name is string => typeof name === "string" && !STANDARD.has(name),
-  );
-}
-
-/** How settings and LiteLLM's files name the prices of a tier: by an ending of the standard price's name. */
-const TIER_SUFFIXES = {
-  priority: "_priority",
-  flex: "_flex",
-  batch: "_batches",
-  fast: "_fast",
-} as const;
-
-/** The tiers that have separate prices under such names. */
-export function tierPrices(
-  rate: (key: string, suffix: string) => Price | null,
-): Readonly<Record<string, TierPrice>> {
-  return Object.fromEntries(
-    Object.entries(TIER_SUFFIXES).flatMap(([tier, suffix]) => {
-      const rates = Object.entries({
-        input: rate("input_cost_per_token", suffix),
-        output: rate("output_cost_per_token", suffix),
-        cachedInput: rate("cache_read_input_token_cost", suffix),
-      }).filter(([, price]) => price !== null);
-      return rates.length === 0 ? [] : [[tier, Object.fromEntries(rates)]];
-    }),
   );
 }
