@@ -199,12 +199,22 @@ function isEmpty(value: unknown): boolean {
 /** The body without fields for the gateway, and without those of `additional_drop_params`; the same object if there are none. */
 export function providerBody(body: CallBody): CallBody {
   const dropped = new Set(listOf(body["additional_drop_params"]));
-  const isSent = (name: string) =>
-    !isGatewayField(name) &&
-    reasonAgainst(name) === undefined &&
-    !(dropped.has(name) && name !== "model");
-  const names = Object.keys(body);
-  return names.every(isSent)
+  return bodyWithout(
+    body,
+    (name) =>
+      isGatewayField(name) ||
+      reasonAgainst(name) !== undefined ||
+      dropped.has(name),
+  );
+}
+
+/** The body without certain fields, but always with its model; the same object if it has none of them. */
+export function bodyWithout(
+  body: CallBody,
+  isDropped: (name: string) => boolean,
+): CallBody {
+  const isSent = (name: string) => name === "model" || !isDropped(name);
+  return Object.keys(body).every(isSent)
     ? body
     : ({
         ...Object.fromEntries(

@@ -17,6 +17,7 @@ import type {
 } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
+import { bodyWithout } from "./gateway-fields.ts";
 import { openaiErrorPieces } from "./stream-error.ts";
 
 /** The translation of one call for one deployment, and of its answer to the client's shape. */
@@ -123,8 +124,13 @@ function through(
   deployment: PricedDeployment,
   spoken: ProviderWire,
   endpoint: Endpoint,
-  chat: { readonly body: Call["body"]; readonly lacks: readonly string[] },
+  asked: { readonly body: Call["body"]; readonly lacks: readonly string[] },
 ): Translation {
+  const isDropped = (name: string) => deployment.droppedParams.includes(name);
+  const chat = {
+    body: bodyWithout(asked.body, isDropped),
+    lacks: asked.lacks.filter((name) => !isDropped(name)),
+  };
   const wire =
     endpoint === "chat" && goesByResponses(spoken, chat.body, deployment)
       ? chatByResponses(spoken, deployment)

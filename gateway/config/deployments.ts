@@ -150,6 +150,7 @@ export function readDeployment(
     headers: readHeaders(params),
     defaults: readDefaults(params),
     dropParams: params.drop_params ?? null,
+    droppedParams: params.additional_drop_params ?? [],
     cacheMarks: marksCache(reading, paramsPath, params, known.family),
     local: params.local ?? info.local ?? null,
     runner: readRunner(reading, paramsPath, params, known.family),
@@ -282,7 +283,10 @@ function readDefaults(
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(params).filter(
-      ([key, value]) => CALL_DEFAULT_NAMES.includes(key) && value !== undefined,
+      ([key, value]) =>
+        CALL_DEFAULT_NAMES.includes(key) &&
+        value !== undefined &&
+        params.additional_drop_params?.includes(key) !== true,
     ),
   );
 }

@@ -432,10 +432,6 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         "set `rpm_limit` and `tpm_limit` on keys and teams",
         ["priority_reservation", "priority_reservation_settings"],
       ],
-      [
-        "callers send `additional_drop_params`; `drop_params` is for all",
-        ["provider_params.additional_drop_params"],
-      ],
       ["write everything in this file", ["include"]],
       [
         "reload the file with POST /config/reload or SIGHUP",

@@ -90,6 +90,7 @@ export const providerParams = z.object({
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   drop_params: flag(),
+  additional_drop_params: texts(),
   cache: choice(["auto"]),
   local: flag(),
   slots: slots(),

@@ -131,6 +131,8 @@ export interface Deployment {
   readonly defaults: Readonly<Record<string, unknown>>;
   /** null: as `proxy_settings.drop_params`. */
   readonly dropParams: boolean | null;
+  /** Parameters that are never sent. */
+  readonly droppedParams: readonly string[];
   /** Anthropic's models: prompts without `cache_control` get it (`cache: auto`). */
   readonly cacheMarks: boolean;
   /** Whether it is a runner on one's own machines; null: not stated. */

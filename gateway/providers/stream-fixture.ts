@@ -165,6 +165,7 @@ export function testDeployment(
     headers: {},
     defaults: {},
     dropParams: null,
+    droppedParams: [],
     cacheMarks: false,
     local: null,
     runner: null,

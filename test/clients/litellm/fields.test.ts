@@ -150,6 +150,10 @@ describe("each route", () => {
       configurable_clientside_auth_params: [api_key, { api_base: "${account.url.replaceAll(".", "\\\\.")}" }]
   - model_name: own-key
     litellm_params: { model: openai/own, api_base: "${url}", api_key: operators-key, configurable_clientside_auth_params: [api_key] }
+  - model_name: plain
+    litellm_params: { model: openai/own, api_base: "${url}", api_key: x, seed: 1, additional_drop_params: [seed, tool_choice, tools, model] }
+  - model_name: plain-claude
+    litellm_params: { model: anthropic/claude-x, api_base: "${url}", api_key: x, additional_drop_params: [logit_bias, top_k] }
 `,
         ),
         "litellm_settings: { cache: true, cache_params: { type: memory } }",
@@ -317,6 +321,28 @@ describe("each route", () => {
       expect(failed.status).toBe(401);
     }
     expect((await chat({ model: "own" })).status).toBe(200);
+  });
+
+  test("a model's additional_drop_params never reach its provider", async () => {
+    const tools = [{ type: "function", function: { name: "f" } }];
+    await chat({ model: "plain", tools, tool_choice: "auto", user: "ann" });
+    expect(testbed.provider.requests.at(-1)?.body).toEqual({
+      model: "own",
+      messages: expect.any(Array),
+      user: "ann",
+    });
+    const unsupported = await chat({
+      model: "plain-claude",
+      logit_bias: { "1": 1 },
+    });
+    expect(unsupported.status).toBe(200);
+    await call("/v1/messages", {
+      model: "plain-claude",
+      messages: MESSAGES,
+      max_tokens: 9,
+      top_k: 3,
+    });
+    expect(testbed.provider.requests.at(-1)?.body).not.toHaveProperty("top_k");
   });
 
   test("drop_params and additional_drop_params apply to one call", async () => {
