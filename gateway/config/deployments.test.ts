@@ -184,6 +184,24 @@ test("an unset variable in the provider's parameters makes the alias pending on 
   ).toBe("TRACE");
 });
 
+test.each([
+  ["openai/responses/gpt-5.5", "openai", "gpt-5.5", "responses"],
+  ["azure/responses/mine", "azure", "mine", "responses"],
+  ["azure/o_series/mine", "azure", "mine", "chat"],
+  ["azure/gpt5_series/mine", "azure", "mine", "chat"],
+  ["openrouter/responses/x", "openrouter", "responses/x", "chat"],
+])(
+  "LiteLLM's route of %s is not part of the id",
+  (model, provider, id, mode) => {
+    const params = { model, api_key: "k", api_base: "https://x.example.com" };
+    expect(one(params)).toMatchObject({
+      providerName: provider,
+      model: id,
+      mode,
+    });
+  },
+);
+
 test("azure requires an address, which may come from its variable", () => {
   expect(one({ model: "azure/mine", api_key: "k" }).pending).toBe(
     "AZURE_API_BASE",

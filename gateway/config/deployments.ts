@@ -156,7 +156,10 @@ export function readDeployment(
     runner: readRunner(reading, paramsPath, params, known.family),
     clientParams: params.configurable_clientside_auth_params ?? [],
     prices: readPrices(reading, path, params, info),
-    mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
+    mode:
+      info.mode ??
+      connection.mode ??
+      (/embed/i.test(model) ? "embedding" : "chat"),
     baseModel: info.base_model ?? null,
     info: freeFields(info),
   };

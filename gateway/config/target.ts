@@ -23,7 +23,12 @@ export interface Target {
   readonly providerName: string;
   readonly known: KnownProvider;
   readonly model: string;
+  /** What the id of the model says of its mode; null: nothing. */
+  readonly mode: "responses" | null;
 }
+
+/** What LiteLLM takes before the ids of OpenAI's models to choose an API or parameters; it is not part of the id. */
+const ROUTE = /^(responses|o_series|gpt5_series)\//;
 
 /** Reads `provider_params.model`; null: invalid or not supported, with a problem or a warning. */
 export function readTarget(
@@ -46,10 +51,14 @@ export function readTarget(
   }
   const known = Object.hasOwn(PROVIDERS, named) ? PROVIDERS[named] : undefined;
   if (known !== undefined && model !== "") {
+    const [route = "", name] =
+      (named === "openai" || named === "azure" ? ROUTE.exec(model) : null) ??
+      [];
     return {
       providerName: named === "ollama_chat" ? "ollama" : named,
       known,
-      model,
+      model: model.slice(route.length),
+      mode: name === "responses" ? name : null,
     };
   }
   const hasAddress = (params.api_base ?? params.base_url) !== undefined;
@@ -66,6 +75,7 @@ export function readTarget(
       providerName: named,
       known: { family: "openai", apiBase: null, keyVariable: null },
       model,
+      mode: null,
     };
   }
   const unknown = unknownName("provider", named, Object.keys(PROVIDERS));
