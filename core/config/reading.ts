@@ -95,6 +95,9 @@ function plainStep(step: PropertyKey): string | number {
 }
 
 function describe(node: Tree | null, path: Path, message: string): string {
+  if (node?.kind === "scalar" && node.unset !== null) {
+    return `${node.unset} is not set: set it, or write the value here`;
+  }
   const allowed = /^must /.test(message) ? message : null;
   if (node === null || isEmpty(node)) {
     return allowed === null

@@ -485,7 +485,6 @@ environment_variables:
     "litellm_settings.set_verbose",
     "litellm_settings.success_callback",
     "model_list[1].litellm_params.max_parallel_requests",
-    "model_list[2].litellm_params.aws_region_name",
     "model_list[2].litellm_params.model",
   ]);
 });

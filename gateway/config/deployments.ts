@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { ConfigProblem } from "../../core/config/problem.ts";
 import { pricesIn, type OwnPrices } from "../pricing/price-fields.ts";
 import { firstUnset, type ReadVariable } from "../../core/config/references.ts";
 import {
@@ -107,9 +108,13 @@ export function readDeployment(
 ): Deployment | null {
   const paramsPath = [...path, "provider_params"];
   const entry = readSection(reading, path, modelEntry);
-  const params = readSection(reading, paramsPath, providerParams, {
-    quiet: ["*"],
-  });
+  const ignored: ConfigProblem[] = [];
+  const params = readSection(
+    { ...reading, warnings: ignored },
+    paramsPath,
+    providerParams,
+    { quiet: "all" },
+  );
   const info = readSection(reading, [...path, "model_info"], modelInfo);
   if (entry === null || params === null || info === null) {
     return null;
@@ -119,8 +124,9 @@ export function readDeployment(
   if (connection === null) {
     return null;
   }
+  // Of a model that is skipped, only that is said.
+  reading.warnings.push(...ignored);
   const { providerName, known, model } = connection;
-
   return {
     id:
       info.id ??
@@ -139,13 +145,8 @@ export function readDeployment(
         : null,
     pending: connection.pending,
     blocked: false,
-    rpm: params.rpm ?? null,
-    tpm: params.tpm ?? null,
-    weight: params.weight ?? 1,
+    ...routingOf(params),
     ...timeoutsOf(params),
-    maxRetries: params.max_retries ?? params.num_retries ?? null,
-    tags: params.tags ?? [],
-    tagRegex: params.tag_regex ?? [],
     guardrails: params.guardrails ?? [],
     headers: readHeaders(params),
     defaults: readDefaults(params),
@@ -156,12 +157,24 @@ export function readDeployment(
     runner: readRunner(reading, paramsPath, params, known.family),
     clientParams: params.configurable_clientside_auth_params ?? [],
     prices: readPrices(reading, path, params, info),
-    mode:
-      info.mode ??
-      connection.mode ??
-      (/embed/i.test(model) ? "embedding" : "chat"),
+    mode: info.mode ?? connection.mode ?? usualMode(model),
     baseModel: info.base_model ?? null,
     info: freeFields(info),
+  };
+}
+
+function usualMode(model: string): string {
+  return /embed/i.test(model) ? "embedding" : "chat";
+}
+
+function routingOf(params: ProviderParams) {
+  return {
+    rpm: params.rpm ?? null,
+    tpm: params.tpm ?? null,
+    weight: params.weight ?? 1,
+    maxRetries: params.max_retries ?? params.num_retries ?? null,
+    tags: params.tags ?? [],
+    tagRegex: params.tag_regex ?? [],
   };
 }
 

@@ -408,12 +408,18 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         "set it in each model",
         [
           "default_litellm_params",
+          "proxy_settings.default_params",
+          "proxy_settings.anthropic_key",
+          "proxy_settings.azure_key",
+          "proxy_settings.groq_key",
+          "proxy_settings.openai_key",
+          "proxy_settings.openrouter_key",
           "proxy_settings.api_key",
           "proxy_settings.organization",
           "proxy_settings.project",
           "proxy_settings.max_tokens",
-          "vertex_project",
-          "vertex_location",
+          "proxy_settings.vertex_project",
+          "proxy_settings.vertex_location",
         ],
       ],
       [
@@ -433,6 +439,46 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         ["priority_reservation", "priority_reservation_settings"],
       ],
       ["write everything in this file", ["include"]],
+      ["no telemetry is sent", ["telemetry"]],
+      [
+        "clients get the reasoning as `reasoning_content`",
+        ["merge_reasoning_content_in_choices"],
+      ],
+      [
+        "Messages reach OpenAI's models as chats, unless a model takes only Responses",
+        ["use_chat_completions_url_for_anthropic_messages"],
+      ],
+      [
+        "set `supports_responses: false` in `model_info`",
+        ["provider_params.use_chat_completions_api"],
+      ],
+      [
+        "write prices of long calls such as `input_cost_per_token_above_128k_tokens`",
+        ["tiered_pricing"],
+      ],
+      ["set `api_key`: Entra ID is not used", ["provider_params.azure_*"]],
+      ["set `timeout`", ["provider_params.request_timeout"]],
+      ["move it to `model_info`", ["provider_params.supports_*"]],
+      [
+        "a call goes to one deployment at a time",
+        ["provider_params.silent_model"],
+      ],
+      [
+        "set LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY and LANGFUSE_HOST in the environment (docs/tracing.md)",
+        ["proxy_settings.langfuse_*"],
+      ],
+      [
+        "a deployment that is not valid fails the start, and names the line",
+        ["router_settings.ignore_invalid_deployments"],
+      ],
+      [
+        "callers send `priority`, for local runners",
+        [
+          "router_settings.default_priority",
+          "router_settings.polling_interval",
+        ],
+      ],
+      ["list the models in `model_list`", ["infer_model_from_keys"]],
       [
         "reload the file with POST /config/reload or SIGHUP",
         ["proxy_config_reload_interval_seconds"],
@@ -546,6 +592,7 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         "callers name the model in each call",
         [
           "completion_model",
+          "default_model",
           "router_settings.default_deployment",
           "routing_groups",
           "provider_params.adaptive_router_*",

@@ -299,6 +299,57 @@ credential_list: []
   ]);
 });
 
+test("a setting in the wrong section is named with the right one", () => {
+  const text = `model_list:
+  - model_name: a
+    rpm: 5
+    litellm_params: { model: ollama/x, base_model: y, supports_vision: true, request_timeout: 5, cooldown_time: 5 }
+general_settings:
+  max_budget: 2
+  success_callback: [langfuse_otel]
+litellm_settings:
+  master_key_header: x
+  allowed_fails: 3
+  routing_strategy: least-busy
+`;
+  expect(
+    warnings(text).map((one) => /(unknown )?setting ".*/.exec(one)?.[0]),
+  ).toEqual([
+    'setting "rpm" has no effect: move it to `model_list[0].litellm_params`',
+    'setting "base_model" has no effect: move it to `model_list[0].model_info`',
+    'setting "supports_vision" has no effect: move it to `model_info`',
+    'setting "request_timeout" has no effect: set `timeout`',
+    'setting "cooldown_time" has no effect: move it to `litellm_settings`',
+    'unknown setting "master_key_header"; it has no effect',
+    'setting "routing_strategy" has no effect: move it to `router_settings`',
+    'setting "max_budget" has no effect: move it to `litellm_settings`',
+    'setting "success_callback" has no effect: move it to `litellm_settings`',
+  ]);
+});
+
+test("a required setting whose variable is not set names the variable", () => {
+  const text =
+    "model_list:\n  - model_name: os.environ/NAME\n    litellm_params: { model: os.environ/MODEL }\n";
+  expect(problems(text)).toEqual([
+    "config/gateway.yaml:2: model_list[0].model_name: NAME is not set: set it, or write the value here",
+    "config/gateway.yaml:3: model_list[0].litellm_params.model: MODEL is not set: set it, or write the value here",
+  ]);
+});
+
+test.each([
+  "router_settings: { redis_host: redis }",
+  "litellm_settings: { cache_params: { type: redis, host: redis } }",
+])("a Redis of the file beside that of the stack is named: %s", (section) => {
+  const text = `${model("model: ollama/x")}${section}\n`;
+  for (const variable of ["REDIS_URL", "REDIS_SENTINELS"]) {
+    expect(problems(text, { [variable]: "redis://stack" })).toEqual([
+      expect.stringMatching(
+        `^config/gateway.yaml:4: .*host: differs from ${variable}: remove it here`,
+      ),
+    ]);
+  }
+});
+
 test("a setting of a family or of a section is named with what to use instead, another section's is not", () => {
   const text = `${model("model: ollama/x, tpd: 5, auto_router_config: {}, cache_control_injection_points: []")}litellm_settings:
   api_version: "1"

@@ -8,6 +8,7 @@ import {
 } from "../../core/redis/place.ts";
 import type { Parts } from "./parts.ts";
 import { secret } from "./secret.ts";
+import { contradictsVariable } from "./sections.ts";
 import type { RedisConfig } from "./types.ts";
 
 /** The Redis of cache and limits; null when none is named, with a warning if the configuration asks for Redis. */
@@ -16,6 +17,15 @@ export function readRedis(
   read: ReadVariable,
   parts: Pick<Parts, "cache" | "router">,
 ): RedisConfig | null {
+  const contradicted = contradictedVariable(read, parts);
+  if (contradicted !== undefined) {
+    const path =
+      parts.cache.host === undefined
+        ? ["router_settings", "redis_host"]
+        : ["proxy_settings", "cache_params", "host"];
+    reading.problems.push(contradictsVariable(reading, path, contradicted));
+    return null;
+  }
   const { place, mistakes } = readRedisPlace((setting) =>
     settingOf(setting, read, parts),
   );
@@ -37,6 +47,18 @@ export function readRedis(
     );
   }
   return place === null ? null : withSecrets(place);
+}
+
+/** The variable that names the Redis of a stack, where the file names one, too. */
+function contradictedVariable(
+  read: ReadVariable,
+  { cache, router }: Pick<Parts, "cache" | "router">,
+): string | undefined {
+  return (cache.host ?? router.redis_host) === undefined
+    ? undefined
+    : [REDIS_VARIABLES.url, REDIS_VARIABLES.sentinels].find(
+        (variable) => read(variable) !== null,
+      );
 }
 
 /** Host, port and password may be in the file, under the names of LiteLLM. */

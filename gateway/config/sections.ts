@@ -16,7 +16,14 @@ import {
   type Mapping,
 } from "../../core/config/tree.ts";
 import { alternativeOf } from "./litellm-settings.ts";
-import { modelEntry } from "./schema.ts";
+import {
+  generalSettings,
+  modelEntry,
+  modelInfo,
+  providerParams,
+  proxySettings,
+  routerSettings,
+} from "./schema.ts";
 
 /** The problem of a value in a file that differs from the environment's variable. */
 export function contradictsVariable(
@@ -39,13 +46,40 @@ export function unusedSetting(
 ): ConfigProblem {
   const spellings = known.flatMap((name) => [name, ...(SPELLINGS[name] ?? [])]);
   const problem = unknownSetting(reading, path, spellings);
-  const alternative = alternativeOf(path);
+  const name = String(path.at(-1));
+  const alternative = alternativeOf(path) ?? placeOf(reading, path, name);
   const message =
     alternative === undefined
       ? `${problem.message}; it has no effect`
-      : `setting "${String(path.at(-1))}" has no effect: ${alternative}`;
+      : `setting "${name}" has no effect: ${alternative}`;
   return { ...problem, message };
 }
+
+/** Of a setting in the wrong section: where it belongs. */
+function placeOf(
+  { root }: Reading,
+  path: Path,
+  name: string,
+): string | undefined {
+  const places: readonly (readonly [Path, z.ZodObject])[] =
+    path[0] === "model_list"
+      ? [
+          [[...path.slice(0, 2), "provider_params"], providerParams],
+          [[...path.slice(0, 2), "model_info"], modelInfo],
+          ...SETTINGS,
+        ]
+      : SETTINGS;
+  const place = places.find(([, { shape }]) => Object.hasOwn(shape, name));
+  return place === undefined
+    ? undefined
+    : `move it to \`${locate(root, place[0]).shown}\``;
+}
+
+const SETTINGS: readonly (readonly [Path, z.ZodObject])[] = [
+  [["proxy_settings"], proxySettings],
+  [["router_settings"], routerSettings],
+  [["general_settings"], generalSettings],
+];
 
 /**
  * Reads the mapping at `path`: each invalid field becomes a problem, each unknown one a warning; valid fields are returned.
@@ -55,7 +89,10 @@ export function readSection<S extends z.ZodObject>(
   reading: Reading,
   path: Path,
   schema: S,
-  options: { readonly quiet?: readonly string[] } = {},
+  options: {
+    /** Settings that may refer to an unset variable without a warning. */
+    readonly quiet?: readonly string[] | "all";
+  } = {},
 ): z.output<S> | null {
   const found =
     path.length === 0 ? reading.root : locate(reading.root, path).node;
@@ -69,7 +106,9 @@ export function readSection<S extends z.ZodObject>(
   const value = node === null ? {} : (plain(node) as Record<string, unknown>);
   if (node !== null) {
     warnAboutUnknown(reading, path, node, schema);
-    warnAboutUnset(reading, path, node, options.quiet ?? []);
+    if (options.quiet !== "all") {
+      warnAboutUnset(reading, path, node, schema, options.quiet ?? []);
+    }
   }
   return parseFields(reading, path, schema, value);
 }
@@ -109,30 +148,32 @@ function warnAboutUnknown(
   node: Mapping,
   schema: z.ZodObject,
 ): void {
-  // A loose object (`model_info`) accepts any field.
-  if (schema.def.catchall !== undefined) {
-    return;
-  }
   const known = Object.keys(schema.shape);
   for (const key of node.entries.keys()) {
-    if (!known.includes(key)) {
+    if (!takes(schema, key)) {
       reading.warnings.push(unusedSetting(reading, [...path, key], known));
     }
   }
+}
+
+/** A loose object (`model_info`) accepts any field. */
+function takes({ def, shape }: z.ZodObject, key: string): boolean {
+  return def.catchall !== undefined || Object.hasOwn(shape, key);
 }
 
 function warnAboutUnset(
   reading: Reading,
   path: Path,
   node: Mapping,
+  schema: z.ZodObject,
   quiet: readonly string[],
 ): void {
   for (const [key, entry] of node.entries) {
     if (
       entry.node.kind === "scalar" &&
       entry.node.unset !== null &&
-      !quiet.includes(key) &&
-      !quiet.includes("*")
+      takes(schema, key) &&
+      !quiet.includes(key)
     ) {
       reading.warnings.push(
         problemAt(
