@@ -28,13 +28,6 @@ const MAX_ROWS = 5000;
 export const NAMES_OF_BUDGETS =
   "LEFT JOIN report_names n ON n.kind = e.kind AND n.id = e.id";
 
-/**
- * Budgets with what counts towards them. In `report_budgets` one that never resets although its tier's does (`-1`) looks unspent: it has
- * no window.
- */
-export const BUDGETS = `(SELECT entity, kind, id, max_budget, soft_budget, budget_reset_at,
-  CASE budget_duration WHEN '-1' THEN total_spend ELSE spend END AS spend FROM report_budgets)`;
-
 /** Fullest first. */
 export async function readBudgets(client: Client): Promise<readonly Budget[]> {
   const rows = await rowsOf<{
@@ -47,7 +40,7 @@ export async function readBudgets(client: Client): Promise<readonly Budget[]> {
   }>(
     client,
     `SELECT e.kind, e.id, e.spend::text, e.max_budget::text AS budget, e.budget_reset_at AS resets, n.name
-       FROM ${BUDGETS} e ${NAMES_OF_BUDGETS} WHERE e.max_budget IS NOT NULL
+       FROM report_budgets e ${NAMES_OF_BUDGETS} WHERE e.max_budget IS NOT NULL
        ORDER BY CASE WHEN e.max_budget = 0 THEN 0 ELSE e.spend / e.max_budget END DESC, e.kind, e.id LIMIT ${MAX_ROWS}`,
   );
   return rows.map(({ kind, id, name, spend, budget, resets }) => ({

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { money } from "../../core/words.ts";
 import { ownedBy, type Alarm } from "../alerts/alarm.ts";
 import { rowsOf } from "../backup/database.ts";
-import { BUDGETS, NAMES_OF_BUDGETS, nameOf } from "../reports/budgets.ts";
+import { NAMES_OF_BUDGETS, nameOf } from "../reports/budgets.ts";
 
 interface Row extends Record<string, unknown> {
   readonly entity: string;
@@ -24,7 +24,7 @@ function budgetsWhere<T = unknown>(
 ): Promise<readonly (Row & T)[]> {
   return rowsOf<Row & T>(
     client,
-    `WITH found AS MATERIALIZED (SELECT entity, kind, id, spend::text, ${columns} FROM ${BUDGETS} budgets WHERE ${condition})
+    `WITH found AS MATERIALIZED (SELECT entity, kind, id, spend::text, ${columns} FROM report_budgets WHERE ${condition})
      SELECT e.*, n.name, u.user_email AS owner FROM found e ${NAMES_OF_BUDGETS}
        LEFT JOIN report_keys k ON e.kind = 'key' AND k.token = e.id
        LEFT JOIN report_users u ON u.user_id = CASE e.kind WHEN 'user' THEN e.id ELSE k.user_id END`,

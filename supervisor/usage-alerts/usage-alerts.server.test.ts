@@ -91,6 +91,26 @@ test("the keys are not read once more for each reached budget", async () => {
   });
 });
 
+test("a temporary increase of a key's budget ends its alarm, and is in reports", async () => {
+  const key = await gateway.createKey({ max_budget: 0.2 });
+  await gateway.spend({ api_key: hashKey(key), spend: 0.25 });
+  await check();
+  expect(raised.size).toBe(1);
+  await gateway.post("/key/update", {
+    key,
+    temp_budget_increase: 1.05,
+    temp_budget_expiry: new Date(now + DAY_MS).toISOString(),
+  });
+  await check();
+  expect([...raised.values()]).toEqual([]);
+  const budgets = await withDatabase(
+    readerUrl(gateway.databaseUrl, "supervisor"),
+    new AbortController().signal,
+    readBudgets,
+  );
+  expect(budgets).toMatchObject([{ spend: 0.25, budget: 1.25 }]);
+});
+
 test("a budget that never resets although its tier's does raises alarms, and is in reports", async () => {
   const { budget_id } = await gateway.post("/budget/new", {
     max_budget: 0.2,

@@ -1,0 +1,17 @@
+-- Budgets as calls are checked against them: with a temporary increase of a key, and with the total spend where a budget never resets
+-- although its tier does (`-1`), which has no window.
+
+CREATE OR REPLACE VIEW report_budgets AS
+  SELECT b.entity, split_part(b.entity, ':', 1) AS kind, substr(b.entity, strpos(b.entity, ':') + 1) AS id,
+      b.max_budget + coalesce(raised.temp_budget_increase, 0) AS max_budget, b.soft_budget, b.budget_duration,
+      coalesce(life.spend, 0) AS total_spend,
+      CASE WHEN coalesce(b.budget_duration, '-1') = '-1' THEN coalesce(life.spend, 0) ELSE coalesce(now_open.spend, 0) END AS spend,
+      now_open.window_end AS budget_reset_at
+    FROM entity_budgets b
+    LEFT JOIN spend_totals life ON life.entity = b.entity AND life.window_name = 'all'
+    LEFT JOIN keys raised ON 'key:' || raised.token = b.entity AND raised.temp_budget_expiry > now()
+    LEFT JOIN LATERAL (
+      SELECT spend, window_end FROM spend_totals w
+        WHERE w.entity = b.entity AND w.window_name <> 'all' AND w.window_end > now() AND w.window_start <= now()
+          AND split_part(w.window_name, '@', 1) = b.budget_duration
+        ORDER BY w.window_start DESC LIMIT 1) now_open ON true;
