@@ -12,12 +12,12 @@ import { name, queryNumber, spent } from "./kinds/values.ts";
 import {
   answerRow,
   answerRows,
-  changeAndAnswer,
+  change,
   create,
   remove,
   unknown,
 } from "./payers.ts";
-import { setSpend } from "./spend.ts";
+import { changeWithSpend } from "./spend.ts";
 
 /** A noun that only admins use: all of these are created, changed, listed and deleted in the same way. */
 export interface CommonNoun {
@@ -77,11 +77,12 @@ function updateRoute(noun: CommonNoun): Route {
     `POST ${path}/update`,
     { summary: summaries.update, input, answer },
     async (admin, { spend: target, [id]: named, ...given }: Row) => {
-      const row = await changeAndAnswer(admin, of, { [id]: named }, given);
-      if (typeof target !== "number") {
-        return row;
-      }
-      await setSpend(admin, of, row, target);
+      const row = await changeWithSpend(
+        admin,
+        of,
+        target as number | null | undefined,
+        (client) => change(admin, client, of, { [id]: named }, given),
+      );
       return answerRow(admin, of, row);
     },
     alsoAt(noun, `POST ${path}/update`),

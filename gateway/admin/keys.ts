@@ -18,7 +18,7 @@ import { out } from "./kinds/out.ts";
 import { name, names, spent } from "./kinds/values.ts";
 import { generate, generateForService, keyColumns } from "./new-key.ts";
 import { answerRow, change, changeAndAnswer, remove } from "./payers.ts";
-import { setSpend } from "./spend.ts";
+import { changeWithSpend, setSpend } from "./spend.ts";
 
 export const updateFields = z.object({ ...keyFields, key: name, spend: spent });
 
@@ -33,13 +33,10 @@ export async function updateKey(
     denySettingSpend(admin);
   }
   const columns = keyColumns(fields, admin.now, before);
-  const row = await transaction(admin.pool, async (client) => {
+  const row = await changeWithSpend(admin, KEY, spend, async (client) => {
     await createHolder(admin, client, fields);
     return change(admin, client, KEY, { token: before["token"] }, columns);
   });
-  if (spend != null) {
-    await setSpend(admin, KEY, row, spend);
-  }
   return { ...(await answerRow(admin, KEY, row)), key };
 }
 
@@ -177,7 +174,7 @@ const resetSpend = adminRoute(
   async (admin, { key, reset_to: target }) => {
     const row = await reachableKey(admin, admin.pool, key);
     const before = await answerRow(admin, KEY, row);
-    const previous = await setSpend(admin, KEY, row, target);
+    const { previous } = await setSpend(admin, KEY, target, async () => row);
     return {
       key_hash: row["token"],
       spend: target,

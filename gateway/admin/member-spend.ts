@@ -48,7 +48,12 @@ const resetSpend = adminRoute(
         { param: "reset_to" },
       );
     }
-    const previous = await setSpend(admin, MEMBER, member, target);
+    const { previous } = await setSpend(
+      admin,
+      MEMBER,
+      target,
+      async () => member,
+    );
     return {
       ...id,
       spend: target,

@@ -23,7 +23,7 @@ import {
 import { TEAM } from "./kinds/team.ts";
 import { name, spent } from "./kinds/values.ts";
 import { answerRow, create, findOne } from "./payers.ts";
-import { setSpend } from "./spend.ts";
+import { changeWithSpend } from "./spend.ts";
 
 /** Creates a key in the caller's transaction, and its user if it does not exist. */
 export async function insertKey(
@@ -78,13 +78,18 @@ export const generate = adminRoute(
     if (spend != null && spend > 0) {
       denySettingSpend(admin);
     }
-    const created = await transaction(admin.pool, (client) =>
-      insertKey(admin, client, owned, key),
+    let secret = "";
+    const row = await changeWithSpend(
+      admin,
+      KEY,
+      spend === 0 ? null : spend,
+      async (client) => {
+        const created = await insertKey(admin, client, owned, key);
+        secret = created.key;
+        return created.row;
+      },
     );
-    if (spend != null && spend > 0) {
-      await setSpend(admin, KEY, created.row, spend);
-    }
-    return answerWithSecret(admin, created);
+    return answerWithSecret(admin, { row, key: secret });
   },
 );
 

@@ -19,7 +19,7 @@ import { models, name, someNames, spent } from "./kinds/values.ts";
 import { deleteTeamModels } from "./models.ts";
 import { newTeam } from "./new-team.ts";
 import { answerRow, change, changeAndAnswer, remove } from "./payers.ts";
-import { setSpend } from "./spend.ts";
+import { changeWithSpend } from "./spend.ts";
 import {
   denyModels,
   denyOrganization,
@@ -51,12 +51,9 @@ const update = adminRoute(
     if ((fields.models ?? fields.organization_id) != null) {
       await denyModels(admin, { ...before, ...fields });
     }
-    const team = await transaction(admin.pool, (client) =>
+    const team = await changeWithSpend(admin, TEAM, spend, (client) =>
       change(admin, client, TEAM, { team_id: teamId }, fields),
     );
-    if (spend != null) {
-      await setSpend(admin, TEAM, team, spend);
-    }
     return { team_id: teamId, data: await answerRow(admin, TEAM, team) };
   },
 );

@@ -15,7 +15,7 @@ import { USER, userFields, userReference, userRow } from "./kinds/user.ts";
 import { flag, someNames, spent } from "./kinds/values.ts";
 import { newUser } from "./new-user.ts";
 import { answerRow, change, remove } from "./payers.ts";
-import { setSpend } from "./spend.ts";
+import { changeWithSpend } from "./spend.ts";
 import {
   denyAccount,
   denyRole,
@@ -43,13 +43,10 @@ async function updateUser(
     denySettingSpend(admin);
   }
   const id = { user_id: user["user_id"] };
-  const row = await transaction(admin.pool, async (client) => {
+  const row = await changeWithSpend(admin, USER, spend, async (client) => {
     await rejectTakenEmail(client, fields.user_email, String(id.user_id));
     return change(admin, client, USER, id, fields);
   });
-  if (spend != null) {
-    await setSpend(admin, USER, row, spend);
-  }
   return answerRow(admin, USER, row);
 }
 
