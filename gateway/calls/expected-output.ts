@@ -7,26 +7,36 @@ import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 const MAX_OUTPUT_TOKENS = 128_000;
 
 /**
- * Output tokens of a call without `max_tokens`: an upper estimate by the alias's recent answers; with
- * `budget_mode: strict` the maximum of all its models.
+ * Output tokens of a call without `max_tokens`: an upper estimate by the alias's recent answers, at most what its deployments ask for;
+ * with `budget_mode: strict` the maximum of all its models.
  */
 export function expectedOutput(
   gateway: Pick<Gateway, "config" | "tokens">,
   group: ModelGroup,
 ): number {
   if (gateway.config.general.budgetMode !== "strict") {
-    return gateway.tokens.outputEstimate(group.alias);
+    const limits = group.deployments.map(
+      (deployment) => ownLimit(deployment) ?? Infinity,
+    );
+    return Math.min(
+      gateway.tokens.outputEstimate(group.alias),
+      Math.max(...limits),
+    );
   }
   return Math.max(...group.deployments.map(maxOutput));
 }
 
-/** The deployment's own `max_tokens` is sent with calls that set none. */
 function maxOutput(deployment: PricedDeployment): number {
-  const { defaults } = deployment;
-  const preset = defaults["max_completion_tokens"] ?? defaults["max_tokens"];
-  return typeof preset === "number"
-    ? preset
-    : (maxOutputTokens(deployment) ??
-        contextWindowOf(deployment) ??
-        MAX_OUTPUT_TOKENS);
+  return (
+    ownLimit(deployment) ??
+    maxOutputTokens(deployment) ??
+    contextWindowOf(deployment) ??
+    MAX_OUTPUT_TOKENS
+  );
+}
+
+/** The deployment's own `max_tokens`, which is sent with calls that set none; null: it has none. */
+function ownLimit({ defaults }: PricedDeployment): number | null {
+  const limit = defaults["max_completion_tokens"] ?? defaults["max_tokens"];
+  return typeof limit === "number" ? limit : null;
 }

@@ -138,6 +138,8 @@ test("every mistake is reported at once, with its line and what is allowed", () 
       model: opnai/gpt-5-mini
       rpm: many
       input_cost_per_token: 1e306
+      max_tokens: -5
+      max_completion_tokens: 0.5
   - model_name: c
     provider_params:
       model: ollama/x
@@ -160,15 +162,17 @@ general_settings:
     'config/gateway.yaml:6: model_list[1].provider_params.model: unknown provider "opnai" (did you mean "openai"?); for an OpenAI-compatible server, set api_base',
     'config/gateway.yaml:7: model_list[1].provider_params.rpm: must be a whole number from 0; it is "many"',
     "config/gateway.yaml:8: model_list[1].provider_params.input_cost_per_token: must be dollars, a number from 0 to 1000; it is 1e+306",
-    'config/gateway.yaml:12: model_list[2].provider_params.api_base: must be an address such as http://192.168.1.10:11434; it is "192.168.1.10:11434"',
-    "config/gateway.yaml:13: model_list[2].provider_params.api_key: must be text; it is a list",
-    'config/gateway.yaml:15: router_settings.routing_strategy: must be one of usage-based-routing, simple-shuffle, least-busy, latency-based-routing, cost-based-routing; it is "fastest"',
-    "config/gateway.yaml:16: router_settings.allowed_fails: must be a whole number from 0; it is -1",
-    "config/gateway.yaml:18: proxy_settings.cache_params.port: must be a whole number from 1 to 65535; it is 70000",
-    'config/gateway.yaml:18: proxy_settings.cache_params.ttl: must be a duration such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d; it is "soon"',
-    'config/gateway.yaml:19: proxy_settings.max_budget: must be dollars, a number from 0; it is "-3"',
-    "config/gateway.yaml:21: general_settings.track_spend: must be true or omitted: budgets depend on the ledger",
-    'config/gateway.yaml:22: general_settings.timezone: must be a time zone such as UTC or Europe/Berlin; it is "Mars/Olympus"',
+    "config/gateway.yaml:9: model_list[1].provider_params.max_tokens: must be a whole number from 1; it is -5",
+    "config/gateway.yaml:10: model_list[1].provider_params.max_completion_tokens: must be a whole number from 1; it is 0.5",
+    'config/gateway.yaml:14: model_list[2].provider_params.api_base: must be an address such as http://192.168.1.10:11434; it is "192.168.1.10:11434"',
+    "config/gateway.yaml:15: model_list[2].provider_params.api_key: must be text; it is a list",
+    'config/gateway.yaml:17: router_settings.routing_strategy: must be one of usage-based-routing, simple-shuffle, least-busy, latency-based-routing, cost-based-routing; it is "fastest"',
+    "config/gateway.yaml:18: router_settings.allowed_fails: must be a whole number from 0; it is -1",
+    "config/gateway.yaml:20: proxy_settings.cache_params.port: must be a whole number from 1 to 65535; it is 70000",
+    'config/gateway.yaml:20: proxy_settings.cache_params.ttl: must be a duration such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d; it is "soon"',
+    'config/gateway.yaml:21: proxy_settings.max_budget: must be dollars, a number from 0; it is "-3"',
+    "config/gateway.yaml:23: general_settings.track_spend: must be true or omitted: budgets depend on the ledger",
+    'config/gateway.yaml:24: general_settings.timezone: must be a time zone such as UTC or Europe/Berlin; it is "Mars/Olympus"',
     "environment: HEARTH_JOURNAL_DIR: is required: spend is written there before it reaches Postgres; set it to a directory that survives restarts",
     "environment: HEARTH_GATEWAY_PORT: must be a whole number from 0 to 65535",
   ]);
