@@ -24,7 +24,8 @@ export const WINDOW_FIELD: NounField = {
   choices: ({ typed }) => {
     const window = String(typed["budget_duration"] ?? "");
     const isKnown = WINDOWS.some(([value]) => value === window);
-    return isKnown ? WINDOWS : [...WINDOWS, [window, window]];
+    const label = window === "-1" ? "never, whatever its tier says" : window;
+    return isKnown ? WINDOWS : [...WINDOWS, [window, label]];
   },
 };
 

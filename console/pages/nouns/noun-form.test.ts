@@ -140,13 +140,14 @@ test("current values fill the form, including models and windows that are no lon
     ],
     mistake: undefined,
   });
-  expect(
+  const choices = (budget_duration: string) =>
     WINDOW_FIELD.choices?.({
-      typed: { budget_duration: "36h" },
+      typed: { budget_duration },
       row: null,
       timeZone: "UTC",
-    }),
-  ).toContainEqual(["36h", "36h"]);
+    });
+  expect(choices("36h")).toContainEqual(["36h", "36h"]);
+  expect(choices("-1")).toContainEqual(["-1", "never, whatever its tier says"]);
 });
 
 test("a typed name becomes an id; a name that did not change keeps its id", async () => {
