@@ -229,7 +229,7 @@ function chooseCall(random: Random): ChosenCall {
 
 function chooseAnswer(random: Random): MockInstructions {
   if (random.chance(0.1)) {
-    return { status: random.pick([400, 429, 500]) };
+    return { status: random.pick([400, 500, 503]) };
   }
   if (random.chance(0.1)) {
     return { cutAfter: random.integer(1, 3), chunkDelayMs: 20 };
