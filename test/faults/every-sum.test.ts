@@ -7,7 +7,7 @@ import {
   readSpendReport,
   type SpendReport,
 } from "../../supervisor/reports/spend-report.ts";
-import { createRandom, type Random } from "../faults/random.ts";
+import { createRandom, type Random } from "./random.ts";
 import { readerUrl, throwAwayDatabase } from "../servers/database.ts";
 import {
   startTestGateway,
