@@ -452,6 +452,35 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await testbed.provisioning.remove(vault);
   });
 
+  test.each([
+    ["lost", (path: string) => rmSync(path)],
+    ["damaged", (path: string) => writeFileSync(path, "{")],
+  ])(
+    "a backup of a blocked vault whose copy of the seed is %s contains the seed of an earlier one",
+    async (state, spoil) => {
+      const vault = `vault-blocked-${state}`;
+      const made = await testbed.provisioning.add({ vault });
+      const database = new Database(testbed.couch, vault);
+      await database.put(SEED_ID, { ...seed, pbkdf2salt: "accepted" });
+      await testbed.inspector.inspectAll();
+      await backup(testbed);
+      await database.put(SEED_ID, { ...seed, pbkdf2salt: "replaced" });
+      await testbed.inspector.inspectAll();
+      const file = testbed.escrow.pathOf(vault);
+      spoil(file);
+      await backup(testbed);
+      const { path } = await backup(testbed);
+      rmSync(file, { force: true });
+      await testbed.provisioning.remove(vault);
+      await restore(testbed, path, { vault });
+      const answer = await ask(`${testbed.server.url}/${vault}/${SEED_ID}`, {
+        user: { name: made.user, password: made.password },
+      });
+      expect(await answer.json()).toMatchObject({ pbkdf2salt: "accepted" });
+      await testbed.provisioning.remove(vault);
+    },
+  );
+
   test("a backup of an earlier release, taken while access was blocked, gives the vault's user access again", async () => {
     const vault = "vault-blocked-earlier";
     const made = await testbed.provisioning.add({ vault });

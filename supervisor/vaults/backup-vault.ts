@@ -37,8 +37,8 @@ interface ReadOptions {
 }
 
 interface VaultBackupOptions extends ReadOptions {
-  /** Undefined if its file is damaged, which the check of the vault reports. */
-  readonly escrow: Escrow | undefined;
+  /** With the seed of an earlier backup if its file was lost or is damaged, which the check of the vault reports. */
+  readonly escrow: Escrow;
   /** The newest backup, `backups/notes/<name>`; undefined for the first one. */
   readonly newest: string | undefined;
   /** Directory of the backup that is being created. */
@@ -242,10 +242,13 @@ async function headOf({
   info,
   escrow,
 }: VaultBackupOptions): Promise<VaultHead> {
-  const own =
-    escrow?.instance === info.instance_start_time ? escrow : undefined;
-  const { admins, members } = own?.closed?.rules ?? (await database.security());
-  const seed = own === undefined ? undefined : acceptedSeed(own);
+  const seed =
+    escrow.instance === info.instance_start_time
+      ? acceptedSeed(escrow)
+      : undefined;
+  const { admins, members } =
+    (seed === undefined ? undefined : escrow.closed?.rules) ??
+    (await database.security());
   const locals: (
     { readonly _id: string; readonly _rev?: string } | undefined
   )[] = [

@@ -22,7 +22,12 @@ import type { Couch } from "./couch.ts";
 import type { DatabaseInfo } from "./couch-answers.ts";
 import { Database, vaultNames } from "./database.ts";
 import { asUnreadable, unreadableWords } from "./unreadable-vault.ts";
-import { readableEscrow, type EscrowFiles } from "./seed-escrow.ts";
+import {
+  emptyEscrow,
+  readableEscrow,
+  type EscrowFiles,
+} from "./seed-escrow.ts";
+import { withBackedUpSeed } from "./backed-up-seed.ts";
 import { openUsers } from "./users.ts";
 import { counted } from "../../core/words.ts";
 
@@ -108,7 +113,11 @@ async function writeVaults(
     const backedUp = await backUpVault({
       database,
       info,
-      escrow: readableEscrow(escrow, database.name),
+      escrow: await withBackedUpSeed(
+        { backups: directory, now },
+        readableEscrow(escrow, database.name) ?? emptyEscrow(database.name),
+        info.instance_start_time,
+      ),
       newest: newest === undefined ? undefined : join(directory, newest),
       signal,
       making,

@@ -54,6 +54,7 @@ type ChangesAsk = CouchAsk & {
 
 /** Beside the access rules, which no member can write. */
 const RESTORING = "hearth_restoring";
+const BLOCKED = "hearth_blocked";
 
 /** Deadline for answers with documents. */
 const LONG_ANSWER_MS = 300_000;
@@ -110,6 +111,22 @@ export class Database {
     await this.#couch.ask("PUT", `${this.#base}/_security`, {
       body: { ...rules, ...(restoring ? { [RESTORING]: true } : {}) },
     });
+  }
+
+  /** Sets rules that block access, and keeps those before that beside them. */
+  async block(rules: Security, before: Security): Promise<void> {
+    await this.#couch.ask("PUT", `${this.#base}/_security`, {
+      body: { ...rules, [BLOCKED]: before },
+    });
+  }
+
+  /** The rules before access was blocked; undefined if it is not. */
+  async rulesBeforeBlock(): Promise<Security | undefined> {
+    const rules = await this.#couch.ask("GET", `${this.#base}/_security`);
+    const parsed = security.safeParse(
+      (rules as { [BLOCKED]?: unknown })[BLOCKED],
+    );
+    return parsed.success ? parsed.data : undefined;
   }
 
   /** Whether it has the mark of an incomplete restore. False if it does not exist. */

@@ -55,17 +55,11 @@ export function openEscrow(directory: string): EscrowFiles {
         return escrowFile.parse(JSON.parse(readFileSync(path, "utf8")));
       } catch (error) {
         if (codeOf(error) === "ENOENT") {
-          return {
-            vault,
-            versions: [],
-            accepted: null,
-            instance: null,
-            closed: null,
-          };
+          return emptyEscrow(vault);
         }
         throw new Failure(
           codeOf(error) === undefined
-            ? `${path} is damaged, and with it the copy of the vault's security seed: restore it from a copy, or move it away so that the current seed is copied again.`
+            ? `${path} is damaged, and with it the copy of the vault's security seed: restore it from a copy, or move it away so that the seed of the newest backup takes its place.`
             : sentencesOf(error, path),
           error,
         );
@@ -79,6 +73,10 @@ export function openEscrow(directory: string): EscrowFiles {
       );
     },
   };
+}
+
+export function emptyEscrow(vault: string): Escrow {
+  return { vault, versions: [], accepted: null, instance: null, closed: null };
 }
 
 /** Undefined if the file is damaged. */
@@ -110,6 +108,8 @@ export function judgeSeed(
     readonly instance: string;
     readonly seed: Seed | undefined;
     readonly hasNotes: boolean;
+    /** Access is blocked because the seed was replaced, even if the escrow was lost since. */
+    readonly isBlocked: boolean;
   },
 ): SeedVerdict {
   const accepted = acceptedSeed(escrow);
@@ -118,6 +118,9 @@ export function judgeSeed(
     return accepted !== undefined && now.hasNotes
       ? { kind: "put-back", seed: accepted }
       : { kind: "fine" };
+  }
+  if (now.isBlocked && (accepted === undefined || escrow.closed === null)) {
+    return { kind: "changed", seed };
   }
   if (accepted === undefined || escrow.instance !== now.instance) {
     return { kind: "accept", seed };

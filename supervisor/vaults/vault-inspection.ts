@@ -1,4 +1,5 @@
 import type { Alarm } from "../alerts/alarm.ts";
+import { withBackedUpSeed } from "./backed-up-seed.ts";
 import { closedRules, memberRules, sameRules } from "./access-rules.ts";
 import { Database, type Security } from "./database.ts";
 import type { Couch } from "./couch.ts";
@@ -42,6 +43,8 @@ interface InspectionParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
+  /** `backups/notes`. */
+  readonly backups: string;
   readonly deletionLimits: DeletionLimits;
   /** Bytes from which on a database is large. */
   readonly largeFrom: number;
@@ -125,11 +128,15 @@ async function inspectSeed(
 ): Promise<VaultAlarms> {
   const { escrow, now } = parts;
   const vault = database.name;
-  const kept = escrow.read(vault);
+  const found = escrow.read(vault);
+  const kept = await withBackedUpSeed(parts, found, instance);
   const seed = seedOf(await database.document(SEED_ID));
   const verdict = judgeSeed(kept, {
     instance,
     seed,
+    isBlocked:
+      (kept.closed !== null && kept.instance === instance) ||
+      (await database.rulesBeforeBlock()) !== undefined,
     hasNotes:
       seed === undefined &&
       kept.accepted !== null &&
@@ -137,10 +144,13 @@ async function inspectSeed(
   });
   switch (verdict.kind) {
     case "fine": {
-      // A recreated database is not the one that was closed.
+      if (kept !== found && seed !== undefined) {
+        escrow.write(kept);
+      }
       if (kept.closed === null) {
         return NO_ALARMS;
       }
+      // A recreated database is not the one that was closed.
       if (kept.instance === instance) {
         return { lasting: [closedAlarm(vault)], happened: [] };
       }
@@ -164,11 +174,10 @@ async function inspectSeed(
       if (latest?.instance_start_time !== instance) {
         return NO_ALARMS;
       }
-      await blockAccess(
-        parts,
-        database,
-        withVersion(kept, verdict.seed, instance, now()),
-      );
+      await blockAccess(parts, database, {
+        ...withVersion(kept, verdict.seed, instance, now()),
+        instance,
+      });
       return { lasting: [closedAlarm(vault)], happened: [] };
     }
   }
@@ -181,19 +190,15 @@ async function blockAccess(
 ): Promise<void> {
   const { member } = state.vault(database.name);
   const current = await database.security();
-  const rules = member === null ? current : memberRules(member);
-  const record = () => escrow.write(closing(kept, rules, now()));
-  // Rules that cannot be derived from the member must be recorded before they are replaced.
-  if (member === null) {
-    record();
-  }
+  const before =
+    member === null
+      ? ((await database.rulesBeforeBlock()) ?? current)
+      : memberRules(member);
   if (!sameRules(current, closedRules)) {
-    await database.secure(closedRules);
+    await database.block(closedRules, before);
   }
   // Last, so that a full disk does not leave access open.
-  if (member !== null) {
-    record();
-  }
+  escrow.write(closing(kept, before, now()));
 }
 
 /** In a recreated database, only encrypted chunks show that its notes came from the old one and need the old seed. */
@@ -212,12 +217,13 @@ async function inspectRules(
   database: Database,
 ): Promise<readonly Alarm[]> {
   const { member } = state.vault(database.name);
-  const closed = escrow.read(database.name).closed !== null;
-  const due: Security | undefined = closed
-    ? closedRules
-    : member === null
-      ? undefined
-      : memberRules(member);
+  const { closed } = escrow.read(database.name);
+  const due: Security | undefined =
+    closed !== null
+      ? closedRules
+      : member === null
+        ? undefined
+        : memberRules(member);
   if (due === undefined) {
     return [];
   }
@@ -227,7 +233,9 @@ async function inspectRules(
   ) {
     return [];
   }
-  await database.secure(due);
+  await (closed === null
+    ? database.secure(due)
+    : database.block(due, closed.rules));
   return [rulesAlarm(database.name)];
 }
 

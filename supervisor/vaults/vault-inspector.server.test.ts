@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
@@ -11,6 +11,7 @@ import {
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
 import { closedRules, memberRules } from "./access-rules.ts";
+import { backupNotes } from "./backup.ts";
 import { Database } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
 import { SEED_ID } from "./livesync.ts";
@@ -23,6 +24,16 @@ const seed = (salt: string) => ({
   protocolVersion: 2,
   pbkdf2salt: salt,
 });
+
+const backup = ({ couch, escrow, backups, now }: NotesTestbed) =>
+  backupNotes({
+    couch,
+    escrow,
+    directory: backups,
+    now,
+    signal: new AbortController().signal,
+    progress: () => {},
+  });
 
 describe.each(serversUnderTest())("on $name", (under) => {
   let testbed: NotesTestbed;
@@ -152,6 +163,106 @@ describe.each(serversUnderTest())("on $name", (under) => {
     );
     await testbed.inspector.restoreSeed(vault, false);
     expect(await statusOfMember()).toBe(200);
+  });
+
+  test("a second seed blocks access on a full disk although no user is known, and the rules return with the old seed", async () => {
+    const vault = "vault-foreign-full-disk";
+    const database = new Database(testbed.couch, vault);
+    await database.create();
+    await database.secure(memberRules("somebody"));
+    await database.put(SEED_ID, seed("first"));
+    await testbed.inspector.inspectAll();
+    await database.put(SEED_ID, seed("second"));
+    const fullDisk = vi
+      .spyOn(testbed.escrow, "write")
+      .mockImplementation(() => {
+        throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
+      });
+    await testbed.inspector.inspectAll();
+    await testbed.again().inspector.inspectAll();
+    fullDisk.mockRestore();
+    expect(await database.security()).toEqual(closedRules);
+
+    await testbed.inspector.inspectAll();
+    expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(true);
+    await testbed.inspector.restoreSeed(vault, false);
+    expect(await database.security()).toEqual(memberRules("somebody"));
+    await database.drop();
+  });
+
+  test("the original seed is restored from a backup where the copy of a blocked vault was lost", async () => {
+    const vault = "vault-changed-lost-copy";
+    const { database, statusOfMember } = await vaultWithSeed(vault);
+    await backup(testbed);
+    await database.put(SEED_ID, seed("second"));
+    await testbed.inspector.inspectAll();
+    rmSync(testbed.escrow.pathOf(vault));
+    // Contains the original seed, too.
+    await backup(testbed);
+    const later = testbed.again();
+    await later.inspector.inspectAll();
+    expect(await statusOfMember()).toBe(403);
+    expect(later.raised.has(`notes-seed:${vault}`)).toBe(true);
+    await later.inspector.restoreSeed(vault, false);
+    expect(await saltIn(vault)).toBe("first");
+    expect(await statusOfMember()).toBe(200);
+    await later.inspector.inspectAll();
+    expect(later.raised.has(`notes-seed:${vault}`)).toBe(false);
+  });
+
+  test("a seed that was replaced after the loss of its copy is noticed by the newest backup", async () => {
+    const vault = "vault-lost-copy-changed";
+    const { database, statusOfMember } = await vaultWithSeed(vault);
+    await backup(testbed);
+    rmSync(testbed.escrow.pathOf(vault));
+    await database.put(SEED_ID, seed("second"));
+    await testbed.inspector.inspectAll();
+    expect(testbed.raised.has(`notes-seed:${vault}`)).toBe(true);
+    expect(await statusOfMember()).toBe(403);
+    expect(testbed.escrow.read(vault)).toMatchObject({
+      accepted: "first",
+      closed: { rules: memberRules(vault) },
+      versions: [{ seed: seed("first") }, { seed: seed("second") }],
+    });
+  });
+
+  test("a copy that was lost is created again, from a backup where the database has lost the seed as well", async () => {
+    const vault = "vault-lost-both";
+    const { database } = await vaultWithSeed(vault);
+    await backup(testbed);
+    const path = testbed.escrow.pathOf(vault);
+    rmSync(path);
+    await testbed.inspector.inspectAll();
+    expect(testbed.escrow.read(vault).accepted).toBe("first");
+    rmSync(path);
+    const { _rev } = (await database.document(SEED_ID)) ?? {};
+    await testbed.couch.ask("DELETE", `/${vault}/${SEED_ID}?rev=${_rev}`);
+    await testbed.inspector.inspectAll();
+    expect(await saltIn(vault)).toBe("first");
+    expect(testbed.raised.has(`notes-seed-lost:${vault}`)).toBe(true);
+    expect(testbed.escrow.read(vault).accepted).toBe("first");
+  });
+
+  test("a blocked vault without any copy of its seed stays blocked until a person decides", async () => {
+    const vault = "vault-changed-no-copy";
+    const { database, statusOfMember } = await vaultWithSeed(vault);
+    await database.put(SEED_ID, seed("second"));
+    await testbed.inspector.inspectAll();
+    rmSync(testbed.escrow.pathOf(vault));
+    const later = testbed.again();
+    await later.inspector.inspectAll();
+    // Nor do changed access rules reopen it.
+    await database.secure(memberRules(vault));
+    await later.inspector.inspectAll();
+    expect(await statusOfMember()).toBe(403);
+    expect(later.raised.has(`notes-seed:${vault}`)).toBe(true);
+    await expect(later.inspector.restoreSeed(vault, false)).rejects.toThrow(
+      "no copy of the original security seed",
+    );
+    await later.inspector.restoreSeed(vault, true);
+    await later.inspector.inspectAll();
+    expect(await statusOfMember()).toBe(200);
+    expect(testbed.escrow.read(vault).accepted).toBe("second");
   });
 
   test("a second seed blocks access until it is accepted; the old one stays in the file", async () => {

@@ -54,6 +54,7 @@ function newInspector(store = couch): VaultInspector {
     couch: store,
     state: openNotesState(join(place.directory, "state.json"), () => {}),
     escrow: openEscrow(join(place.directory, "escrow")),
+    backups: join(place.directory, "backups"),
     alarms: alarmsIn(raised),
     deletionLimits: { least: 5, percent: 20, within: HOUR_MS },
     largeFrom: 2_000_000,

@@ -1,7 +1,8 @@
 import { DAY_MS } from "../../core/duration.ts";
 import type { Alarm, ReplacedAlarms } from "../alerts/alarm.ts";
 import { Failure, sentencesOf } from "../../core/failure.ts";
-import { closedRules, memberRules } from "./access-rules.ts";
+import { withBackedUpSeed } from "./backed-up-seed.ts";
+import { memberRules } from "./access-rules.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { Database, vaultNames } from "./database.ts";
 import type { DeletionLimits } from "./deletions.ts";
@@ -29,6 +30,8 @@ interface InspectorParts {
   readonly couch: Couch;
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
+  /** `backups/notes`. */
+  readonly backups: string;
   readonly alarms: ReplacedAlarms;
   readonly deletionLimits: DeletionLimits;
   /** Bytes from which on a database is large. */
@@ -243,26 +246,33 @@ export class VaultInspector {
     if (info === undefined) {
       throw new NoSuchVault(vault);
     }
-    const kept = escrow.read(vault);
+    const instance = info.instance_start_time;
+    const kept = await withBackedUpSeed(
+      this.#parts,
+      escrow.read(vault),
+      instance,
+    );
     const present = seedOf(await database.document(SEED_ID));
     const seed = accept ? present : acceptedSeed(kept);
     if (seed === undefined) {
       throw new Failure(
         accept
           ? `vault "${vault}" has no security seed to accept: omit --accept to restore the stored copy.`
-          : `no copy of a security seed of vault "${vault}" found: the first device that syncs creates the seed.`,
+          : present === undefined
+            ? `no copy of a security seed of vault "${vault}" found: the first device that syncs creates the seed.`
+            : `no copy of the original security seed of vault "${vault}" found: restore ${escrow.pathOf(vault)} from a copy, or accept the current seed with --accept.`,
       );
     }
     if (present?.pbkdf2salt !== seed.pbkdf2salt) {
       await database.put(SEED_ID, seed);
     }
     const { member } = state.vault(vault);
-    const rules = member === null ? kept.closed?.rules : memberRules(member);
+    const before = kept.closed?.rules ?? (await database.rulesBeforeBlock());
     // Rules that were already closed when the seed changed would lock out every device permanently.
-    if (kept.closed !== null) {
-      await database.secure(rules ?? closedRules);
+    if (before !== undefined) {
+      await database.secure(member === null ? before : memberRules(member));
     }
-    escrow.write(accepting(kept, seed, info.instance_start_time, now()));
+    escrow.write(accepting(kept, seed, instance, now()));
     alarms.clear(fingerprints.seed(vault));
     return { vault, did: accept ? "accepted" : "restored" };
   }

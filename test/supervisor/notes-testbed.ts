@@ -86,6 +86,7 @@ function testbedOn(
     couch,
     state,
     escrow,
+    backups,
     alarms,
     deletionLimits: { least: 5, percent: 20, within: HOUR_MS },
     largeFrom: 2_000_000,
