@@ -260,6 +260,23 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(testbed.files.removed(vault)).toMatchObject([{ vaultPassphrase }]);
   });
 
+  test("a vault with damaged credentials is removed even if its database is lost; the damaged file is kept", async () => {
+    const vault = "vault-damaged-credentials";
+    await testbed.provisioning.add({ vault, choices });
+    const damaged = '{"vaultPassphrase": "still readable here';
+    writeFileSync(testbed.files.pathOf(vault), damaged);
+    await new Database(testbed.couch, vault).drop();
+    const { stays } = await testbed.provisioning.remove(vault);
+    const [, path = ""] =
+      /credentials are damaged and remain in (.*): they/.exec(
+        stays.join(" "),
+      ) ?? [];
+    expect(readFileSync(path, "utf8")).toBe(damaged);
+    await expect(testbed.provisioning.remove(vault)).rejects.toThrow(
+      `"${vault}"`,
+    );
+  });
+
   test("a vault whose seed copy is damaged is not removed, not even partly", async () => {
     const { user, password } = testbed.files.read("vault-late")!;
     const copy = testbed.escrow.pathOf("vault-late");

@@ -253,11 +253,13 @@ export class Provisioning {
     const { couch, files, state, escrow, backups } = this.#parts;
     const database = new Database(couch, checkVaultName(vault));
     const info = await database.info().catch(asUnreadable);
-    // A damaged file is reported before anything is removed.
-    const file = files.read(vault);
+    // A damaged copy of the seed is reported before anything is removed.
     const { versions: seeds } = escrow.read(vault);
+    // Damaged credentials are moved as they are.
+    const file = readableFile(files, vault);
     const { member } = state.vault(vault);
-    if (info === undefined && file === undefined && member === null) {
+    const hasFile = files.names().includes(vault);
+    if (info === undefined && !hasFile && member === null) {
       throw new NoSuchVault(vault, files.names());
     }
     const user = file?.user ?? member;
@@ -281,15 +283,7 @@ export class Provisioning {
         ...(seeds.length === 0
           ? []
           : [`Its security seed remains in ${escrow.pathOf(vault)}.`]),
-        ...(kept === undefined
-          ? []
-          : [
-              `Its credentials remain in ${kept}: a restore uses them again.${
-                file?.vaultPassphrase == null
-                  ? ""
-                  : " They include the passphrase, without which its backups cannot be read."
-              }`,
-            ]),
+        ...(kept === undefined ? [] : [credentialsWords(kept, file)]),
       ],
     };
   }
@@ -347,4 +341,15 @@ export class Provisioning {
       advice: adviceFor(url),
     };
   }
+}
+
+function credentialsWords(path: string, file: VaultFile | undefined): string {
+  if (file === undefined) {
+    return `Its credentials are damaged and remain in ${path}: they may include the passphrase, without which its backups cannot be read.`;
+  }
+  const passphrase =
+    file.vaultPassphrase === null
+      ? ""
+      : " They include the passphrase, without which its backups cannot be read.";
+  return `Its credentials remain in ${path}: a restore uses them again.${passphrase}`;
 }
