@@ -20,3 +20,16 @@ test("the latest incident of each database is listed for an hour, or until the d
   now += HOUR_MS - 1;
   expect(names()).toEqual(["work"]);
 });
+
+test("an incident does not hide one of another reason", () => {
+  const incidents = openLatestIncidents(() => 0);
+  incidents.add("notes", "damaged_file");
+  incidents.add("notes", "disk");
+  incidents.add("notes", "disk");
+  expect(incidents.latest().map(({ reason }) => reason)).toEqual([
+    "damaged_file",
+    "disk",
+  ]);
+  incidents.forget("notes");
+  expect(incidents.latest()).toEqual([]);
+});

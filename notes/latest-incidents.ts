@@ -10,7 +10,7 @@ export interface Incident {
   readonly reason: StorageFailure | undefined;
 }
 
-/** The latest incident of each database within the last hour, since this process started. */
+/** The latest incident of each database and reason within the last hour, since this process started. */
 export interface LatestIncidents {
   readonly add: (database: string, reason?: StorageFailure) => void;
   readonly latest: () => readonly Incident[];
@@ -26,7 +26,9 @@ export function openLatestIncidents(now = Date.now): LatestIncidents {
   };
   return {
     add: (database, reason) => {
-      forget(database);
+      incidents = incidents.filter(
+        (each) => each.database !== database || each.reason !== reason,
+      );
       const at = new Date(now()).toISOString();
       incidents = [...incidents, { database, at, reason }].slice(-MAX);
     },

@@ -104,7 +104,7 @@ function verdictOf({
     return [
       "bad",
       "Failing",
-      `${counted(failing.length, "database")} could not be read or written.`,
+      `${counted(new Set(failing.map(({ database }) => database)).size, "database")} could not be read or written.`,
     ];
   }
   const conflicted = rows.reduce((sum, row) => sum + row.conflicted, 0);

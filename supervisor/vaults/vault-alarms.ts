@@ -36,13 +36,23 @@ export function hungAlarm(vault: string, isHung: boolean): Alarm {
   };
 }
 
-export function failingAlarm({ database, reason }: FailingVault): Alarm {
-  return {
-    fingerprint: fingerprints.failing(database),
-    level: "down",
-    subject: `vault ${database}`,
-    ...failureWords(database, reason),
-  };
+/** One alarm per vault, with the words of all its failures. */
+export function failingAlarms(
+  failing: readonly FailingVault[],
+): readonly Alarm[] {
+  const databases = [...new Set(failing.map(({ database }) => database))];
+  return databases.map((database) => {
+    const words = failing
+      .filter((each) => each.database === database)
+      .map(({ reason }) => failureWords(database, reason));
+    return {
+      fingerprint: fingerprints.failing(database),
+      level: "down",
+      subject: `vault ${database}`,
+      text: words.map(({ text }) => text).join(" "),
+      command: words[0]!.command,
+    };
+  });
 }
 
 function failureWords(

@@ -94,6 +94,17 @@ test.each([
   },
 );
 
+test("the alarm of a failing vault names all its failures", async () => {
+  failing = [
+    { database: "family", reason: "damaged_file" },
+    { database: "family", reason: "disk" },
+  ];
+  await newInspector().inspectAll();
+  const text = raised.get("notes-failing:family")?.text;
+  expect(text).toContain("is damaged: check the disk");
+  expect(text).toContain("its disk fails or is read-only");
+});
+
 test("the alarm of a missing database lasts across a restart", async () => {
   const state = openNotesState(join(place.directory, "state.json"), () => {});
   state.change("family", { member: "family" });

@@ -16,7 +16,7 @@ import { unreadableWords, whyUnreadable } from "./unreadable-vault.ts";
 import { NoSuchVault } from "./vault-names.ts";
 import {
   allFingerprints,
-  failingAlarm,
+  failingAlarms,
   fingerprints,
   hungAlarm,
 } from "./vault-alarms.ts";
@@ -159,7 +159,7 @@ export class VaultInspector {
       fingerprints.hung(""),
       [...hung].map(([vault, isHung]) => hungAlarm(vault, isHung)),
     );
-    alarms.replace(fingerprints.failing(""), failing.map(failingAlarm));
+    alarms.replace(fingerprints.failing(""), failingAlarms(failing));
   }
 
   async #inspectOne(vault: string): Promise<void> {
