@@ -54,16 +54,11 @@ async function write(
   if (document.body.length > request.maxDocumentSize) {
     throw new Refusal("document_too_large", document.id ?? "");
   }
-  if (
-    named !== undefined &&
-    document.rev !== undefined &&
-    revisionText(named) !== revisionText(document.rev)
-  ) {
-    throw new Refusal(
-      "bad_request",
-      "Document rev from request body and query string have different values",
-    );
-  }
+  refuseOther(
+    named,
+    document.rev,
+    query.rev === undefined ? DIFFERENT_ETAG : DIFFERENT_BODY,
+  );
   const stored = storable(store, id, document);
   const rev = await inTransaction(store, () => {
     if (id.startsWith("_local/")) {
@@ -111,13 +106,32 @@ export async function deleteDocument(
   return json(200, { ok: true, id, rev }, { etag: etagOf(rev) });
 }
 
-function namedRevision(request: StoreRequest): Revision | undefined {
-  const named =
-    request.query.rev ??
-    (request.ifMatch === undefined
-      ? undefined
-      : revisionOfEtag(request.ifMatch));
-  return named === undefined ? undefined : parseRevision(named);
+/** The revision in the URL, or else in the header `If-Match`. */
+function namedRevision({ query, ifMatch }: StoreRequest): Revision | undefined {
+  const inUrl = query.rev === undefined ? undefined : parseRevision(query.rev);
+  const inHeader =
+    ifMatch === undefined ? undefined : parseRevision(revisionOfEtag(ifMatch));
+  refuseOther(inUrl, inHeader, DIFFERENT_ETAG);
+  return inUrl ?? inHeader;
+}
+
+const DIFFERENT_BODY =
+  "Document rev from request body and query string have different values";
+const DIFFERENT_ETAG = "Document rev and etag have different values";
+
+/** Throws if both revisions are given and differ: an edit must not replace a revision that its client does not expect. */
+function refuseOther(
+  one: Revision | undefined,
+  other: Revision | undefined,
+  reason: string,
+): void {
+  if (
+    one !== undefined &&
+    other !== undefined &&
+    revisionText(one) !== revisionText(other)
+  ) {
+    throw new Refusal("bad_request", reason);
+  }
 }
 
 const DELETED: IncomingDocument = {

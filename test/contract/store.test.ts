@@ -279,6 +279,25 @@ test("a revision of any text is the document's ETag", async () => {
   expect(edited.status).toBe(201);
 });
 
+test("an edit that names two different revisions changes nothing", async () => {
+  const url = `${notes.url}/two-names`;
+  await ask(url, { method: "PUT" });
+  const written = await ask(`${url}/note`, { method: "PUT", json: {} });
+  const { rev } = (await written.json()) as { rev: string };
+  const headers = { "if-match": '"1-abc"' };
+  for (const answer of [
+    await ask(`${url}/note?rev=${rev}`, { method: "PUT", json: {}, headers }),
+    await ask(`${url}/note`, { method: "PUT", json: { _rev: rev }, headers }),
+    await ask(`${url}/note?rev=${rev}`, { method: "DELETE", headers }),
+  ]) {
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      reason: "Document rev and etag have different values",
+    });
+  }
+  expect(await (await ask(`${url}/note`)).json()).toMatchObject({ _rev: rev });
+});
+
 test("the administration page shows each database and compacts one, for the server's admin only", async () => {
   await ask(`${notes.url}/shown`, { method: "PUT" });
   const [left, right] = ["a", "b"].map((letter) => ({
