@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGunzip, createGzip } from "node:zlib";
@@ -14,6 +14,10 @@ import { sum } from "../../core/sum.ts";
 
 const MAKING = ".making-";
 const MIN_FREE_BYTES = 64 * 1024 * 1024;
+/** A backup that would leave less is stopped: notes and the ledger are on the same disk. */
+const MIN_LEFT_BYTES = MIN_FREE_BYTES / 2;
+/** Bytes written between two checks. */
+const CHECKED_BYTES = 4 * 1024 * 1024;
 
 /** An incomplete backup, under a temporary name. */
 interface Making {
@@ -29,16 +33,20 @@ const open = new Set<string>();
 
 /**
  * Starts a backup `name` in `parent`, which is `backups/<kind>`. Remains of killed runs are removed; fails early if the disk
- * has too little space.
+ * has no space for `bytes`, by default a little more than the size of the last one.
  */
-export function beginBackup(parent: string, name: string): Making {
+export function beginBackup(
+  parent: string,
+  name: string,
+  bytes?: number,
+): Making {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   for (const left of readdirSync(parent)) {
     if (left.startsWith(MAKING) && !open.has(join(parent, left))) {
       rmSync(join(parent, left), { recursive: true, force: true });
     }
   }
-  needRoom(parent);
+  needFree(parent, bytes ?? lastSize(parent) * 1.1, fewer(parent));
   const directory = join(parent, `${MAKING}${name}`);
   mkdirSync(directory, { mode: 0o700 });
   open.add(directory);
@@ -71,16 +79,13 @@ export function removeBackup(
   rmSync(leaving, { recursive: true, force: true });
 }
 
-/** As much as the last one, plus a reserve. */
-function needRoom(parent: string): void {
+function lastSize(parent: string): number {
   const newest = newestBackup(parent, Date.now());
-  const bytes = newest === undefined ? 0 : sizeOf(join(parent, newest)) * 1.1;
-  needFree(
-    parent,
-    bytes,
-    `keep fewer backups (\`jobs: ${basename(parent)}_backup: keep\`)`,
-  );
+  return newest === undefined ? 0 : sizeOf(join(parent, newest));
 }
+
+const fewer = (parent: string): string =>
+  `keep fewer backups (\`jobs: ${basename(parent)}_backup: keep\`)`;
 
 /** Throws a Failure if a disk has no room for so many bytes plus a reserve. `advice` is an alternative to freeing space. */
 export function needFree(
@@ -93,6 +98,16 @@ export function needFree(
   if (free < needed) {
     throw new Failure(
       `the disk of ${directory} has ${sizeWords(free)} left; a backup needs about ${sizeWords(needed)}: free some space, or ${advice}.`,
+    );
+  }
+}
+
+function checkLeft(making: string): void {
+  const parent = dirname(making);
+  const free = freeBytesOf(parent);
+  if (free < MIN_LEFT_BYTES) {
+    throw new Failure(
+      `the disk of ${parent} has only ${sizeWords(free)} left, so the backup was stopped: free some space, or ${fewer(parent)}.`,
     );
   }
 }
@@ -115,6 +130,7 @@ export async function writeCompressed(
   const path = join(directory, name);
   const hash = createHash("sha256");
   let bytes = 0;
+  let checked = 0;
   await pipeline(
     content,
     watching(({ length }) => onBytes(length)),
@@ -123,6 +139,10 @@ export async function writeCompressed(
     watching((chunk) => {
       bytes += chunk.length;
       hash.update(chunk);
+      if (bytes - checked >= CHECKED_BYTES) {
+        checked = bytes;
+        checkLeft(directory);
+      }
     }),
     createWriteStream(path, { flags: "wx", mode: 0o600, flush: true }),
     { signal },
@@ -230,7 +250,12 @@ export async function describeFile(
 export function watching(hear: (chunk: Buffer) => void): Transform {
   return new Transform({
     transform: (chunk: Buffer, _encoding, done) => {
-      hear(chunk);
+      try {
+        hear(chunk);
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
       done(null, chunk);
     },
   });

@@ -1,6 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -572,6 +578,16 @@ describe.each(serversUnderTest())("on $name", (under) => {
     ).rejects.toThrow(`${copy} is damaged`);
     rmSync(copy);
     expect(await vaultNames(testbed.couch)).not.toContain("vault-unsure");
+  });
+
+  test("a backup needs no room for what it shares with the last one", async () => {
+    const { path } = await backup(testbed);
+    const large = join(path, "large");
+    writeFileSync(large, "");
+    truncateSync(large, 8e12);
+    const next = await backup(testbed);
+    expect(next.bytes).toBeGreaterThan(0);
+    rmSync(large);
   });
 
   test("a stopped backup leaves nothing behind", async () => {

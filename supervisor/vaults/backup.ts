@@ -59,7 +59,8 @@ export async function backupNotes(
   const vaults = await readVaults(couch);
   const takenAt = unusedMoment(directory, now());
   const name = backupName(takenAt);
-  const making = beginBackup(directory, name);
+  // What has not changed since the last one takes no space.
+  const making = beginBackup(directory, name, 0);
   try {
     const { entries, damaged, ...backedUp } = await writeVaults(
       options,

@@ -1,6 +1,6 @@
 import { copyFileSync, linkSync } from "node:fs";
 import { basename, join } from "node:path";
-import { isIntact } from "../backup/backup-files.ts";
+import { isIntact, needFree } from "../backup/backup-files.ts";
 import type { BackupFile } from "../backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
 import {
@@ -144,6 +144,7 @@ export function linkPart(
   try {
     linkSync(source, join(directory, name));
   } catch {
+    needFree(directory, known.bytes, "use a file system with hard links");
     copyFileSync(source, join(directory, name));
   }
   return { part: { ...part, file: name }, file: { ...known, name } };
