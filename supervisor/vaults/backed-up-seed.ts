@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { listBackups, rankBackups } from "../backup/manifest.ts";
 import { closedRules, sameRules } from "./access-rules.ts";
-import { readHead, readNotesManifest } from "./backup-format.ts";
+import { backupsOf, readHead, type VaultEntry } from "./backup-format.ts";
 import { SEED_ID, seedOf, type Seed } from "./livesync.ts";
 import { accepting, type Escrow } from "./seed-escrow.ts";
 
@@ -23,8 +22,11 @@ export async function withBackedUpSeed(
   if (kept.accepted !== null) {
     return kept;
   }
-  for (const name of rankBackups(listBackups(backups), now())) {
-    const seed = await seedIn(join(backups, name), kept.vault, instance);
+  for (const { name, entry } of backupsOf(backups, kept.vault, now())) {
+    const seed =
+      entry.instance === instance
+        ? await seedIn(join(backups, name), entry)
+        : undefined;
     if (seed !== undefined) {
       return {
         ...accepting(kept, seed, instance, now()),
@@ -35,19 +37,12 @@ export async function withBackedUpSeed(
   return kept;
 }
 
-/** Undefined for an unreadable backup, which the next drill reports. */
+/** Undefined for a damaged file, which the next drill reports. */
 async function seedIn(
   backup: string,
-  vault: string,
-  instance: string,
+  entry: VaultEntry,
 ): Promise<Seed | undefined> {
   try {
-    const entry = readNotesManifest(backup).vaults.find(
-      (each) => each.name === vault && each.instance === instance,
-    );
-    if (entry === undefined) {
-      return undefined;
-    }
     const { security, locals } = await readHead(backup, entry);
     // Without the escrow, the backup of a blocked vault contains the seed that it was blocked for.
     return sameRules(security, closedRules)

@@ -1,7 +1,8 @@
+import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { z } from "zod";
 import { readCompressed } from "../backup/backup-files.ts";
-import { readManifest } from "../backup/manifest.ts";
+import { listBackups, rankBackups, readManifest } from "../backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
 import type { CouchDocument } from "./database.ts";
 
@@ -75,6 +76,31 @@ export function readNotesManifest(directory: string): NotesManifest {
   throw new Failure(
     `${directory} is not a backup of the notes store. Run \`hearth notes backup --list\` to list the backups.`,
   );
+}
+
+/** The readable backups in `backups/notes` that contain a vault, newest first; the drill reports others. */
+export function* backupsOf(
+  directory: string,
+  vault: string,
+  now: number,
+): Generator<{ readonly name: string; readonly entry: VaultEntry }> {
+  for (const name of rankBackups(listBackups(directory), now)) {
+    const entry = entryIn(join(directory, name), vault);
+    if (entry !== undefined) {
+      yield { name, entry };
+    }
+  }
+}
+
+function entryIn(backup: string, vault: string): VaultEntry | undefined {
+  try {
+    return readNotesManifest(backup).vaults.find(({ name }) => name === vault);
+  } catch (error) {
+    if (error instanceof Failure) {
+      return undefined;
+    }
+    throw error;
+  }
 }
 
 /** The lines of a compressed file of a backup, in order. */

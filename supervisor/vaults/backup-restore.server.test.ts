@@ -477,7 +477,8 @@ describe.each(serversUnderTest())("on $name", (under) => {
       await backup(testbed);
       const { path } = await backup(testbed);
       rmSync(file, { force: true });
-      await testbed.provisioning.remove(vault);
+      const { stays } = await testbed.provisioning.remove(vault);
+      expect(stays[0]).toContain(`the newest is ${path} with 0 documents`);
       await restore(testbed, path, { vault });
       const answer = await ask(`${testbed.server.url}/${vault}/${SEED_ID}`, {
         user: { name: made.user, password: made.password },

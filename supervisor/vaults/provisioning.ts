@@ -1,6 +1,9 @@
+import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { Failure } from "../../core/failure.ts";
+import { counted } from "../../core/words.ts";
 import { memberOf, memberRules } from "./access-rules.ts";
+import { backupsOf } from "./backup-format.ts";
 import type { Couch } from "./couch.ts";
 import { Database, vaultNames } from "./database.ts";
 import { asUnreadable } from "./unreadable-vault.ts";
@@ -279,7 +282,7 @@ export class Provisioning {
       vault,
       documents: typeof info === "object" ? info.doc_count : 0,
       stays: [
-        `The notes remain on the devices, and in the backups in ${backups}. Run \`hearth notes restore\` to restore them.`,
+        notesWords(backups, vault),
         ...(seeds.length === 0
           ? []
           : [`Its security seed remains in ${escrow.pathOf(vault)}.`]),
@@ -341,6 +344,13 @@ export class Provisioning {
       advice: adviceFor(url),
     };
   }
+}
+
+function notesWords(backups: string, vault: string): string {
+  for (const { name, entry } of backupsOf(backups, vault, Date.now())) {
+    return `The notes remain on the devices, and in backups: the newest is ${join(backups, name)} with ${counted(entry.documents, "document")}. Run \`hearth notes restore --vault ${vault}\` to restore it.`;
+  }
+  return "The notes remain on the devices only: no backup on this machine contains the vault.";
 }
 
 function credentialsWords(path: string, file: VaultFile | undefined): string {

@@ -256,7 +256,7 @@ export class VaultInspector {
     const seed = accept ? present : acceptedSeed(kept);
     if (seed === undefined) {
       throw new Failure(
-        accept
+        accept && acceptedSeed(kept) !== undefined
           ? `vault "${vault}" has no security seed to accept: omit --accept to restore the stored copy.`
           : present === undefined
             ? `no copy of a security seed of vault "${vault}" found: the first device that syncs creates the seed.`
