@@ -68,7 +68,7 @@ test("above the limit, the connection that has waited longest for a request is c
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("a connection above the limit is closed while all others have requests", async () => {
+test("a connection above the limit is closed while all others have complete requests", async () => {
   const responses: ServerResponse[] = [];
   const server = createServer((_request, response) => responses.push(response));
   const connections = watchConnections(server, logInto([]), 2);
@@ -94,6 +94,43 @@ test("a connection above the limit is closed while all others have requests", as
   responses[1]?.end("second answer");
   expect(String(await once(call, "data"))).toContain("second answer");
   [call, webSocket].forEach((client) => client.destroy());
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test("above the limit, the connection with the oldest incomplete body is closed while none waits for a request", async () => {
+  let arrived = 0;
+  const server = createServer((request, response) => {
+    arrived += 1;
+    text(request).then(
+      (body) => response.end(body),
+      () => response.destroy(),
+    );
+  });
+  watchConnections(server, logInto([]), 3);
+  const port = await listen(server);
+  const closed: string[] = [];
+  const post = async (name: string, body: string): Promise<Socket> => {
+    const client = connect(port, "127.0.0.1").resume();
+    client.once("close", () => closed.push(name)).on("error", () => undefined);
+    const before = arrived;
+    client.write(
+      `POST / HTTP/1.1\r\nhost: hearth\r\ncontent-length: 6\r\n\r\n${body}`,
+    );
+    await expect.poll(() => arrived).toBe(before + 1);
+    return client;
+  };
+  const clients = [
+    await post("oldest", "12"),
+    await post("older", "12"),
+    await post("old", "12"),
+  ];
+  const complete = await post("complete", "answer");
+  expect(closed).toEqual(["oldest"]);
+  clients.push(complete, await post("new", "12"), await post("newer", "12"));
+  await expect.poll(() => closed).toEqual(["oldest", "complete", "older"]);
+  clients[2]?.write("3456");
+  expect(String(await once(clients[2]!, "data"))).toContain("123456");
+  clients.forEach((client) => client.destroy());
   await new Promise((resolve) => server.close(resolve));
 });
 

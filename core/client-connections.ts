@@ -1,4 +1,4 @@
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import { MINUTE_MS } from "./duration.ts";
 import { maxClientConnections } from "./open-files.ts";
@@ -10,8 +10,9 @@ const LOG_EVERY_MS = MINUTE_MS;
  * Node closes only connections that are between two requests: one that has sent nothing yet, or half a head, delays
  * `server.close()` until its client or a timeout closes it.
  *
- * Above `maxConnections`, the one that has waited longest for a request is closed, and the new one if all have requests: otherwise
- * clients without a key or password could leave none for others, or no files for connections to other servers.
+ * Above `maxConnections`, the one that has waited longest for a request is closed, else the one with the oldest request whose body is
+ * incomplete, and the new one if all have complete requests: otherwise clients without a key or password could leave none for others,
+ * or no files for connections to other servers.
  */
 export function watchConnections(
   server: Server,
@@ -30,6 +31,8 @@ export class ClientConnections {
   readonly #inProgress = new Map<Socket, number>();
   /** Without a request in progress, the longest first. */
   readonly #waiting = new Set<Socket>();
+  /** By connection, its latest request with a body, which may be incomplete; the oldest first. */
+  readonly #withBody = new Map<Socket, IncomingMessage>();
   /** Accepted, but without a request yet. */
   readonly #fresh = new Set<Socket>();
   readonly #whenEnded: (() => void)[] = [];
@@ -42,8 +45,15 @@ export class ClientConnections {
     this.#maxConnections = maxConnections;
     this.#log = log;
     server.on("connection", (socket) => this.#opened(socket));
-    server.on("request", ({ socket }, response) => {
+    server.on("request", (request, response) => {
+      const { socket, headers } = request;
       this.#started(socket);
+      if (
+        headers["transfer-encoding"] !== undefined ||
+        headers["content-length"] !== undefined
+      ) {
+        this.#withBody.set(socket, request);
+      }
       response.once("close", () => this.#answered(socket));
     });
   }
@@ -82,7 +92,7 @@ export class ClientConnections {
   #opened(socket: Socket): void {
     if (this.#inProgress.size >= this.#maxConnections) {
       this.#logLimit();
-      const [idlest] = this.#waiting;
+      const [idlest = this.#slowest()] = this.#waiting;
       if (idlest === undefined) {
         socket.destroy();
         return;
@@ -99,6 +109,16 @@ export class ClientConnections {
     }
   }
 
+  /** The connection whose request has been incomplete for longest. */
+  #slowest(): Socket | undefined {
+    for (const [socket, request] of this.#withBody) {
+      if (!request.complete) {
+        return socket;
+      }
+    }
+    return undefined;
+  }
+
   #started(socket: Socket): void {
     this.#fresh.delete(socket);
     this.#waiting.delete(socket);
@@ -113,6 +133,7 @@ export class ClientConnections {
     this.#inProgress.set(socket, inProgress - 1);
     if (inProgress === 1) {
       this.#waiting.add(socket);
+      this.#withBody.delete(socket);
     }
     if (this.#closing) {
       this.#closeIfIdle(socket);
@@ -122,6 +143,7 @@ export class ClientConnections {
   #closed(socket: Socket): void {
     this.#inProgress.delete(socket);
     this.#waiting.delete(socket);
+    this.#withBody.delete(socket);
     this.#fresh.delete(socket);
     if (this.#inProgress.size === 0) {
       this.#whenEnded.splice(0).forEach((resolve) => resolve());
@@ -148,7 +170,7 @@ export class ClientConnections {
     this.#loggedAt = now;
     this.#log.error(
       { maxConnections: this.#maxConnections },
-      "too many connections for the limit of open files; those without a request are closed, or else new ones: raise the limit (`ulimit -n 65536`; LimitNOFILE=65536 of systemd; `--ulimit nofile=65536` of Docker) and restart",
+      "too many connections for the limit of open files; those without a complete request are closed, or else new ones: raise the limit (`ulimit -n 65536`; LimitNOFILE=65536 of systemd; `--ulimit nofile=65536` of Docker) and restart",
     );
   }
 }
