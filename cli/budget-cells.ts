@@ -1,4 +1,4 @@
-import { money } from "../core/words.ts";
+import { momentFrom, money } from "../core/words.ts";
 import { viewBudget, type Budgeted } from "../console/pages/nouns/budget.ts";
 import type { Cell } from "./terminal.ts";
 
@@ -6,7 +6,8 @@ export const BUDGET_HEADINGS = ["spent", "used", "resets"] as const;
 
 /** Spend against a budget: the amounts, the used share and the next reset. */
 export function budgetCells(row: Budgeted): readonly Cell[] {
-  const { share, look } = viewBudget(row, zoneHere());
+  const now = Date.now();
+  const { share, look } = viewBudget(row, zoneHere(), now);
   const { spend, budget_in_force: budget, budget_reset_at: reset } = row;
   return [
     {
@@ -19,7 +20,11 @@ export function budgetCells(row: Budgeted): readonly Cell[] {
       right: true,
       tone: look === "bad" || look === "warn" ? look : "plain",
     },
-    { text: reset?.slice(0, 10) ?? "–", tone: "soft" },
+    {
+      text:
+        reset === null ? "–" : momentFrom(now, Date.parse(reset), zoneHere()),
+      tone: "soft",
+    },
   ];
 }
 

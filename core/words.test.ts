@@ -9,6 +9,7 @@ import {
   isDay,
   listed,
   moment,
+  momentFrom,
   money,
   percent,
   readable,
@@ -98,4 +99,13 @@ test.each([
   ["", false],
 ])("%s is a day of the calendar: %s", (text, expected) => {
   expect(isDay(text)).toBe(expected);
+});
+
+test("a moment more than half a year away has its year", () => {
+  const now = Date.UTC(2026, 10, 29);
+  expect([
+    momentFrom(now, Date.UTC(2027, 0, 3, 18), "UTC"),
+    momentFrom(now, Date.UTC(2028, 0, 3, 18), "UTC"),
+    momentFrom(now, Date.UTC(2025, 10, 29), "UTC"),
+  ]).toEqual(["3 Jan, 18:00", "3 Jan 2028, 18:00", "29 Nov 2025, 00:00"]);
 });

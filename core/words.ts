@@ -1,4 +1,4 @@
-import { inWords } from "./duration.ts";
+import { DAY_MS, inWords } from "./duration.ts";
 import { dateFormat, numberFormat } from "./formats.ts";
 
 /** "$ 41.55"; below a cent with two significant digits: "$ 0.00034". Less than a millionth of a millionth is "$ 0.00". */
@@ -87,6 +87,16 @@ export function stateWord(state: string): string {
 /** "21 Nov, 10:02" in the operator's zone. */
 export function moment(at: number, timeZone: string): string {
   return dateFormat("en-GB", timeZone, MINUTES).format(at);
+}
+
+/** Half a year. */
+const NEAR_MS = 182 * DAY_MS;
+
+/** The same with the year where `at` is more than half a year from `now`: "21 Nov 2027, 10:02". */
+export function momentFrom(now: number, at: number, timeZone: string): string {
+  return Math.abs(at - now) <= NEAR_MS
+    ? moment(at, timeZone)
+    : dateFormat("en-GB", timeZone, { ...MINUTES, year: "numeric" }).format(at);
 }
 
 /** "21 Nov, 10:02:05" in the operator's zone. */

@@ -44,6 +44,7 @@ async function showAudit(
     entries,
     ON_PAGE,
     context.timeZone,
+    Date.now(),
   );
   return showPage(
     request,

@@ -5,6 +5,8 @@ import { auditHref, readAuditChoice } from "./audit-choice.ts";
 import type { AuditEntry } from "./audit-reader.ts";
 import { csvRows, viewAudit } from "./audit-view.ts";
 
+const AT = Date.UTC(2026, 10, 26, 13);
+
 const ENTRY: AuditEntry = {
   cursor: "7",
   at: Date.UTC(2026, 10, 26, 12),
@@ -71,6 +73,7 @@ test("the master key is named as an author, and a key by the beginning of its ha
     [ENTRY, { ...ENTRY, author: "default_user_id", type: "team" }],
     2,
     "UTC",
+    AT,
   );
   expect(rows.map(({ author, note }) => [author, note])).toEqual([
     [ENTRY.author, "ffffffff…"],
@@ -81,12 +84,12 @@ test("the master key is named as an author, and a key by the beginning of its ha
 test("one more entry than fits leads to older ones, with the filters kept", () => {
   const choice = readAuditChoice({ author: "anna", from: "2026-11-01" });
   const entries = [ENTRY, { ...ENTRY, cursor: "6" }, { ...ENTRY, cursor: "5" }];
-  const view = viewAudit(choice, entries, 2, "UTC");
+  const view = viewAudit(choice, entries, 2, "UTC", AT);
   expect(view.title).toBe("The last 2 changes.");
   expect(view.rows).toHaveLength(2);
   expect(view.older).toBe("/audit?author=anna&from=2026-11-01&before=6");
   expect(view.csv).toBe("/audit.csv?author=anna&from=2026-11-01");
-  const last = viewAudit({ ...choice, before: "6" }, [ENTRY], 2, "UTC");
+  const last = viewAudit({ ...choice, before: "6" }, [ENTRY], 2, "UTC", AT);
   expect([last.title, last.older, last.newest]).toEqual([
     "Earlier changes.",
     null,

@@ -1,7 +1,7 @@
 import {
   counted,
   grouped,
-  moment,
+  momentFrom,
   readable,
   shortened,
 } from "../../../core/words.ts";
@@ -51,6 +51,7 @@ export function viewAudit(
   entries: readonly AuditEntry[],
   size: number,
   timeZone: string,
+  now: number,
 ) {
   const shown = entries.slice(0, size);
   const last = shown.at(-1);
@@ -61,7 +62,7 @@ export function viewAudit(
     isConsole: choice.source === "console",
     rows: shown.map((entry) => ({
       ...entry,
-      at: moment(entry.at, timeZone),
+      at: momentFrom(now, entry.at, timeZone),
       author: entry.author === MASTER_USER ? "the master key" : entry.author,
       note: entry.id === entry.object ? "" : shortenedId(entry),
       changes: entry.changes.slice(0, SHOWN_CHANGES),

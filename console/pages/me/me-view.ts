@@ -29,7 +29,7 @@ export interface Me {
 /** What templates/me.eta shows. */
 export function viewMe(me: Me) {
   const { user, teams, keys, calls, address, timeZone, now } = me;
-  const budget = viewBudget(user, timeZone);
+  const budget = viewBudget(user, timeZone, now);
   const columns = ownedKeyColumns(OWN_PAGE_PATH);
   return {
     title: spendHeading(userName(user), budget, user),

@@ -10,7 +10,7 @@ import { rowsOf } from "../../../supervisor/vaults/space.ts";
 import type { VaultGrowth } from "../../../supervisor/vaults/vault-acts.ts";
 import type { Field } from "../field.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { ago, grouped, moment } from "../../../core/words.ts";
+import { ago, grouped, moment, momentFrom } from "../../../core/words.ts";
 import { compareTexts, type Comparison } from "./compare.ts";
 import { deviceRows } from "./device-rows.ts";
 import {
@@ -169,7 +169,9 @@ function viewConflict(
       edit: Number.parseInt(version.rev, 10),
       mark: version.rev.split("-")[1]?.slice(0, 6) ?? "",
       written:
-        version.mtime === null ? "encrypted" : moment(version.mtime, timeZone),
+        version.mtime === null
+          ? "encrypted"
+          : momentFrom(now, version.mtime, timeZone),
       isNewest: version.rev === newest?.rev,
       size: version.bytes === null ? "–" : sizeWords(version.bytes),
       wins: version.wins,

@@ -1,5 +1,5 @@
 import type { Look } from "../../../core/shapes.ts";
-import { money, moment, percent } from "../../../core/words.ts";
+import { money, momentFrom, percent } from "../../../core/words.ts";
 
 /** Spend against a budget, as a meter shows it. */
 export interface BudgetView {
@@ -24,16 +24,20 @@ export interface Budgeted {
 const NEARLY_USED = 0.8;
 export const NEARLY_USED_WORD = "nearly used up";
 
-export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
+export function viewBudget(
+  row: Budgeted,
+  timeZone: string,
+  now: number,
+): BudgetView {
   const { spend, budget_in_force: budget } = row;
   const reset =
     row.budget_reset_at === null
       ? ""
-      : ` (resets ${moment(Date.parse(row.budget_reset_at), timeZone)})`;
+      : ` (resets ${momentFrom(now, Date.parse(row.budget_reset_at), timeZone)})`;
   if (budget === null) {
     return {
       spent: money(spend),
-      against: `no budget${reset}`,
+      against: "no budget",
       share: null,
       meter: null,
       look: "none",

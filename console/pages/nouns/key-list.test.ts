@@ -109,6 +109,19 @@ test("a row shows spend, budget, reset time, owner and last use", () => {
   ]);
 });
 
+test("an expiry more than half a year away has its year, and a reset without a budget is not shown", () => {
+  const [row] = view({}, [
+    {
+      ...key,
+      budget_in_force: null,
+      budget_reset_at: "2026-12-01T00:00:00.000Z",
+      expires: "2028-01-03T18:00:00.000Z",
+    },
+  ]).list.rows;
+  expect(row?.[1]).toMatchObject({ word: "active until 3 Jan 2028, 18:00" });
+  expect(row?.[3]).toMatchObject({ budget: { against: "no budget" } });
+});
+
 test("a budget of zero is used up, and a meter ends at 100 %", () => {
   const [zero, over] = view({}, [
     { ...key, spend: 0, budget_in_force: 0 },

@@ -7,7 +7,7 @@ import {
 } from "../../../supervisor/gateway/rows.ts";
 import { ownerNames } from "../../../supervisor/gateway/owners.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { ago, grouped, moment, readable } from "../../../core/words.ts";
+import { ago, grouped, momentFrom, readable } from "../../../core/words.ts";
 import { isNearlyUsed, NEARLY_USED_WORD } from "./budget.ts";
 import { KEY_STATE_WORDS } from "./key-states.ts";
 import { gatewayQuery, listHref, type ListQuery } from "./list-view.ts";
@@ -205,6 +205,7 @@ export function lastUseOf(key: UsedKeyRow, now: number): string {
 export function keyState(
   key: UsedKeyRow,
   timeZone: string,
+  now: number,
 ): { readonly look: Look; readonly word: string } {
   const { look, word } = KEY_STATE_WORDS[key.state];
   if (key.state !== "active") {
@@ -213,7 +214,7 @@ export function keyState(
   const until =
     key.expires === null
       ? ""
-      : ` until ${moment(Date.parse(key.expires), timeZone)}`;
+      : ` until ${momentFrom(now, Date.parse(key.expires), timeZone)}`;
   return isNearlyUsed(key)
     ? {
         look: "warn",

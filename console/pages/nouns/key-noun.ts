@@ -5,7 +5,7 @@ import {
   usedKeyRow,
   type UsedKeyRow,
 } from "../../../supervisor/gateway/rows.ts";
-import { moment } from "../../../core/words.ts";
+import { momentFrom } from "../../../core/words.ts";
 import { readKeyUse, type KeyUse } from "./key-facts.ts";
 import { keyList, KeyCounter, keyTitle } from "./key-list.ts";
 import { graceField, showSecret } from "./key-secret.ts";
@@ -211,7 +211,10 @@ function lifetimesOf({ row, timeZone }: FieldContext): readonly Choice[] {
   return typeof expires !== "string"
     ? [["", "never (unchanged)"], ...LIFETIMES]
     : [
-        ["", `${moment(Date.parse(expires), timeZone)} (unchanged)`],
+        [
+          "",
+          `${momentFrom(Date.now(), Date.parse(expires), timeZone)} (unchanged)`,
+        ],
         ...LIFETIMES,
         ["never", "never"],
       ];

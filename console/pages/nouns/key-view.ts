@@ -18,6 +18,7 @@ import {
   counted,
   grouped,
   moment,
+  momentFrom,
   money,
   percent,
   readable,
@@ -148,7 +149,7 @@ function verdictOf({ key, timeZone, now }: KeyFacts): {
       };
     case "over_budget":
       return {
-        title: `${name} is over budget${until === null ? "" : ` until ${moment(Date.parse(until), timeZone)}`}.`,
+        title: `${name} is over budget${until === null ? "" : ` until ${momentFrom(now, Date.parse(until), timeZone)}`}.`,
         look: "warn",
       };
     case "active":
@@ -166,9 +167,9 @@ function factsOf({ key, usage, timeZone, now }: KeyFacts): readonly string[] {
   return [
     ...(key.key_alias === null ? [] : [key.key_name]),
     `owner: ${ownerNames(key)}`,
-    `created ${moment(Date.parse(key.created_at), timeZone)}${creatorOf(key)}`,
+    `created ${momentFrom(now, Date.parse(key.created_at), timeZone)}${creatorOf(key)}`,
     ...(key.state === "active" && key.expires !== null
-      ? [keyState(key, timeZone).word]
+      ? [keyState(key, timeZone, now).word]
       : []),
     key.last_used_at === null
       ? "never used"
@@ -184,7 +185,7 @@ function creatorOf({ created_by: by }: KeyFacts["key"]): string {
   return by === MASTER_USER ? " with the master key" : ` by ${readable(by)}`;
 }
 
-function viewBudgets({ key, usage, timeZone }: KeyFacts) {
+function viewBudgets({ key, usage, timeZone, now }: KeyFacts) {
   return usage.budgets.map((each) => ({
     of: payerWords[each.of] ?? each.of,
     name: payerName(key, each),
@@ -196,6 +197,7 @@ function viewBudgets({ key, usage, timeZone }: KeyFacts) {
         budget_reset_at: each.budget_reset_at,
       },
       timeZone,
+      now,
     ),
   }));
 }

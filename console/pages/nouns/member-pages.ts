@@ -129,7 +129,7 @@ async function readMember(request: FastifyRequest, context: NounContext) {
       "user_id",
     );
   }
-  const budget = viewBudget(member, context.timeZone);
+  const budget = viewBudget(member, context.timeZone, Date.now());
   const page = memberPage(
     team,
     user,

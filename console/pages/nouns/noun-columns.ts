@@ -1,5 +1,5 @@
 import type { Look } from "../../../core/shapes.ts";
-import { grouped } from "../../../core/words.ts";
+import { grouped, money } from "../../../core/words.ts";
 import { viewBudget, type Budgeted, type BudgetView } from "./budget.ts";
 
 export interface NounColumn<Row> {
@@ -64,11 +64,15 @@ export function stateColumn<Row>(
   stateOf: (
     row: Row,
     timeZone: string,
+    now: number,
   ) => { readonly look: Look; readonly word: string },
 ): NounColumn<Row> {
   return {
     title: "State",
-    cell: (row, { timeZone }) => ({ kind: "state", ...stateOf(row, timeZone) }),
+    cell: (row, { timeZone, now }) => ({
+      kind: "state",
+      ...stateOf(row, timeZone, now),
+    }),
   };
 }
 
@@ -81,18 +85,15 @@ export function budgetColumns(
       title: spentTitle,
       sort: "spend",
       number: true,
-      cell: (row, { timeZone }) => ({
-        kind: "number",
-        text: viewBudget(row, timeZone).spent,
-      }),
+      cell: ({ spend }) => ({ kind: "number", text: money(spend) }),
     },
     {
       title: "Budget used",
       sort: "budget_used",
       number: true,
-      cell: (row, { timeZone }) => ({
+      cell: (row, { timeZone, now }) => ({
         kind: "budget",
-        budget: viewBudget(row, timeZone),
+        budget: viewBudget(row, timeZone, now),
       }),
     },
   ];

@@ -169,7 +169,7 @@ export async function findTeam(
 
 async function viewTeam(context: NounContext, team: Team, query: unknown) {
   const { id, title, row } = team;
-  const budget = viewBudget(row, context.timeZone);
+  const budget = viewBudget(row, context.timeZone, Date.now());
   return {
     title: row.blocked
       ? `${title} is blocked.`

@@ -198,7 +198,7 @@ async function viewUser(
   context: NounContext,
   { id, title, row, teams, ownKeys: keys }: User,
 ) {
-  const budget = viewBudget(row, context.timeZone);
+  const budget = viewBudget(row, context.timeZone, Date.now());
   const members = new Set(teams.map(({ team_id }) => team_id));
   const paying = new Set(keys.flatMap(({ team_id }) => team_id ?? []));
   return {
