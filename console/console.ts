@@ -193,20 +193,19 @@ function registerPages(api: FastifyInstance, supervision: Supervision): void {
 
 function registerInvitationsAndAudit(
   api: FastifyInstance,
-  { context: { env, history, config } }: Supervision,
+  { context: { history, config } }: Supervision,
   gateway: NounContext,
 ): void {
   const invitation = {
     invitations: new Invitations(history.db, Date.now),
-    api: openGatewayApi(env),
+    api: gateway.api,
     history,
   };
   registerInvitationRoutes(api, invitation);
   registerInvitationsPage(api, invitation, config.jobs.time_zone);
   registerAcceptPage(api, invitation, gateway, Date.now);
-  // Its answers are too large to be remembered.
   registerAuditPage(api, {
-    api: openGatewayApi(env),
+    api: gateway.api,
     db: history.db,
     timeZone: config.jobs.time_zone,
   });

@@ -42,9 +42,11 @@ function start() {
   };
 }
 
-test("stored prompts are not remembered: each view is recorded", async () => {
+test.each([
+  ["stored prompts", "/spend/calls/call-1/prompt"],
+  ["entries of the audit log", "/audit?page_size=51"],
+])("%s are not remembered", async (_, path) => {
   const { api, gateway } = start();
-  const path = "/spend/calls/call-1/prompt";
   expect(await api.ask("GET", path)).toBe(1);
   gateway.error = silent();
   await expect(recall(() => api.ask("GET", path))).rejects.toThrow(

@@ -34,8 +34,8 @@ interface Recollection {
 /** Lists of 25 rows, one for each address that was opened lately. */
 const MAX_KNOWN = 50;
 
-/** Stored prompts: the gateway records each view, so each one asks it. */
-const SHOWN_ONCE = /^\/spend\/calls\/[^/]+\/prompt$/;
+/** Stored prompts: the gateway records each view, so each one asks it. The audit log: its answers are too large. */
+const SHOWN_ONCE = /^\/(?:spend\/calls\/[^/]+\/prompt|audit\?.*)$/;
 
 const recollections = new AsyncLocalStorage<Recollection>();
 
