@@ -62,7 +62,7 @@ test("a key is created, listed, blocked and unblocked", async () => {
   const listed = await hearth(["keys", "list", "--user", "anna"]);
   expect(listed).toMatchObject({ code: 0, error: "" });
   expect(listed.out).toMatch(
-    /● active {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +(< )?[\d.]+ % +\d{4}-\d\d-01/,
+    /● active {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +(< )?[\d.]+ % +\d+ \w+, \d\d:00/,
   );
   expect(listed.out).not.toContain(key);
 

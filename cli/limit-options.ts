@@ -69,8 +69,13 @@ export function countOf(option: string, text: string): number {
   return count;
 }
 
-/** A duration as the gateway names it; "never" removes an expiry. */
+/** A duration as the gateway names it; "never" removes an expiry. The gateway accepts none, for a key that is expired at once. */
 export function lifetimeIn(text: string | undefined): string | undefined {
+  if (text !== undefined && /^0+[a-z]*$/.test(text)) {
+    throw new UsageError(
+      `--expires must be at least 1 s, or never, not "${text}".`,
+    );
+  }
   return text === "never" ? "-1" : text;
 }
 

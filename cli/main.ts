@@ -1,4 +1,5 @@
 import { sentencesOf } from "../core/failure.ts";
+import { withoutCapital } from "../core/words.ts";
 import { onOutputClosed } from "./output-closed.ts";
 import { complain, print } from "./terminal.ts";
 import { versionWords } from "../supervisor/release/version.ts";
@@ -97,15 +98,16 @@ export async function runWords(words: readonly string[]): Promise<ExitCode> {
     }
     return await runVerb(hearth, words);
   } catch (error) {
+    // Imported late, as the commands are.
+    const { Refusal } = await import("../supervisor/gateway/admin-api.ts");
+    if (error instanceof Refusal) {
+      complain(error.sentences.map(withoutCapital));
+      // What the command names does not exist at the gateway, or exists already: as wrong as an unknown service.
+      return [404, 409].includes(error.status) ? 2 : 1;
+    }
     complain(sentencesOf(error));
-    return error instanceof UsageError || (await isNotFound(error)) ? 2 : 1;
+    return error instanceof UsageError ? 2 : 1;
   }
-}
-
-/** What the command names does not exist at the gateway: as wrong as an unknown service. Imported late, as the commands are. */
-async function isNotFound(error: unknown): Promise<boolean> {
-  const { Refusal } = await import("../supervisor/gateway/admin-api.ts");
-  return error instanceof Refusal && error.status === 404;
 }
 
 /** Runs the command of this process's arguments and sets its exit code. */

@@ -14,7 +14,7 @@ import { findStack } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
-import { defineVerb, jsonArg } from "./verb.ts";
+import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 const SLOW_MS = MINUTE_MS;
 
@@ -53,6 +53,11 @@ export const space = defineVerb({
     const { now } = await source.summary();
     const past = await readVaultAt(source, cipher, now);
     const measured = spaceOf(stored, past, folder);
+    if (folder !== undefined && measured.folders?.length === 0) {
+      throw new UsageError(
+        `folder "${folder}" not found. Run \`hearth notes space ${vault}\` for the folders of the vault.`,
+      );
+    }
     if (json === true) {
       printJson({ growth, space: measured });
     } else {

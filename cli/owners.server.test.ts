@@ -187,13 +187,46 @@ test("a team is not renamed to the name of another, and may change the case of i
   await hearth("teams", "new", "Attic");
   await hearth("teams", "new", "Cellar");
   expect(await hearth("teams", "update", "Cellar", "--name", "attic")).toEqual({
-    code: 1,
+    code: 2,
     out: "",
     error:
       'hearth: team "attic" already exists: choose another name, or run `hearth teams update attic` to change it.\n',
   });
   await hearth("teams", "update", "Attic", "--name", "ATTIC");
   expect((await hearth("teams", "show", "attic")).out).toContain("ATTIC");
+});
+
+test("names that are taken and members that are not there are usage errors", async () => {
+  await hearth("users", "new", "dora");
+  await hearth("teams", "new", "Loft");
+  const errorOf = async (...words: readonly string[]) => {
+    const { code, error } = await hearth(...words);
+    return [code, error];
+  };
+  expect(await errorOf("users", "new", "dora")).toEqual([
+    2,
+    "hearth: this user already exists. Update it instead.\n",
+  ]);
+  const absent =
+    ' is not a member of team "Loft": run `hearth teams show Loft` for its members.\n';
+  expect(await errorOf("teams", "remove", "Loft", "dora")).toEqual([
+    2,
+    `hearth: "dora"${absent}`,
+  ]);
+  expect(await errorOf("teams", "remove", "Loft", "nosuch")).toEqual([
+    2,
+    `hearth: "nosuch"${absent}`,
+  ]);
+  await hearth("teams", "add", "Loft", "dora");
+  expect(await errorOf("teams", "add", "Loft", "dora")).toEqual([
+    2,
+    'hearth: "dora" is already a member of team "Loft".\n',
+  ]);
+  expect((await hearth("teams", "remove", "Loft", "dora")).code).toBe(0);
+  expect(await errorOf("keys", "new", "--expires", "0d")).toEqual([
+    2,
+    'hearth: --expires must be at least 1 s, or never, not "0d".\n',
+  ]);
 });
 
 test("shells complete commands, options and names", async () => {

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { Failure } from "../core/failure.ts";
 import { shellWord } from "../core/shell.ts";
 import { grouped } from "../core/words.ts";
 import type { AdminApi } from "../supervisor/gateway/admin-api.ts";
@@ -31,7 +30,7 @@ import {
   type Cell,
 } from "./terminal.ts";
 import { complainOfUnknownModels } from "./unknown-models.ts";
-import { defineVerb, jsonArg, type Verb } from "./verb.ts";
+import { defineVerb, jsonArg, UsageError, type Verb } from "./verb.ts";
 
 const teamArg = {
   team: { type: "positional", required: true, description: "Name or id" },
@@ -141,10 +140,7 @@ const show = defineVerb({
   args: { ...teamArg, ...jsonArg, ...gatewayArg },
   run: async ({ team, json: asJson, url }) => {
     const gateway = findGateway(url);
-    const id = await findTeamId(gateway, team);
-    const found = teamInfo.parse(
-      await gateway.ask("GET", `/team/info?team_id=${encodeURIComponent(id)}`),
-    );
+    const found = await readTeam(gateway, await findTeamId(gateway, team));
     if (asJson === true) {
       printJson(found);
       return 0;
@@ -179,14 +175,14 @@ function memberOf(member: Member): readonly Cell[] {
   ];
 }
 
-/** Throws a Failure for the name of a team other than `besides`: the gateway allows it, but every command that names the team would then require its id. */
+/** Throws a UsageError for the name of a team other than `besides`: the gateway allows it, but every command that names the team would then require its id. */
 async function needFreeName(
   gateway: AdminApi,
   name: string,
   besides?: string,
 ): Promise<void> {
   if (await isTeamNamed(gateway, name, besides)) {
-    throw new Failure(
+    throw new UsageError(
       `team "${name}" already exists: choose another name, or run \`hearth teams update ${shellWord(name)}\` to change it.`,
     );
   }
@@ -266,6 +262,11 @@ const add = defineVerb({
     const gateway = findGateway(args.url);
     const teamId = await findTeamId(gateway, args.team);
     const known = await findUserId(gateway, args.user);
+    if (known !== undefined && (await isMember(gateway, teamId, known))) {
+      throw new UsageError(
+        `"${args.user}" is already a member of team "${args.team}".`,
+      );
+    }
     return sendChange(
       gateway,
       args,
@@ -292,18 +293,37 @@ const removeMember = defineVerb({
   args: { ...memberArgs, ...jsonArg, ...gatewayArg },
   run: async (args) => {
     const gateway = findGateway(args.url);
+    const teamId = await findTeamId(gateway, args.team);
+    const userId = (await findUserId(gateway, args.user)) ?? args.user;
+    if (!(await isMember(gateway, teamId, userId))) {
+      throw new UsageError(
+        `"${args.user}" is not a member of team "${args.team}": run \`hearth teams show ${shellWord(args.team)}\` for its members.`,
+      );
+    }
     return sendChange(
       gateway,
       args,
       "/team/member_delete",
-      {
-        team_id: await findTeamId(gateway, args.team),
-        user_id: (await findUserId(gateway, args.user)) ?? args.user,
-      },
+      { team_id: teamId, user_id: userId },
       `"${args.user}" removed from team "${args.team}"; their keys of the team are deleted.`,
     );
   },
 });
+
+async function isMember(
+  gateway: AdminApi,
+  teamId: string,
+  userId: string,
+): Promise<boolean> {
+  const { team_memberships: members } = await readTeam(gateway, teamId);
+  return members.some(({ user_id }) => user_id === userId);
+}
+
+async function readTeam(gateway: AdminApi, id: string) {
+  return teamInfo.parse(
+    await gateway.ask("GET", `/team/info?team_id=${encodeURIComponent(id)}`),
+  );
+}
 
 export const teams: Verb = {
   name: "teams",

@@ -14,6 +14,7 @@ import {
   percent,
   readable,
   shortened,
+  withoutCapital,
 } from "./words.ts";
 
 test.each([
@@ -108,4 +109,14 @@ test("a moment more than half a year away has its year", () => {
     momentFrom(now, Date.UTC(2028, 0, 3, 18), "UTC"),
     momentFrom(now, Date.UTC(2025, 10, 29), "UTC"),
   ]).toEqual(["3 Jan, 18:00", "3 Jan 2028, 18:00", "29 Nov 2025, 00:00"]);
+});
+
+test.each([
+  ["This user already exists.", "this user already exists."],
+  ["A key is required.", "a key is required."],
+  ["OpenAI does not answer.", "OpenAI does not answer."],
+  ["Postgres is down.", "Postgres is down."],
+  ["`models` must be a list.", "`models` must be a list."],
+])("%s continues a sentence as %s", (sentence, continued) => {
+  expect(withoutCapital(sentence)).toBe(continued);
 });

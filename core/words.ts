@@ -57,6 +57,15 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+const NAMES = /^(?:Anthropic|Gemini|Ollama|Postgres|Redis)\b/;
+
+/** A sentence of the gateway after "hearth: "; names ("Postgres", "OpenAI") keep their capital. */
+export function withoutCapital(sentence: string): string {
+  return NAMES.test(sentence)
+    ? sentence
+    : sentence.replace(/^[A-Z](?=[a-z]*\b)/, (letter) => letter.toLowerCase());
+}
+
 /** "34 %", "0.4 %", "99.94 %"; anything less than 100 % is not rounded up to it, and nothing but 0 down to 0. */
 export function percent(share: number): string {
   // A sum of fractions misses a whole number by its rounding errors. Adding 0 turns -0 into 0.
