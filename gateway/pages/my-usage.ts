@@ -106,7 +106,7 @@ function verdictOf({ usage, mistake, timeZone }: MyUsage): Verdict {
     return {
       look: "bad",
       sentence: `${budgetName(tightest)} is used up${until}.`,
-      more: `${spent} Calls are denied until then, unless an admin raises the budget.`,
+      more: `${spent} Calls are denied ${until === "" ? "until" : "until then, unless"} an admin raises the budget.`,
     };
   }
   return {

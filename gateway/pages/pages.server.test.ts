@@ -197,6 +197,7 @@ test("a used-up budget is shown with what to do", async () => {
   const key = await fixture.createKey({ key_alias: "spent", max_budget: 0 });
   const { text } = await load("/me", { key });
   expect(text).toContain("The budget of key spent is used up.");
+  expect(text).toContain("Calls are denied until an admin raises the budget.");
   expect(text).toContain("✕");
 });
 
