@@ -6,6 +6,7 @@ import {
   findTeamId,
   findUserId,
   isTeamNamed,
+  memberName,
   teamName,
 } from "../supervisor/gateway/owners.ts";
 import {
@@ -161,15 +162,18 @@ const show = defineVerb({
         `No members. Add one with \`hearth teams add ${shellWord(teamName(row))} USER\`.`,
       );
     } else {
-      printTable(["member", "role", ...BUDGET_HEADINGS], members.map(memberOf));
+      printTable(
+        ["member", "role", ...BUDGET_HEADINGS],
+        members.map((member) => memberOf(row, member)),
+      );
     }
     return 0;
   },
 });
 
-function memberOf(member: Member): readonly Cell[] {
+function memberOf(team: TeamRow, member: Member): readonly Cell[] {
   return [
-    { text: member.user_id, tone: "strong" },
+    { text: memberName(team, member.user_id), tone: "strong" },
     { text: member.role === "admin" ? "team admin" : "member" },
     ...budgetCells(member),
   ];

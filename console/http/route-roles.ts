@@ -157,7 +157,7 @@ export const ROUTE_ROLES: Readonly<Record<string, Requirement>> = {
   "POST /teams/block": "admin",
   "POST /teams/unblock": "admin",
   "POST /teams/delete": "admin",
-  "GET /teams/member": "viewer",
+  "GET /teams/member": "admin",
   "POST /teams/member": "admin",
   "POST /teams/add-member": "admin",
   "POST /teams/remove-member": "admin",

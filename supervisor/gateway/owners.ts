@@ -28,6 +28,19 @@ export function userName({
   return readable(alias ?? (isGenerated(id) ? (email ?? id) : id));
 }
 
+/** The name of a team's member, of whom teams know the id and the email address. */
+export function memberName(
+  { members_with_roles: members }: Pick<TeamRow, "members_with_roles">,
+  id: string,
+): string {
+  const email = members.find(({ user_id }) => user_id === id)?.user_email;
+  return userName({
+    user_id: id,
+    user_alias: null,
+    user_email: email ?? null,
+  });
+}
+
 /** Whether an id was generated, as for users of LiteLLM's clients. */
 function isGenerated(id: string): boolean {
   return z.uuid().safeParse(id).success;

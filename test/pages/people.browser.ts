@@ -98,7 +98,9 @@ test("a team pays for its members, each with a budget", async () => {
   await page.getByRole("button", { name: "Add member" }).click();
   await expectMessage(page, 'Member "bob" added.');
   await confirmAdd(page, "bob");
-  expect(await main(page)).toContain("is already in team kitchen");
+  expect(await main(page)).toContain(
+    'User "bob" is already a member of the team.',
+  );
   await page.goto(`${testbed.address}/teams/team?id=kitchen`);
   expect(await main(page)).toMatch(/bob[^]*within budget[^]*of \$ 1\.00/);
   await page.getByRole("link", { name: "bob" }).click();

@@ -1,5 +1,5 @@
 import type { Member, TeamRow } from "../../../supervisor/gateway/rows.ts";
-import { readable } from "../../../core/words.ts";
+import { MASTER_USER, memberName } from "../../../supervisor/gateway/owners.ts";
 import { stateOfBudget } from "./budget.ts";
 import { BUDGET_FIELD, WINDOW_FIELD } from "./limit-fields.ts";
 import { plainHeads } from "./list-view.ts";
@@ -46,15 +46,21 @@ export const MEMBER_FIELDS: readonly NounField[] = [
 
 interface MemberRow extends Member {
   readonly team: string;
+  readonly name: string;
   readonly email: string | null;
 }
 
 const COLUMNS: readonly NounColumn<MemberRow>[] = [
   nameColumn(
-    ({ team, user_id: user, email }) => ({
+    ({ team, user_id: user, name, email }) => ({
       href: memberHref("member", team, user),
-      text: readable(user),
-      note: email ?? "",
+      text: name,
+      note:
+        user === MASTER_USER
+          ? "the master key"
+          : email === name
+            ? ""
+            : (email ?? ""),
     }),
     "Member",
   ),
@@ -97,6 +103,7 @@ export function viewMembers(
   const rows = members.slice(from, next).map((member) => ({
     ...member,
     team: id,
+    name: memberName(row, member.user_id),
     email: emails.get(member.user_id) ?? null,
   }));
   return {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
+import { memberName } from "../../../supervisor/gateway/owners.ts";
 import { redirectWithMessage } from "../../http/show-page.ts";
 import { viewBudget } from "./budget.ts";
 import { MEMBER_FIELDS, memberHref } from "./member-noun.ts";
@@ -45,7 +46,7 @@ async function updateMember(
   reply: FastifyReply,
   context: NounContext,
 ): Promise<FastifyReply> {
-  const { id, user, page } = await freshOrKnown(() =>
+  const { id, user, name, page } = await freshOrKnown(() =>
     readMember(request, context),
   );
   return submitForm(request, reply, context, page, async (values) => {
@@ -60,7 +61,7 @@ async function updateMember(
     return redirectWithMessage(
       reply,
       TEAM_ADDRESS.href(id),
-      `Member "${user}" updated.`,
+      `Member "${name}" updated.`,
     );
   });
 }
@@ -68,15 +69,17 @@ async function updateMember(
 async function removeMember(
   request: FastifyRequest,
   reply: FastifyReply,
-  { api }: NounContext,
+  context: NounContext,
 ): Promise<FastifyReply> {
-  const id = TEAM_ADDRESS.idIn(request);
-  const user = textIn(request.query, "user");
-  await api.ask("POST", "/team/member_delete", { team_id: id, user_id: user });
+  const { id, user, name } = await readMember(request, context);
+  await context.api.ask("POST", "/team/member_delete", {
+    team_id: id,
+    user_id: user,
+  });
   return redirectWithMessage(
     reply,
     TEAM_ADDRESS.href(id),
-    `Member "${user}" removed. Their keys of the team are deleted.`,
+    `Member "${name}" removed. Their keys of the team are deleted.`,
   );
 }
 
@@ -98,12 +101,20 @@ async function addMember(
     row: null,
   };
   return submitForm(request, reply, context, page, async (values) => {
+    const typed = bodyOf(page.fields, values);
     const { user_id, role, ...budget } = await withIds(
       context,
       page.fields,
       null,
-      bodyOf(page.fields, values),
+      typed,
     );
+    if (team.members.some((member) => member.user_id === user_id)) {
+      throw new Refusal(
+        `User "${String(typed["user_id"])}" is already a member of the team.`,
+        400,
+        "user_id",
+      );
+    }
     await context.api.ask("POST", "/team/member_add", {
       team_id: team.id,
       member: { user_id, role },
@@ -112,7 +123,7 @@ async function addMember(
     return redirectWithMessage(
       reply,
       TEAM_ADDRESS.href(team.id),
-      `Member "${String(user_id)}" added.`,
+      `Member "${String(typed["user_id"])}" added.`,
     );
   });
 }
@@ -130,21 +141,22 @@ async function readMember(request: FastifyRequest, context: NounContext) {
     );
   }
   const budget = viewBudget(member, context.timeZone, Date.now());
+  const name = memberName(team.row, user);
   const page = memberPage(
     team,
-    user,
+    { user, name },
     `Spent in the team: ${budget.spent}, ${budget.against}`,
   );
-  return { id: team.id, user, member, page };
+  return { id: team.id, user, name, member, page };
 }
 
 function memberPage(
   { id, title }: Team,
-  user: string,
+  { user, name }: { readonly user: string; readonly name: string },
   intro: string,
 ): FormPage {
   return {
-    title: `${user} in ${title}`,
+    title: `${name} in ${title}`,
     intro,
     action: memberHref("member", id, user),
     button: "Save changes",
@@ -156,7 +168,7 @@ function memberPage(
         id: "ask-remove",
         verb: "Remove member",
         action: memberHref("remove-member", id, user),
-        question: `Removes ${user} from the team and deletes their keys of the team.`,
+        question: `Removes ${name} from the team and deletes their keys of the team.`,
         destroys: true,
       },
     ],
