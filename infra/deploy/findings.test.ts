@@ -192,7 +192,7 @@ test.each<[string, string, number, string, string]>([
     "ssh://root@10.8.0.2",
     255,
     "root@10.8.0.2: Permission denied (publickey)",
-    "ssh-copy-id root@10.8.0.2 && ssh root@10.8.0.2 true; ",
+    "ssh-copy-id root@10.8.0.2 && ssh root@10.8.0.2 true (a key with a passphrase: ssh-add); ",
   ],
   [
     "an engine that is stopped",
@@ -219,7 +219,7 @@ test.each<[string, string, number, string, string]>([
   "%s is reported with the fix for its reason",
   (_case, endpoint, exitCode, reason, fix) => {
     const engine = { ...well.engines.b, endpoint };
-    const execution = { exitCode, reason } as Execution;
+    const execution = { exitCode, reason, stderr: reason } as Execution;
     const failure = new DockerError(engine, execution);
     const found = silentHost("b", engine, failure, false);
     expect(found.what).toMatch(/^host B: .+ does not (respond|work) \(/);

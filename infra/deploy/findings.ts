@@ -88,8 +88,10 @@ export function silentHost(
 ): Finding {
   // 255 is the exit code of ssh itself.
   const isSsh = execution.exitCode === 255 && sshCommand(engine) !== null;
-  const judge = isSsh ? judgeLogin : judgeSilence;
-  const { text, fix } = judge({ name, engine }, execution.reason);
+  const host = { name, engine };
+  const { text, fix } = isSsh
+    ? judgeLogin(host, execution)
+    : judgeSilence(host, execution.reason);
   return {
     what: `host ${name.toUpperCase()}: ${text}`,
     fix: isRotating

@@ -18,6 +18,7 @@ import {
   judgeRootless,
   judgeRun,
   judgeRunners,
+  judgeShell,
   judgeSilence,
   judgeVersion,
 } from "./judge.ts";
@@ -100,18 +101,15 @@ async function checkSsh(
   host: CheckedHost,
   findings: Finding[],
 ): Promise<boolean> {
-  const subject = { host: host.name, check: "ssh" } as const;
-  const { endpoint } = host.engine;
-  try {
-    await host.ssh();
-    if (endpoint.startsWith("ssh://")) {
-      findings.push(fine(subject, "ssh login works"));
-    }
+  const login = await host.login();
+  if (login === null) {
     return true;
-  } catch (error) {
-    findings.push(judgeLogin(host, textOf(error)));
-    return false;
   }
+  const finding = login.ok
+    ? judgeShell(host, login.stdout)
+    : judgeLogin(host, login);
+  findings.push(finding);
+  return finding.ok;
 }
 
 async function checkDocker(

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { execute } from "../../core/execute.ts";
+import { execute, type Execution } from "../../core/execute.ts";
 import { imageReferenceOf } from "../config/config.ts";
 import type { HostName, HostSettings } from "../config/config-schema.ts";
 import {
@@ -41,7 +41,7 @@ const PROBE_PROGRAM = readFileSync(
   "utf8",
 );
 
-/** Runs commands and probe containers on a host. Every method throws an Error with one line of reason. */
+/** Runs commands and probe containers on a host. Every other method throws an Error with one line of reason. */
 export class CheckedHost {
   readonly name: HostName;
   readonly engine: EngineAddress;
@@ -59,12 +59,14 @@ export class CheckedHost {
     return runCommand(dockerCommand(this.engine, args), COMMAND_WITHIN_MS);
   }
 
-  /** Logs in without a password prompt; does nothing for an engine that is reached without ssh. */
-  async ssh(): Promise<void> {
+  /** Logs in without a password prompt; null for an engine that is reached without ssh. */
+  async login(): Promise<Execution | null> {
     const ssh = sshCommand(this.engine);
-    if (ssh !== null) {
-      await runCommand([...ssh, "true"], COMMAND_WITHIN_MS);
+    if (ssh === null) {
+      return null;
     }
+    const [file, ...args] = ssh;
+    return execute(file, [...args, "true"], { timeoutMs: COMMAND_WITHIN_MS });
   }
 
   async pull(): Promise<void> {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { lastLineOf } from "../../core/execute.ts";
 import { readHostSettings } from "../config/config.ts";
 import type { HostSettings } from "../config/config-schema.ts";
 import { listenersOn } from "../config/listeners.ts";
@@ -17,6 +18,7 @@ import {
   judgeRootless,
   judgeRun,
   judgeRunners,
+  judgeShell,
   judgeSilence,
   judgeVersion,
 } from "./judge.ts";
@@ -56,21 +58,28 @@ test.each([
 test("a failing login is fixed by its cause", () => {
   const setting =
     "npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11";
-  const fixOf = (reason: string) => judgeLogin(hostB, reason).fix;
+  const failed = (stderr: string, exitCode = 255) => ({
+    stderr,
+    reason: lastLineOf(stderr),
+    exitCode,
+  });
+  const fixOf = (stderr: string) => judgeLogin(hostB, failed(stderr)).fix;
   expect(fixOf("root@192.168.1.11: Permission denied (publickey)")).toBe(
-    "ssh-copy-id root@192.168.1.11 && ssh root@192.168.1.11 true",
+    "ssh-copy-id root@192.168.1.11 && ssh root@192.168.1.11 true (a key with a passphrase: ssh-add)",
   );
   const unknownKey = "Host key verification failed";
   expect(fixOf(unknownKey)).toBe(
     "ssh-keygen -R 192.168.1.11 (if the machine was replaced), then ssh root@192.168.1.11 true",
   );
   const engine = { endpoint: "ssh://root@192.168.1.11:2222", sshOpts: [] };
-  expect(sentenceOf(judgeLogin({ name: "b", engine }, unknownKey))).toBe(
+  expect(
+    sentenceOf(judgeLogin({ name: "b", engine }, failed(unknownKey))),
+  ).toBe(
     "host B: ssh to root@192.168.1.11:2222 does not work (Host key verification failed): ssh-keygen -R '[192.168.1.11]:2222' (if the machine was replaced), then ssh -p 2222 root@192.168.1.11 true",
   );
   const sshOpts = ["-o", "UserKnownHostsFile=~/.ssh/hearth_hosts"];
   const ownFile = { engine: { ...engine, sshOpts }, name: "b" } as const;
-  expect(judgeLogin(ownFile, unknownKey).fix).toMatch(
+  expect(judgeLogin(ownFile, failed(unknownKey)).fix).toMatch(
     /^ssh-keygen -f ~\/\.ssh\/hearth_hosts -R '\[192\.168\.1\.11\]:2222' /,
   );
   expect(
@@ -80,6 +89,71 @@ test("a failing login is fixed by its cause", () => {
     fixOf("ssh: connect to host 192.168.1.11 port 22: Connection timed out"),
   ).toBe(
     `start the host and its ssh server, or correct its address: ${setting}`,
+  );
+});
+
+// As ssh 9.2 prints them.
+const DENIED = "root@192.168.1.11: Permission denied (publickey).";
+test.each([
+  [
+    "a key that others may read",
+    `Permissions 0644 for '/root/.ssh/k' are too open.\nLoad key "/root/.ssh/k": bad permissions\n${DENIED}`,
+    'Load key "/root/.ssh/k": bad permissions',
+    "chmod 600 /root/.ssh/k (ssh ignores a private key that others may read)",
+  ],
+  [
+    "a file that is no private key",
+    `Load key "/root/.ssh/k": error in libcrypto\n${DENIED}`,
+    'Load key "/root/.ssh/k": error in libcrypto',
+    "replace /root/.ssh/k by a private key of ssh, or correct hearth:hosts.b.sshOpts",
+  ],
+  [
+    "a key file that does not exist",
+    `Warning: Identity file /root/.ssh/k not accessible: No such file or directory.\n${DENIED}`,
+    "Warning: Identity file /root/.ssh/k not accessible: No such file or directory",
+    "correct hearth:hosts.b.sshOpts to name an existing key",
+  ],
+  [
+    "an agent with many keys",
+    "Received disconnect from 192.168.1.11 port 22:2: Too many authentication failures\nDisconnected from 192.168.1.11 port 22",
+    "Received disconnect from 192.168.1.11 port 22:2: Too many authentication failures",
+    "add to ~/.ssh/config for this host: IdentityFile ~/.ssh/KEY and IdentitiesOnly yes (otherwise ssh offers every key of its agent), then ssh root@192.168.1.11 true",
+  ],
+  [
+    "an ssh server that refuses the connection",
+    "kex_exchange_identification: Connection closed by remote host\nConnection closed by 192.168.1.11 port 22",
+    "kex_exchange_identification: Connection closed by remote host",
+    "npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11 if ssh has a different port there; otherwise check that host: /etc/hosts.deny, fail2ban, MaxStartups in sshd_config, `journalctl -u ssh`",
+  ],
+  [
+    "an unknown jump host",
+    "ssh: Could not resolve hostname jump: Name or service not known\nkex_exchange_identification: Connection closed by remote host\nConnection closed by UNKNOWN port 65535",
+    "ssh: Could not resolve hostname jump: Name or service not known",
+    "npx pulumi config set --path hearth:hosts.b.docker ssh://root@192.168.1.11",
+  ],
+  [
+    "an unknown option of ssh",
+    "command-line: line 0: Bad configuration option: foo",
+    "command-line: line 0: Bad configuration option: foo",
+    "correct hearth:hosts.b.sshOpts",
+  ],
+])("a login that fails for %s names it", (_case, stderr, cause, fix) => {
+  const reason = lastLineOf(stderr);
+  const problem = judgeLogin(hostB, { stderr, reason, exitCode: 255 });
+  expect(problem.text).toBe(
+    `ssh to root@192.168.1.11 does not work (${cause})`,
+  );
+  expect(problem.fix).toBe(fix);
+});
+
+test("a login whose shell runs no commands, or prints more than they do, is reported", () => {
+  const reason = "exit code 1";
+  expect(judgeLogin(hostB, { stderr: "", reason, exitCode: 1 }).fix).toBe(
+    "give root a login shell there that runs commands: ssh root@192.168.1.11 true",
+  );
+  expect(judgeShell(hostB, "").ok).toBe(true);
+  expect(sentenceOf(judgeShell(hostB, "Welcome to nas!\n1 mail\n"))).toBe(
+    'host B: commands over ssh also print "Welcome to nas!": remove that output from the start-up files of root\'s shell there (~/.bashrc, ~/.profile), then check: ssh root@192.168.1.11 true',
   );
 });
 

@@ -1,4 +1,5 @@
 import { fixCommand } from "../config/config-fixes.ts";
+import type { Execution } from "../../core/execute.ts";
 import type { HostName, HostSettings } from "../config/config-schema.ts";
 import type { Listener } from "../config/listeners.ts";
 import {
@@ -20,6 +21,8 @@ const GIBIBYTES_NEEDED = 4;
 /** Certificates, leases and signed requests tolerate little clock skew. */
 const MAX_SKEW_MS = 5_000;
 
+type LoginFailure = Pick<Execution, "stderr" | "reason" | "exitCode">;
+
 export function judgeVersion(host: HostName, version: string): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const finding = { host, check: "version" } as const;
@@ -34,31 +37,87 @@ export function judgeVersion(host: HostName, version: string): Finding {
       );
 }
 
-/** Why the ssh login fails, and the command that fixes it; `reason` is the last line of ssh. */
+/** Why the ssh login fails, and what fixes it. ssh often gives the cause in an earlier line than its last. */
 export function judgeLogin(
   host: { readonly name: HostName; readonly engine: EngineAddress },
-  reason: string,
+  { stderr, reason, exitCode }: LoginFailure,
 ): Problem {
   const { name, engine } = host;
   const ssh = loginPrefix(engine);
   const setting = fixCommand(["hosts", name, "docker"]);
+  const options = `correct hearth:hosts.${name}.sshOpts`;
   const fixes: readonly (readonly [RegExp, string])[] = [
     [
       /host key verification failed/i,
       `${forgetHostKey(engine)} (if the machine was replaced), then ${ssh}true`,
     ],
     [/could not resolve/i, setting],
+    [/bad configuration option|unknown option/i, options],
     [
-      /timed out|refused|no route|unreachable/i,
+      /load key "(.+)": bad permissions/i,
+      `chmod 600 $1 (ssh ignores a private key that others may read)`,
+    ],
+    [
+      /load key "(.+)": .+/i,
+      `replace $1 by a private key of ssh, or ${options}`,
+    ],
+    [
+      /identity file .+ not accessible: [^.]+/i,
+      `${options} to name an existing key`,
+    ],
+    [
+      /too many authentication failures/i,
+      `add to ~/.ssh/config for this host: IdentityFile ~/.ssh/KEY and IdentitiesOnly yes (otherwise ssh offers every key of its agent), then ${ssh}true`,
+    ],
+    [
+      /timed out|connection refused|no route|unreachable/i,
       `start the host and its ssh server, or correct its address: ${setting}`,
     ],
+    [
+      /connection (closed|reset)/i,
+      `${setting} if ssh has a different port there; otherwise check that host: /etc/hosts.deny, fail2ban, MaxStartups in sshd_config, \`journalctl -u ssh\``,
+    ],
   ];
+  const found = fixes.flatMap(([cause, fix]) => {
+    const match = cause.exec(stderr) ?? cause.exec(reason);
+    return match === null ? [] : [{ match, fix }];
+  })[0];
   return wrong(
     { host: name, check: "ssh" },
-    `ssh to ${engine.endpoint.replace("ssh://", "")} does not work (${reason})`,
-    fixes.find(([found]) => found.test(reason))?.[1] ??
-      `${ssh.replace(/^ssh/, "ssh-copy-id")}&& ${ssh}true`,
+    `ssh to ${engine.endpoint.replace("ssh://", "")} does not work (${lineOf(stderr, found?.match[0]) ?? reason})`,
+    found?.fix.replace("$1", found.match[1] ?? "") ??
+      // Other exit codes are those of the remote shell.
+      (exitCode === 255
+        ? `${ssh.replace(/^ssh/, "ssh-copy-id")}&& ${ssh}true (a key with a passphrase: ssh-add)`
+        : `give ${userOf(engine)} a login shell there that runs commands: ${ssh}true`),
   );
+}
+
+/** The line of a program's output that contains this text, without its full stop. */
+function lineOf(output: string, text = ""): string | undefined {
+  return text === ""
+    ? undefined
+    : output
+        .split("\n")
+        .find((line) => line.includes(text))
+        ?.trim()
+        .replace(/\.$/, "");
+}
+
+/** Docker's own connection and every answer of the docker command fail where the shell writes to them. */
+export function judgeShell(
+  { name, engine }: { readonly name: HostName; readonly engine: EngineAddress },
+  output: string,
+): Finding {
+  const finding = { host: name, check: "ssh" } as const;
+  const [line = ""] = output.trim().split("\n");
+  return line === ""
+    ? fine(finding, "ssh login works")
+    : wrong(
+        finding,
+        `commands over ssh also print "${line}"`,
+        `remove that output from the start-up files of ${userOf(engine)}'s shell there (~/.bashrc, ~/.profile), then check: ${loginPrefix(engine)}true`,
+      );
 }
 
 /** Why Docker does not respond, and the command that fixes it; `reason` is the last line of the docker command. */
