@@ -28,13 +28,14 @@ afterEach(() => {
 function locked(
   pid: number | undefined,
   host = hostname(),
+  content?: string,
 ): { readonly session: Session; readonly requests: readonly string[] } {
   const locks = join(directory, ".pulumi/locks/organization/hearth/home");
   mkdirSync(locks, { recursive: true });
   const timestamp = "2026-11-27T22:00:00Z";
   writeFileSync(
     join(locks, "5f.json"),
-    JSON.stringify({ pid, hostname: host, timestamp }),
+    content ?? JSON.stringify({ pid, hostname: host, timestamp }),
   );
   const requests: string[] = [];
   const stack = {
@@ -97,6 +98,15 @@ test("a lock whose process has ended, or is another program now, is released", a
 test("a lock of another machine is released, since its process is not known here", async () => {
   const { session, requests } = locked(engine.pid, "laptop");
   expect((await readLock(session))?.holder).toBe("on another machine");
+  expect(await cancelVerb(session)).toBe(0);
+  expect(requests).toEqual(["cancel"]);
+});
+
+test("a lock that a power failure left empty is named, and released by cancel", async () => {
+  const { session, requests } = locked(undefined, undefined, "");
+  await expect(rejectLocked(session)).rejects.toThrow(
+    "the stack is locked by a run that left an empty lock, such as after a power failure; nothing was changed: that run was killed; run `npm run deploy -- cancel`, then the same command again.",
+  );
   expect(await cancelVerb(session)).toBe(0);
   expect(requests).toEqual(["cancel"]);
 });

@@ -7,8 +7,8 @@ import type { Session } from "./session.ts";
 /** The process that holds the lock of a stack with its state in files. */
 interface Lock {
   readonly pid: number;
-  readonly hostname: string;
-  readonly timestamp: string;
+  /** For people: "a run of …". */
+  readonly run: string;
   /** `ended`: only `cancel` releases this lock. */
   readonly holder: "running" | "ended" | "on another machine";
 }
@@ -39,14 +39,24 @@ export async function readLock({
   if (file === undefined) {
     return null;
   }
-  const lock = JSON.parse(readFileSync(join(directory, file), "utf8")) as Omit<
-    Lock,
-    "holder"
-  >;
-  if (lock.hostname !== hostname()) {
-    return { ...lock, holder: "on another machine" };
+  const content = readFileSync(join(directory, file), "utf8");
+  if (content === "") {
+    const run = "a run that left an empty lock, such as after a power failure";
+    return { pid: 0, run, holder: "ended" };
   }
-  return { ...lock, holder: (await isEngine(lock.pid)) ? "running" : "ended" };
+  const { pid, hostname: host, timestamp } = JSON.parse(content) as LockFile;
+  const run = `a run of ${timestamp} (process ${pid} on ${host})`;
+  if (host !== hostname()) {
+    return { pid, run, holder: "on another machine" };
+  }
+  return { pid, run, holder: (await isEngine(pid)) ? "running" : "ended" };
+}
+
+/** As the engine writes it. */
+interface LockFile {
+  readonly pid: number;
+  readonly hostname: string;
+  readonly timestamp: string;
 }
 
 const NEXT_STEP: Readonly<Record<Lock["holder"], string>> = {
@@ -67,7 +77,7 @@ export async function rejectLocked(
   const lock = await readLock(session);
   if (lock !== null) {
     throw new Error(
-      `the stack is locked by a run of ${lock.timestamp} (process ${lock.pid} on ${lock.hostname}); nothing was changed: ${NEXT_STEP[lock.holder]}.`,
+      `the stack is locked by ${lock.run}; nothing was changed: ${NEXT_STEP[lock.holder]}.`,
     );
   }
 }

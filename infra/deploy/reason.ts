@@ -49,6 +49,15 @@ function nextStep(sentence: string): string {
   if (sentence.endsWith('authentication failed for user "postgres"')) {
     return ": hearth:postgresPassword is not the server's; `npm run deploy -- rotate postgres` gives both another one.";
   }
+  if (sentence.startsWith("failed to load checkpoint")) {
+    return ': the state cannot be read, such as after a power failure. The file .pulumi/stacks/hearth/STACK.json of the state (`npx pulumi whoami --verbose` shows where) has its previous version next to it, with the ending .bak: copy that over it, then run `npm run deploy -- cancel` and the same command again (docs/deploy.md, "Destroy, and a lost state").';
+  }
+  if (sentence.startsWith("invalid YAML file")) {
+    return ": fix the stack's configuration, Pulumi.STACK.yaml.";
+  }
+  if (sentence === "incorrect passphrase") {
+    return ": set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE to that of `npm run init`.";
+  }
   if (/no space left on device\.?$/.test(sentence)) {
     return `${sentence.endsWith(".") ? "" : "."} Free disk space on that host (\`docker system df\` there shows what uses it), then run the same command again.`;
   }

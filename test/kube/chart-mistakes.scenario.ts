@@ -50,6 +50,15 @@ test.each<readonly [ChartValues, string]>([
     'localRunnerA is "192.168.1.10:11434": set it to an address such as http://192.168.1.10:11434.',
   ],
   [
+    {
+      offsite: {
+        target: ":webdav,url=https://nas,pass=hunter2:hearth",
+        existingSecret: "our-offsite",
+      },
+    },
+    "offsite.target must be REMOTE:PATH, with a remote of offsite.rcloneConfig and without its options: passwords in it would be shown.",
+  ],
+  [
     { supervisorConfig: "- checks" },
     "supervisorConfig is not a YAML mapping (error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}): fix the file that --set-file names.",
   ],
