@@ -6,7 +6,7 @@ export function withStackFlag(text: string, stack: string): string {
   return stack === DEFAULT_STACK
     ? text
     : text.replaceAll(
-        /(npm run deploy --|npx pulumi config (?:set|rm)) (?=[a-z]|--(?!stack))/g,
+        /(npm run deploy --|npx pulumi (?:config (?:set|rm|get)|stack output)) (?=[a-z]|--(?!stack))/g,
         `$&--stack ${stack} `,
       );
 }

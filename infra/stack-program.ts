@@ -1,4 +1,7 @@
+import { getStack } from "@pulumi/pulumi";
+import { withStackFlag } from "../core/stack-flag.ts";
 import type { StackOutputs } from "./outputs.ts";
+import type { Runtime } from "./config/config-schema.ts";
 import { readRawConfig, runtimeOf } from "./config/program-config.ts";
 
 /**
@@ -12,6 +15,16 @@ export async function stackProgram(isPlain = false): Promise<StackOutputs> {
     const { checkPlainRun } = await import("./plain-run.ts");
     await checkPlainRun(raw, runtime);
   }
+  const outputs = await run(runtime);
+  return {
+    ...outputs,
+    nextCommands: outputs.nextCommands.map((command) =>
+      withStackFlag(command, getStack()),
+    ),
+  };
+}
+
+async function run(runtime: Runtime): Promise<StackOutputs> {
   if (runtime === "kubernetes") {
     const { kubernetesProgram } =
       await import("./kubernetes/kubernetes-program.ts");

@@ -107,7 +107,7 @@ async function checkThisMachine(session: Session): Promise<readonly Finding[]> {
       ? []
       : [
           {
-            what: `the stack has been locked since ${lock.timestamp} by process ${lock.pid} on ${lock.hostname}${lock.holder === "ended" ? ", which has ended" : ""}`,
+            what: `the stack is locked by ${lock.run}${lock.holder === "ended" ? ", which has ended" : ""}`,
             fix:
               lock.holder === "ended"
                 ? `${RUN}cancel`

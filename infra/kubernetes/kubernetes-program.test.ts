@@ -292,6 +292,18 @@ test("outputs contain addresses and next commands", async () => {
   });
 });
 
+test("next commands name their stack, unless it is the default one", async () => {
+  const { given } = await registerBy(
+    stackProgram,
+    minimalKubernetesConfig,
+    "trial",
+  );
+  const shows =
+    "npx pulumi stack output --stack trial --show-secrets masterKey";
+  expect(given.nextCommands[0]).toBe(shows);
+  expect(given.nextCommands[2]).toContain(`Bearer $(${shows})`);
+});
+
 test("a wrong configuration registers nothing", async () => {
   await expect(
     register({ ...minimalKubernetesConfig, masterKey: "short" }),

@@ -83,6 +83,7 @@ export async function registerProgram(
 export async function registerBy<T>(
   anyProgram: () => Promise<T>,
   config: Readonly<Record<string, string>>,
+  stack = "home",
 ): Promise<{ readonly resources: readonly Registered[]; readonly given: T }> {
   const resources: Omit<Registered, "options" | "plainTexts">[] = [];
   const requests = new Map<
@@ -110,7 +111,7 @@ export async function registerBy<T>(
       call: ({ inputs }) => inputs as Record<string, unknown>,
     },
     "hearth",
-    "home",
+    stack,
     false,
   );
   const monitor = settings.getMonitor() as unknown as {
