@@ -15,7 +15,8 @@ import { onInterrupts } from "./interrupts.ts";
 import { rejectLocked } from "./lock.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { reasonOf } from "./reason.ts";
-import { openSession } from "./session.ts";
+import { openSession, type Session } from "./session.ts";
+import { RELEASE_TYPE } from "./state.ts";
 import { runVerb } from "./verbs.ts";
 
 /** Runs one verb on the stack. Exit codes: 0 success, 1 failure, 2 usage error. */
@@ -69,17 +70,28 @@ async function main(): Promise<number> {
     if (isUsage) {
       return 2;
     }
-    for (const { container, host } of failed) {
-      if (container !== null && host !== null) {
-        process.stderr.write(
-          `\nLast log lines of ${container} on host ${host.toUpperCase()}:\n${await lastLines(session.engines[host], container)}\n`,
-        );
-      }
-    }
+    process.stderr.write(await describeFailed(session, failed));
     return 1;
   } finally {
     await tunnel?.close();
   }
+}
+
+/** What the containers or pods of failed resources say. */
+async function describeFailed(
+  session: Session,
+  failed: readonly FailedResource[],
+): Promise<string> {
+  if (failed.some(({ urn }) => urn.includes(`${RELEASE_TYPE}::`))) {
+    const { describeUnreadyPods } = await import("./unready-pods.ts");
+    return describeUnreadyPods(session);
+  }
+  const logs = failed.map(async ({ container, host }) =>
+    container === null || host === null
+      ? ""
+      : `\nLast log lines of ${container} on host ${host.toUpperCase()}:\n${await lastLines(session.engines[host], container)}\n`,
+  );
+  return (await Promise.all(logs)).join("");
 }
 
 /**

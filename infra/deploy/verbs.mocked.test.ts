@@ -233,7 +233,7 @@ test("doctor names what fixes a host that does not respond", async () => {
   rmSync(join(directory, "b"));
   const { output } = await runOn(["doctor"], {}, {}, KNOWN);
   expect(output).toContain(
-    "host B: ssh to root@192.168.1.11 does not work (exit code 255): ssh-copy-id root@192.168.1.11 && ssh root@192.168.1.11 true; or continue without this host: npm run deploy -- up --without b",
+    "host B: ssh to root@192.168.1.11 does not work (exit code 255): ssh-copy-id root@192.168.1.11 && ssh root@192.168.1.11 true (a key with a passphrase: ssh-add); or continue without this host: npm run deploy -- up --without b",
   );
 });
 
