@@ -13,6 +13,7 @@ import {
   judgeExposed,
   judgeLogin,
   judgeMemory,
+  judgeMemoryLimit,
   judgePublished,
   judgeReach,
   judgeRootless,
@@ -127,12 +128,14 @@ async function checkDocker(
     const info = await host.docker(
       "info",
       "--format",
-      "{{.MemTotal}} {{.SecurityOptions}}",
+      "{{.MemTotal}} {{.MemoryLimit}} {{.SecurityOptions}}",
     );
+    const [memory = "", hasLimit = ""] = info.split(" ");
     const rootless = judgeRootless(name, info);
     findings.push(
       judgeVersion(name, version),
-      judgeMemory(name, Number.parseInt(info), memoryOn(name, settings)),
+      judgeMemory(name, Number(memory), memoryOn(name, settings)),
+      ...judgeMemoryLimit(name, hasLimit),
       ...rootless,
     );
     return rootless.length === 0;

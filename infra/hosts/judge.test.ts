@@ -13,6 +13,7 @@ import {
   judgeExposed,
   judgeLogin,
   judgeMemory,
+  judgeMemoryLimit,
   judgePublished,
   judgeReach,
   judgeRootless,
@@ -213,6 +214,13 @@ test("a rootless engine is reported", () => {
   expect(
     judgeRootless("a", "[name=seccomp,profile=builtin name=rootless]"),
   ).toMatchObject([{ check: "docker", ok: false }]);
+});
+
+test("a kernel that cannot limit memory is reported", () => {
+  expect(judgeMemoryLimit("b", "true")).toEqual([]);
+  expect(judgeMemoryLimit("b", "false").map(sentenceOf)).toEqual([
+    "host B: Docker cannot limit the memory of containers: the kernel's memory controller is off: add cgroup_enable=memory to the kernel's command line (Raspberry Pi: /boot/firmware/cmdline.txt; with GRUB: GRUB_CMDLINE_LINUX), then reboot",
+  ]);
 });
 
 test("a clock is wrong only by more than the response time", () => {

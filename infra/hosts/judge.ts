@@ -189,6 +189,25 @@ export function judgeRootless(
     : [];
 }
 
+/**
+ * A finding for a kernel without the memory controller, as on a Raspberry Pi: Docker then starts containers without their limits, with
+ * a warning only. `supported` is MemoryLimit of `docker info`.
+ */
+export function judgeMemoryLimit(
+  host: HostName,
+  supported: string,
+): readonly Finding[] {
+  return supported === "false"
+    ? [
+        wrong(
+          { host, check: "memory" },
+          "Docker cannot limit the memory of containers: the kernel's memory controller is off",
+          "add cgroup_enable=memory to the kernel's command line (Raspberry Pi: /boot/firmware/cmdline.txt; with GRUB: GRUB_CMDLINE_LINUX), then reboot",
+        ),
+      ]
+    : [];
+}
+
 /** `theirs` was read between `sentAt` and `answeredAt` on this machine's clock; all in milliseconds since 1970. */
 export function judgeClock(
   host: HostName,
