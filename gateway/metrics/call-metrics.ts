@@ -1,7 +1,7 @@
 import type { LitellmMetricsConfig } from "../config/litellm-metrics.ts";
 import { GenAiMetrics } from "./gen-ai.ts";
 import { createHistogram, type Histogram } from "./histogram.ts";
-import { createBoundedLabel, joined } from "./labels.ts";
+import { createBoundedLabel, joined, OTHER } from "./labels.ts";
 import { LitellmMetrics } from "./litellm/litellm-metrics.ts";
 
 /** The outcome of one call. */
@@ -104,6 +104,12 @@ const ADDED = [
   0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.5, 2,
 ];
 
+/**
+ * Combinations of labels for each value that a label may take: thousands of keys with several models each would make an answer of
+ * many megabytes, and rendering it would delay calls.
+ */
+const MAX_COMBINATIONS_PER_VALUE = 10;
+
 /** `maxValues`: how many values each label may take; further ones are counted as `other`. */
 export function createCallMetrics(
   maxValues: number,
@@ -178,6 +184,26 @@ function createCallSums(
   const sums = new Map<string, CallSums>();
   const team = createBoundedLabel(maxValues);
   const keyAlias = createBoundedLabel(maxValues);
+
+  function create(labels: CallSums["labels"]): CallSums {
+    const fresh = {
+      labels,
+      calls: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      cost: 0,
+      saved: 0,
+      unpriced: 0,
+    };
+    sums.set(nameOf(labels), fresh);
+    return fresh;
+  }
+
+  function withoutPayers(of: CallSums["labels"]): CallSums {
+    const labels = { ...of, team: OTHER, key_alias: OTHER };
+    return sums.get(nameOf(labels)) ?? create(labels);
+  }
+
   return {
     of(call) {
       const labels = {
@@ -187,25 +213,19 @@ function createCallSums(
         key_alias: keyAlias(call.keyAlias),
         status: call.status,
       };
-      const name = joined(...Object.values(labels));
-      const known = sums.get(name);
-      if (known !== undefined) {
-        return known;
-      }
-      const fresh = {
-        labels,
-        calls: 0,
-        inputTokens: 0,
-        outputTokens: 0,
-        cost: 0,
-        saved: 0,
-        unpriced: 0,
-      };
-      sums.set(name, fresh);
-      return fresh;
+      return (
+        sums.get(nameOf(labels)) ??
+        (sums.size < maxValues * MAX_COMBINATIONS_PER_VALUE
+          ? create(labels)
+          : withoutPayers(labels))
+      );
     },
     all: () => sums.values(),
   };
+}
+
+function nameOf(labels: CallSums["labels"]): string {
+  return joined(...Object.values(labels));
 }
 
 function createLatencies(): Series<Latencies["labels"], Latencies> {
