@@ -15,6 +15,7 @@ import { DatabaseUnavailable, type Pool } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
 import type { Gateway } from "../gateway.ts";
 import { route, type Route, type RouteSchema } from "../http/route.ts";
+import { stringifyInTurns } from "../http/stringify-in-turns.ts";
 import { checkInput } from "./body.ts";
 
 /** What an admin route works with: the gateway and the caller. */
@@ -64,7 +65,7 @@ export function adminRoute<Input extends z.ZodObject>(
       : reply
           .code(schema.status ?? 200)
           .type("application/json; charset=utf-8")
-          .send(JSON.stringify(answer));
+          .send(await stringifyInTurns(answer));
   };
   return route(name, schema, handler, { alsoAt });
 }
