@@ -68,26 +68,29 @@ function page(
 }
 
 /**
- * Spend by day, with its users and models: as in every report, a call belongs to the day on which it ended. The times bound what is
- * read: in every time zone a day begins and ends within a day of its date in UTC.
+ * Spend by day, with its users and models: as in every report, a call belongs to the day on which it ended. Daily rows have the
+ * same sums as the ledger, except those of a single call.
  */
 function summary(
   admin: Admin,
   filter: Conditions,
-  { start_date, end_date }: LogQuery,
+  { start_date, end_date, request_id }: LogQuery,
 ): Promise<readonly Row[]> {
-  filter.and("l.payer IS NULL");
+  const table = request_id === undefined ? "daily_spend" : "spend_log";
+  if (table === "spend_log") {
+    filter.and("l.payer IS NULL");
+  }
   if (start_date !== undefined) {
-    filter.and("l.day >= ? AND l.ended_at >= ?::date - 1", start_date);
+    filter.and("l.day >= ?", start_date);
   }
   if (end_date !== undefined) {
-    filter.and("l.day <= ? AND l.started_at < ?::date + 2", end_date);
+    filter.and("l.day <= ?", end_date);
   }
   return query(
     admin.pool,
     `WITH cells AS (
         SELECT l.day, coalesce(l.user_id, '') AS user_id, coalesce(l.model_group, '') AS model, sum(l.spend) AS spend
-          FROM spend_log l ${filter.where()} GROUP BY 1, 2, 3),
+          FROM ${table} l ${filter.where()} GROUP BY 1, 2, 3),
         users AS (SELECT day, sum(spend) AS spend, jsonb_object_agg(user_id, spend) AS users
           FROM (SELECT day, user_id, sum(spend) AS spend FROM cells GROUP BY 1, 2) of_users GROUP BY 1),
         models AS (SELECT day, jsonb_object_agg(model, spend) AS models

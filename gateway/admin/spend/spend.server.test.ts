@@ -7,6 +7,7 @@ import {
 import type { Json } from "../../../test/servers/gateway.ts";
 import { hashKey } from "../../access/keys.ts";
 import { query } from "../../database/pool.ts";
+import { dropOldSpend } from "../../database/retention.ts";
 
 let fixture: AdminFixture;
 let key: string;
@@ -375,10 +376,29 @@ test("sums of the log by day are those of the reports, also of calls over midnig
     overMidnight(day, after, 4),
   );
   const range = `start_date=${day}&end_date=${day}`;
-  expect(await list(`/global/spend/logs?${range}`)).toEqual([
-    { date: day, spend: 2 },
-  ]);
-  expect(await list(`/spend/logs?summarize=true&${range}`)).toMatchObject([
-    { startTime: day, spend: 2 },
+  const agree = async () => {
+    expect(await list(`/global/spend/logs?${range}`)).toEqual([
+      { date: day, spend: 2 },
+    ]);
+    expect(await list(`/spend/logs?summarize=true&${range}`)).toMatchObject([
+      { startTime: day, spend: 2 },
+    ]);
+  };
+  await agree();
+  const dropped = await dropOldSpend(fixture.pool, 30, Date.now());
+  expect(dropped).toContain("2026-01");
+  await agree();
+});
+
+test("the summary of one call is its spend", async () => {
+  expect(
+    await list("/spend/logs?summarize=true&request_id=chatcmpl-1"),
+  ).toEqual([
+    {
+      startTime: TODAY,
+      spend: 0.25,
+      users: { alice: 0.25 },
+      models: { mock: 0.25 },
+    },
   ]);
 });
