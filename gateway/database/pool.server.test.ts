@@ -2,11 +2,13 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
+import { asCallError } from "../http/as-call-error.ts";
 import {
   createPool,
   DatabaseUnavailable,
   query,
   repeatedQuery,
+  StatementTooLong,
   transaction,
   type Pool,
 } from "./pool.ts";
@@ -110,4 +112,25 @@ test.each([
 test("a missing right is a rejected statement", async () => {
   const denied = query(pool, "SELECT * FROM pg_authid");
   await expect(denied).rejects.not.toBeInstanceOf(DatabaseUnavailable);
+});
+
+test("a statement that took too long is answered as such, one in the path of a call as an outage", async () => {
+  const log = pino({ level: "silent" });
+  const failures: unknown[] = [];
+  for (const purpose of ["work", "calls"] as const) {
+    const hasty = createPool(database.url, 1, log, purpose);
+    Object.assign(hasty.options, { statement_timeout: 50 });
+    failures.push(
+      await query(hasty, "SELECT pg_sleep(60)").catch((error) => error),
+    );
+    await hasty.end();
+  }
+  const [ofReport, ofCall] = failures;
+  expect(ofReport).toBeInstanceOf(StatementTooLong);
+  expect(asCallError(ofReport, {} as never, log)).toMatchObject({
+    kind: "database_unavailable",
+    message: expect.stringContaining("Choose fewer days"),
+  });
+  expect(ofCall).toBeInstanceOf(DatabaseUnavailable);
+  expect(ofCall).not.toBeInstanceOf(StatementTooLong);
 });

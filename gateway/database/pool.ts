@@ -16,12 +16,15 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
+/** Postgres ended a statement that is not in the path of a call because it took too long. */
+export class StatementTooLong extends DatabaseUnavailable {}
+
 /** A statement in the path of a call is answered within this time, the wait for a connection included, or Postgres is away. */
 export const CALL_DEADLINE_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** A new connection costs a login and a process, and has no prepared statements. */
 const IDLE_MS = 300_000;
-const STATEMENT_TIMEOUT_MS = 30_000;
+export const STATEMENT_TIMEOUT_MS = 30_000;
 /** The driver's limit comes after the server's own: only a connection that went silent is cut by it. */
 const DRIVER_MARGIN_MS = 5_000;
 /** After an overdue answer, statements of calls fail at once for this time, so that one call waits once. */
@@ -264,9 +267,18 @@ async function run<Row extends pg.QueryResultRow>(
     }
     if (ofCall) {
       state.awayUntil = performance.now() + RETRY_AFTER_MS;
+    } else if (isTooLong(error)) {
+      throw new StatementTooLong(error);
     }
     throw asUnavailable(error);
   }
+}
+
+const QUERY_CANCELED = "57014";
+
+function isTooLong(error: unknown): boolean {
+  const cause = error instanceof DatabaseUnavailable ? error.cause : error;
+  return cause instanceof pg.DatabaseError && cause.code === QUERY_CANCELED;
 }
 
 function ask<Row extends pg.QueryResultRow>(

@@ -1,6 +1,10 @@
 import type { FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { DatabaseUnavailable } from "../database/pool.ts";
+import {
+  DatabaseUnavailable,
+  STATEMENT_TIMEOUT_MS,
+  StatementTooLong,
+} from "../database/pool.ts";
 import { JournalFull } from "../journal/journal-writer.ts";
 import { conflictOf } from "./conflicts.ts";
 import { CallError, databaseUnavailable } from "./errors.ts";
@@ -13,6 +17,12 @@ export function asCallError(
 ): CallError {
   if (error instanceof CallError) {
     return error;
+  }
+  if (error instanceof StatementTooLong) {
+    return new CallError(
+      "database_unavailable",
+      `The database did not answer within ${STATEMENT_TIMEOUT_MS / 1_000} seconds. Choose fewer days or a narrower filter, or try again when the database is less busy.`,
+    );
   }
   if (error instanceof DatabaseUnavailable) {
     return databaseUnavailable();
