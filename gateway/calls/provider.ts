@@ -34,7 +34,7 @@ import type { RecordPorts } from "./record.ts";
 import type { Answered } from "./send-attempt.ts";
 import type { SlotPorts } from "./take-slot.ts";
 import { WaitEnding } from "./wait-ending.ts";
-import type { WaitingClient } from "./waiting-client.ts";
+import { waitingFor, type WaitingClient } from "./waiting-client.ts";
 import { insteadOfWithheld } from "./withheld-answer.ts";
 
 /** The answer of a call. */
@@ -59,14 +59,36 @@ export type Upstream = Answered & {
 /** An answer that is still arriving: events or bytes. */
 export type ArrivingAnswer = Extract<Upstream, { kind: "stream" | "bytes" }>;
 
+type ProviderPorts = RecordPorts &
+  SlotPorts &
+  Pick<Gateway, "bodies" | "catalog" | "providers" | "router">;
+
+/** Earlier answers keep their status and their headers; proxies give up on streams that send nothing, from 30 s on. */
+const TELL_AFTER_MS = 25_000;
+
 /**
  * Sends a call to its first deployment, and after a failure along its route. When no deployment answers, the failure is
  * journaled, settled and thrown. `client` waits for a stream.
  */
 export async function callProvider(
-  gateway: RecordPorts &
-    SlotPorts &
-    Pick<Gateway, "bodies" | "catalog" | "providers" | "router">,
+  gateway: ProviderPorts,
+  call: Call,
+  chosen: ChosenRoute,
+  client: WaitingClient | null,
+): Promise<Upstream> {
+  const stopTelling = client?.tell(
+    () => waitingFor(call.group.alias),
+    TELL_AFTER_MS,
+  );
+  try {
+    return await firstAnswer(gateway, call, chosen, client);
+  } finally {
+    stopTelling?.();
+  }
+}
+
+async function firstAnswer(
+  gateway: ProviderPorts,
   call: Call,
   { route, ...first }: ChosenRoute,
   client: WaitingClient | null,

@@ -8,7 +8,7 @@ import { inDialect } from "./call-error.ts";
 import { onceAllLeft } from "./once-all-left.ts";
 import { answerHeaders } from "./headers.ts";
 import { openaiErrorPieces } from "./stream-error.ts";
-import type { WaitingClient } from "./waiting-client.ts";
+import { waitingFor, type WaitingClient } from "./waiting-client.ts";
 
 export const STREAM_TYPE = "text/event-stream; charset=utf-8";
 
@@ -25,6 +25,8 @@ export class StreamComments implements WaitingClient {
   readonly #call: Call;
   readonly #admitted: Admitted;
   readonly #reply: FastifyReply;
+  /** Why it waits, the most precise reason last. */
+  readonly #reasons = new Set<() => string>();
   #left: AbortSignal | null = null;
 
   constructor(
@@ -55,13 +57,19 @@ export class StreamComments implements WaitingClient {
     if (!this.#call.stream) {
       return () => undefined;
     }
+    this.#reasons.add(reason);
     let timer: NodeJS.Timeout;
     const tell = () => {
-      this.#comment(reason());
+      if ([...this.#reasons].at(-1) === reason) {
+        this.#comment(reason());
+      }
       timer = setTimeout(tell, REPEAT_MS);
     };
     timer = setTimeout(tell, afterMs);
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      this.#reasons.delete(reason);
+    };
   }
 
   #comment(text: string): void {
@@ -72,7 +80,7 @@ export class StreamComments implements WaitingClient {
     if (!connection.headersSent) {
       openStream(this.#reply, this.#streamHeaders());
     }
-    connection.write(`: ${text.replaceAll(/[\r\n]+/g, " ")}\n\n`);
+    connection.write(commentOf(text));
   }
 
   /** What is known before a deployment answers. */
@@ -83,6 +91,33 @@ export class StreamComments implements WaitingClient {
       cache: this.#call.cacheKey === null ? "bypass" : "miss",
     });
   }
+}
+
+/** Keeps the connection of a stream alive while its provider is silent, such as one that reasons for minutes. */
+export class SilenceComments {
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(client: FastifyReply["raw"], alias: string) {
+    this.#timer = setTimeout(() => {
+      if (!client.destroyed && !client.writableNeedDrain) {
+        client.write(commentOf(waitingFor(alias)));
+      }
+      this.restart();
+    }, REPEAT_MS);
+  }
+
+  /** Something was sent to the client. */
+  restart(): void {
+    this.#timer.refresh();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+function commentOf(text: string): string {
+  return `: ${text.replaceAll(/[\r\n]+/g, " ")}\n\n`;
 }
 
 /** Sends the headers of a stream, unless a comment was sent before. */

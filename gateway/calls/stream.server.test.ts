@@ -7,7 +7,7 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   startTestGateway,
@@ -48,6 +48,13 @@ const PROVIDERS: Readonly<
     await sleep(3_000);
     response.end(chunk("done") + "data: [DONE]\n\n");
   },
+  async held(response) {
+    response.write(EMPTY);
+    await release.promise;
+    response.write(chunk("word"));
+    await release.promise;
+    response.end(chunk("done") + "data: [DONE]\n\n");
+  },
   async whole(response) {
     const message = { role: "assistant", content: "word ".repeat(4_000_000) };
     response.end(
@@ -61,6 +68,9 @@ const PROVIDERS: Readonly<
 
 const chunk = (content: string) =>
   `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content } }] })}\n\n`;
+
+const EMPTY = chunk("");
+let release = Promise.withResolvers<void>();
 
 const LONG = chunk("word ".repeat(13_000));
 
@@ -105,7 +115,7 @@ beforeAll(async () => {
     databaseUrl: database.url,
     providerUrl: url,
     yaml: `model_list:
-${model("long", "long")}${model("endless", "endless")}${model("late_end", "late_end")}${model("broken", "broken")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}${model("whole", "whole")}
+${model("long", "long")}${model("endless", "endless")}${model("late_end", "late_end")}${model("broken", "broken")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}${model("whole", "whole")}${model("held", "o3-held")}
 proxy_settings: { idle_timeout: 300ms }
 `,
   });
@@ -233,3 +243,32 @@ test.each(["silent", "impatient"])(
     expect(text).not.toContain('"done"');
   },
 );
+
+test("the client of a silent model receives comments, before the first content and in the middle", async () => {
+  release = Promise.withResolvers();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const ticks = setInterval(() => void vi.advanceTimersByTime(5_000), 50);
+  try {
+    const answer = await streamed("held");
+    const reader = answer[Symbol.asyncIterator]();
+    const next = async () => String((await reader.next()).value);
+    expect(await next()).toBe(": waiting for held\n\n");
+    expect(await next()).toBe(": waiting for held\n\n");
+    const first = release;
+    release = Promise.withResolvers();
+    first.resolve();
+    let text = "";
+    while (!text.includes("word")) {
+      text = await next();
+    }
+    expect(await next()).toBe(": waiting for held\n\n");
+    expect(await next()).toBe(": waiting for held\n\n");
+    release.resolve();
+    while (!text.includes("[DONE]")) {
+      text = await next();
+    }
+  } finally {
+    clearInterval(ticks);
+    vi.useRealTimers();
+  }
+});

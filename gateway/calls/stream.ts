@@ -29,7 +29,7 @@ import { endUnread, reserveFor } from "./send-attempt.ts";
 import { withSpokenSeconds } from "./spoken-length.ts";
 import { StreamText } from "./stream-text.ts";
 import type { StreamTranslation } from "./translation.ts";
-import { openStream, STREAM_TYPE } from "./stream-comments.ts";
+import { openStream, SilenceComments, STREAM_TYPE } from "./stream-comments.ts";
 
 type UpstreamStream = ArrivingAnswer;
 
@@ -222,6 +222,7 @@ async function passOn(
   audience.watch();
   const parser = createStreamParser();
   const counted = { ...upstream, reserve: reserveFor(bodies, call) };
+  const comments = new SilenceComments(client, call.group.alias);
   let isRead = false;
   try {
     for await (const chunk of upstream.chunks) {
@@ -232,8 +233,11 @@ async function passOn(
       if (!text.fitsCache) {
         audience.cannotShare();
       }
-      if (taken.text !== "" && !client.destroyed && !client.write(taken.text)) {
-        await untilRead(client, config.timeouts.idleMs);
+      if (taken.text !== "" && !client.destroyed) {
+        comments.restart();
+        if (!client.write(taken.text)) {
+          await untilRead(client, config.timeouts.idleMs);
+        }
       }
       if (taken.failed) {
         return failedBy(passed);
@@ -262,6 +266,7 @@ async function passOn(
   } catch (error) {
     return endedBy(error, upstream, audience);
   } finally {
+    comments.end();
     audience.unwatch();
     endBody(upstream, isRead);
   }

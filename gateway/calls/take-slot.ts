@@ -13,7 +13,7 @@ import { releaseBudgets, reserveBudgets } from "./admit.ts";
 import type { Call } from "./call.ts";
 import type { Sent } from "./send-attempt.ts";
 import { WaitEnding } from "./wait-ending.ts";
-import type { WaitingClient } from "./waiting-client.ts";
+import { waitingFor, type WaitingClient } from "./waiting-client.ts";
 
 export type SlotPorts = Pick<
   Gateway,
@@ -87,7 +87,7 @@ export async function waitInLine(
   );
   let ahead = () => 0;
   const stopTelling = client?.tell(
-    () => `waiting for ${alias}, calls ahead: ${ahead()}`,
+    () => `${waitingFor(alias)}, calls ahead: ${ahead()}`,
     TELL_AFTER_MS,
   );
   const maxWaitMs = queueTimeoutMs ?? gateway.config.timeouts.firstByteMs;

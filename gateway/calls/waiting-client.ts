@@ -8,3 +8,7 @@ export interface WaitingClient {
   /** Tells the client of a stream why it waits, after `afterMs` and then every 10 s, until the returned function is called. */
   tell(reason: () => string, afterMs: number): () => void;
 }
+
+export function waitingFor(alias: string): string {
+  return `waiting for ${alias}`;
+}

@@ -174,6 +174,8 @@ async function answerStream({
     leave();
   }
   openStream(reply, headersToPass(answer) as Record<string, string>);
+  // Some of Gemini's clients fail at comments: while a model is silent, they receive the headers only.
+  client.flushHeaders();
   await passOn(gateway, answer.stream(), client);
   return reply;
 }
