@@ -100,11 +100,16 @@ export function effortFor(
 }
 
 /** Models that cannot answer without reasoning, and reject `none`; those of OpenAI are known where their bodies are written. */
-const ALWAYS_REASONING = /gpt-oss|gemini-(2\.5-pro|[3-9])/;
+const ALWAYS_REASONING = /gpt-oss|gemini-(2\.5-pro|[3-9]|.*latest)/;
 
 /** The effort of a model that is asked not to think: the least that it takes. */
-export function leastEffort({ baseModel, model }: PricedDeployment): string {
-  return ALWAYS_REASONING.test(baseModel ?? model) ? "low" : "none";
+export function leastEffort(deployment: PricedDeployment): string {
+  const { baseModel, model, provider } = deployment;
+  if (!ALWAYS_REASONING.test(baseModel ?? model)) {
+    return "none";
+  }
+  // Gemini takes it for each model as the least: https://ai.google.dev/gemini-api/docs/openai
+  return provider === "gemini" ? "minimal" : "low";
 }
 
 /** OpenAI's effort for a budget of thinking, in tokens. */

@@ -129,8 +129,8 @@ test.each([
 test.each([
   [{ model: "gpt-5.2" }, "none"],
   [{ model: "gemini-2.5-flash", provider: "gemini" }, "none"],
-  [{ model: "gemini-2.5-pro", provider: "gemini" }, "low"],
-  [{ model: "gemini-3-flash", provider: "gemini" }, "low"],
+  [{ model: "gemini-2.5-pro", provider: "gemini" }, "minimal"],
+  [{ model: "gemini-3-flash", provider: "gemini" }, "minimal"],
   [{ model: "openai/gpt-oss-120b", providerName: "groq" }, "low"],
   [{ model: "gpt-4.1" }, undefined],
 ] as const)("%j with thinking disabled gets the effort %s", (fields, sent) => {

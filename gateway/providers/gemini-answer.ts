@@ -9,6 +9,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { createThoughts } from "./gemini-thinking.ts";
 import { createStreamReader, readAnswer } from "./openai.ts";
 import type { StreamTranslator, TranslatedAnswer } from "./wire.ts";
 
@@ -24,7 +25,8 @@ export function geminiAnswer(bytes: Buffer): TranslatedAnswer {
 }
 
 function fixedAnswer(answer: JsonRecord): JsonRecord {
-  const choices = mapChoices(answer["choices"], (choice) => {
+  const choices = mapChoices(answer["choices"], (given) => {
+    const choice = withSaid(given, "message", createThoughts());
     const calls = recordOf(choice["message"])["tool_calls"];
     return Array.isArray(calls) && calls.length > 0
       ? calledTools(choice)
@@ -36,14 +38,19 @@ function fixedAnswer(answer: JsonRecord): JsonRecord {
 /** Chunks in OpenAI's form; those that need no change pass unchanged. */
 export function createGeminiStream(): StreamTranslator {
   const reader = createStreamReader();
-  const places = new Map<number, ToolPlaces>();
+  const states = new Map<number, ChoiceState>();
   let ended = false;
 
   function fixedChunk(chunk: JsonRecord): JsonRecord {
-    const choices = mapChoices(chunk["choices"], (choice) => {
-      const index = numberOf(choice["index"]) ?? 0;
-      const tools = places.get(index) ?? createToolPlaces();
-      places.set(index, tools);
+    const choices = mapChoices(chunk["choices"], (given) => {
+      const index = numberOf(given["index"]) ?? 0;
+      const state = states.get(index) ?? {
+        tools: createToolPlaces(),
+        thoughts: createThoughts(),
+      };
+      states.set(index, state);
+      const { tools, thoughts } = state;
+      const choice = withSaid(given, "delta", thoughts);
       const delta = recordOf(choice["delta"]);
       const calls = delta["tool_calls"];
       const placed = Array.isArray(calls)
@@ -78,6 +85,22 @@ export function createGeminiStream(): StreamTranslator {
     end: () => (ended ? [] : endOfChat(reader.facts())),
     facts: () => reader.facts(),
   };
+}
+
+interface ChoiceState {
+  readonly tools: ToolPlaces;
+  readonly thoughts: (delta: JsonRecord) => JsonRecord;
+}
+
+/** A choice with another message or piece; the same if that is unchanged. */
+function withSaid(
+  choice: JsonRecord,
+  name: "message" | "delta",
+  change: (said: JsonRecord) => JsonRecord,
+): JsonRecord {
+  const said = recordOf(choice[name]);
+  const changed = change(said);
+  return changed === said ? choice : { ...choice, [name]: changed };
 }
 
 /** Errors are wrapped in a list. */

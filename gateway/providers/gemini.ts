@@ -2,6 +2,7 @@ import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { createGeminiStream, geminiAnswer } from "./gemini-answer.ts";
 import { signatureIn, signatureOf } from "./gemini-signature.ts";
+import { isBeforeThree, withThoughts } from "./gemini-thinking.ts";
 import {
   isRecord,
   listOf,
@@ -16,7 +17,8 @@ import type { ProviderWire } from "./wire.ts";
 
 /**
  * Gemini through its OpenAI-compatible endpoint. Differences: it rejects unknown fields, omits thinking from
- * `completion_tokens`, omits `index` from streamed tool calls, and requires its thought signatures to be sent back.
+ * `completion_tokens`, has it in the text of an answer, omits `index` from streamed tool calls, and requires its thought signatures
+ * to be sent back.
  */
 export const geminiWire: ProviderWire = {
   ...openaiWire,
@@ -81,8 +83,9 @@ function chatRequest(
   deployment: PricedDeployment,
   stream: boolean,
 ): JsonRecord {
+  const asked = openaiRequest("chat", body, deployment, stream);
   const sent = Object.fromEntries(
-    Object.entries(openaiRequest("chat", body, deployment, stream)).filter(
+    Object.entries(withThoughts(asked, deployment)).filter(
       ([name]) =>
         !REFUSED.has(name) &&
         !HINTS.has(name) &&
@@ -91,20 +94,14 @@ function chatRequest(
   );
   // Thinking, which a body of chat does not have, may carry a signature.
   const given = listOf(body["messages"]);
-  return wantsSignatures(deployment)
-    ? {
+  return isBeforeThree(deployment)
+    ? sent
+    : {
         ...sent,
         messages: listOf(sent["messages"]).map((message, at) =>
           signed(message, recordOf(given[at])["thinking_blocks"]),
         ),
-      }
-    : sent;
-}
-
-/** Gemini 3 and later, including names without a version (`gemini-flash-latest`). */
-function wantsSignatures({ model, baseModel }: PricedDeployment): boolean {
-  const version = /gemini-(\d+)/.exec(baseModel ?? model)?.[1];
-  return version === undefined || Number(version) >= 3;
+      };
 }
 
 /** Google's documented placeholder for a lost signature. */

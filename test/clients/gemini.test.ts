@@ -191,6 +191,28 @@ test.each([
   expect(error.message).toMatch(message);
 });
 
+test("Gemini's own thinking is reasoning for clients of chat, whole or streamed", async () => {
+  const messages = [{ role: "user", content: "Hello" }];
+  const fields = { model: "gemini-chat", messages, reasoning_effort: "low" };
+  const path = "/v1/chat/completions";
+  const { json } = await testbed.request("POST", path, fields, key);
+  expect(json).toMatchObject({
+    choices: [
+      { message: { content: MOCK.text, reasoning_content: MOCK.thinking } },
+    ],
+  });
+  const body = JSON.stringify({ ...fields, stream: true });
+  const headers = { "x-api-key": key, "content-type": "application/json" };
+  const streamed = await fetch(testbed.url + path, {
+    method: "POST",
+    headers,
+    body,
+  });
+  const text = await streamed.text();
+  expect(text).toContain(`"reasoning_content":"${MOCK.thinking}"`);
+  expect(text).not.toContain("thought>");
+});
+
 test("thinking is left out for a model that does not reason", async () => {
   await answerOf("without-reasoning", {
     generationConfig: { thinkingConfig: { thinkingBudget: 0 } },

@@ -15,6 +15,7 @@ const KNOWN = new Set(
     " ",
   ),
 );
+const THOUGHT = { extra_content: { google: { thought: true } } };
 const SIGNATURE = "CuwBAb4+9vsMc2ln";
 
 /** Gemini's OpenAI-compatible endpoint, with its differences. https://ai.google.dev/gemini-api/docs/openai */
@@ -25,12 +26,19 @@ export const geminiChat: ProviderFormat = {
     if (unknown !== undefined) {
       return `Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`;
     }
+    if (thinkingIn(body) !== undefined && "reasoning_effort" in body) {
+      return "Expected one of either `reasoning_effort` or custom `thinking_config`; found both.";
+    }
     const unsigned = listOf(body["messages"]).some((message) => {
       const [first] = listOf(message["tool_calls"]);
       const google = recordOf(recordOf(first?.["extra_content"])["google"]);
       return first !== undefined && google["thought_signature"] === undefined;
     });
     return unsigned ? "Function call is missing a thought_signature." : null;
+  },
+  parse(body) {
+    const thinks = recordOf(thinkingIn(body))["include_thoughts"] === true;
+    return { ...openaiChat.parse(body), thinks };
   },
   answer: (reply, body) => ({
     choices: [
@@ -39,7 +47,12 @@ export const geminiChat: ProviderFormat = {
         index: 0,
         message: {
           role: "assistant",
-          ...(reply.text.length === 0 ? {} : { content: reply.text.join("") }),
+          ...(reply.thinking === null ? {} : THOUGHT),
+          ...contentOf(
+            reply.thinking === null
+              ? reply.text
+              : [`<thought>${reply.thinking}</thought>`, ...reply.text],
+          ),
           ...(reply.calls.length === 0 ? {} : { tool_calls: callsOf(reply) }),
         },
       },
@@ -51,8 +64,16 @@ export const geminiChat: ProviderFormat = {
     usage: USAGE,
   }),
   *stream(reply, body) {
+    const { thinking, text } = reply;
+    const thoughts =
+      thinking === null
+        ? []
+        : [{ role: "assistant", content: `<thought>${thinking}`, ...THOUGHT }];
+    const [first = "", ...others] = text;
+    const texts = thinking === null ? text : [`</thought>${first}`, ...others];
     const pieces: Json[] = [
-      ...reply.text.map((content) => ({ role: "assistant", content })),
+      ...thoughts,
+      ...texts.map((content) => ({ role: "assistant", content })),
       ...callsOf(reply).map((call) => ({
         role: "assistant",
         tool_calls: [call],
@@ -77,6 +98,15 @@ export const geminiChat: ProviderFormat = {
     { error: { code: status, message, status: "FAILED_PRECONDITION" } },
   ],
 };
+
+function thinkingIn(body: Json): unknown {
+  const { google } = recordOf(body["extra_body"]);
+  return recordOf(google)["thinking_config"];
+}
+
+function contentOf(pieces: readonly string[]): Json {
+  return pieces.length === 0 ? {} : { content: pieces.join("") };
+}
 
 function callsOf(reply: ModelReply): readonly Json[] {
   return reply.calls.map((call, index) => ({
