@@ -14,8 +14,9 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
+import { knownHistory } from "./history.ts";
+import { forMistral, isMistral } from "./mistral.ts";
 import { nearestEffort, refusedSampling } from "./openai-sampling.ts";
-import { withDetails } from "./reasoning-details.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
 /** Keys of `metadata` for the gateway, Hearth's own and LiteLLM's. */
@@ -47,7 +48,7 @@ export function openaiRequest(
     }
   }
   if (Array.isArray(sent["messages"])) {
-    sent["messages"] = knownFields(sent["messages"], deployment);
+    sent["messages"] = knownHistory(sent["messages"], deployment);
   }
   const metadata = storesMetadata(endpoint, body)
     ? providerMetadata(body["metadata"])
@@ -63,7 +64,7 @@ export function openaiRequest(
       include_usage: true,
     };
   }
-  return sent;
+  return isMistral(deployment) ? forMistral(sent) : sent;
 }
 
 const LIMITS = ["max_completion_tokens", "max_tokens"] as const;
@@ -91,35 +92,6 @@ function nameLimit(
   if (name !== null) {
     sent[name] = limit;
   }
-}
-
-/** Fields of assistant messages from other formats that OpenAI's API rejects. */
-const FOREIGN_FIELDS = ["thinking_blocks", "provider_blocks"];
-const FOREIGN_TO_OPENAI = [...FOREIGN_FIELDS, "reasoning_content"];
-
-/** A history from another provider without the fields that this one rejects; the same list if there are none. */
-function knownFields(
-  messages: readonly unknown[],
-  { provider, providerName }: PricedDeployment,
-): readonly unknown[] {
-  const foreign =
-    providerName === "openai" || provider === "azure" || provider === "gemini"
-      ? FOREIGN_TO_OPENAI
-      : FOREIGN_FIELDS;
-  const hasForeign = (message: unknown): message is JsonRecord =>
-    isRecord(message) && foreign.some((name) => name in message);
-  return messages.some(hasForeign)
-    ? messages.map((message) => {
-        if (!hasForeign(message)) {
-          return message;
-        }
-        const given =
-          providerName === "openrouter" ? withDetails(message) : message;
-        return Object.fromEntries(
-          Object.entries(given).filter(([name]) => !foreign.includes(name)),
-        );
-      })
-    : messages;
 }
 
 /**

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { PROVIDERS } from "../config/providers.ts";
+import { wireOf } from "./families.ts";
+import { testDeployment } from "./stream-fixture.ts";
+
+const CALL = {
+  id: "call_1",
+  type: "function",
+  function: { name: "find", arguments: "{}" },
+};
+/** As an SDK of OpenAI writes the answer of a server that reasons, here of Gemini. */
+const SAID = {
+  role: "assistant",
+  content: null,
+  refusal: null,
+  annotations: [],
+  audio: null,
+  function_call: null,
+  reasoning_content: "Find it.",
+  extra_content: { google: {} },
+  tool_calls: [
+    {
+      ...CALL,
+      index: 0,
+      extra_content: { google: { thought_signature: "s" } },
+    },
+  ],
+};
+const HELLO = { role: "user", content: "Hello", name: "anna" };
+const RESULT = { role: "tool", content: "1", tool_call_id: "call_1" };
+
+function sentTo(providerName: string, more: object = {}) {
+  const provider = PROVIDERS[providerName]?.family ?? "openai";
+  const to = testDeployment({ provider, providerName, model: "some-model" });
+  const messages = [HELLO, SAID, RESULT];
+  const body = { model: "alias", messages, ...more };
+  return wireOf(provider).request("chat", body, to, false);
+}
+
+function historyAt(providerName: string): readonly unknown[] {
+  const { messages } = sentTo(providerName);
+  return messages as readonly unknown[];
+}
+
+test.each(["groq", "cerebras"])(
+  "%s gets no fields that it rejects in messages",
+  (providerName) => {
+    const known = { role: "assistant", content: null, tool_calls: [CALL] };
+    expect(historyAt(providerName)).toEqual([HELLO, known, RESULT]);
+  },
+);
+
+test("Mistral gets neither those nor names", () => {
+  expect(historyAt("mistral")).toEqual([
+    { role: "user", content: "Hello" },
+    { role: "assistant", content: null, tool_calls: [CALL] },
+    RESULT,
+  ]);
+});
+
+test("OpenAI gets no reasoning and no fields of other providers", () => {
+  const {
+    reasoning_content: _reasoning,
+    extra_content: _extra,
+    ...rest
+  } = SAID;
+  expect(historyAt("openai")[1]).toEqual({ ...rest, tool_calls: [CALL] });
+});
+
+test("Gemini gets its signatures back", () => {
+  const [call] = SAID.tool_calls;
+  const { index: _index, ...signed } = call ?? { index: 0 };
+  expect(historyAt("gemini")[1]).toEqual({
+    role: "assistant",
+    content: null,
+    extra_content: { google: {} },
+    tool_calls: [signed],
+  });
+});
+
+test("Ollama gets reasoning by the name that it reads", () => {
+  const { reasoning_content: reasoning, ...rest } = SAID;
+  expect(historyAt("ollama")[1]).toEqual({ ...rest, reasoning });
+});
+
+test("other servers get messages as they are", () => {
+  expect(historyAt("deepseek")).toEqual([HELLO, SAID, RESULT]);
+});
+
+test("Mistral gets a seed by its own name, and no hints that it rejects", () => {
+  const hints = { user: "anna", store: false, safety_identifier: "a" };
+  const sent = sentTo("mistral", { ...hints, seed: 7, temperature: 0 });
+  const { messages: _messages, model: _model, ...rest } = sent;
+  expect(rest).toEqual({ random_seed: 7, temperature: 0 });
+});

@@ -1,0 +1,140 @@
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { isRecord, type JsonRecord } from "../../core/json.ts";
+import { isMistral } from "./mistral.ts";
+import { withDetails } from "./reasoning-details.ts";
+
+/** Whether a provider takes a field. */
+type Keeps = (name: string, value: unknown) => boolean;
+
+/** What an assistant's messages and their tool calls may have. */
+interface Taken {
+  readonly message: Keeps;
+  readonly call: Keeps;
+}
+
+const all: Keeps = () => true;
+const except =
+  (...names: readonly string[]): Keeps =>
+  (name) =>
+    !names.includes(name);
+/** Some take a field but not its `null`, which SDKs write for what an answer lacks. */
+const only =
+  (...names: readonly string[]): Keeps =>
+  (name, value) =>
+    names.includes(name) && (value !== null || name === "content");
+
+/** Fields of the gateway's own translations. */
+const OWN = ["thinking_blocks", "provider_blocks"];
+
+const BY_ANY_SERVER: Taken = { message: except(...OWN), call: all };
+const BY_OPENAI: Taken = {
+  message: except(
+    ...OWN,
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "extra_content",
+  ),
+  call: except("extra_content", "index"),
+};
+const CALL = only("id", "type", "function");
+const BY_MISTRAL: Taken = {
+  message: only("role", "content", "tool_calls", "prefix"),
+  call: CALL,
+};
+
+/** Providers that reject messages with any other field, also with those that they send themselves. */
+const BY_STRICT: ReadonlyMap<string, Taken> = new Map([
+  [
+    "groq",
+    {
+      message: only("role", "content", "name", "tool_calls", "reasoning"),
+      call: CALL,
+    },
+  ],
+  [
+    "cerebras",
+    { message: only("role", "content", "name", "tool_calls"), call: CALL },
+  ],
+  [
+    "gemini",
+    {
+      message: only("role", "content", "name", "tool_calls", "extra_content"),
+      call: only("id", "type", "function", "extra_content"),
+    },
+  ],
+]);
+
+/**
+ * A history without what the provider rejects: clients send answers back as they came, perhaps from another provider. The same list if
+ * nothing is left out.
+ */
+export function knownHistory(
+  messages: readonly unknown[],
+  deployment: PricedDeployment,
+): readonly unknown[] {
+  const { providerName } = deployment;
+  const taken = takenBy(deployment);
+  const known = messages.map((message) => {
+    if (!isRecord(message)) {
+      return message;
+    }
+    if (message["role"] !== "assistant") {
+      // https://github.com/BerriAI/litellm/issues/6696
+      return taken === BY_MISTRAL && message["role"] !== "tool"
+        ? kept(message, except("name"))
+        : message;
+    }
+    return withKnownCalls(
+      kept(inItsWords(message, providerName), taken.message),
+      taken.call,
+    );
+  });
+  return known.every((message, at) => message === messages[at])
+    ? messages
+    : known;
+}
+
+function takenBy(deployment: PricedDeployment): Taken {
+  if (isMistral(deployment)) {
+    return BY_MISTRAL;
+  }
+  const { provider, providerName } = deployment;
+  const strict = BY_STRICT.get(provider) ?? BY_STRICT.get(providerName);
+  const isOpenAi = providerName === "openai" || provider === "azure";
+  return strict ?? (isOpenAi ? BY_OPENAI : BY_ANY_SERVER);
+}
+
+/** Reasoning by the name that a provider reads. */
+function inItsWords(message: JsonRecord, providerName: string): JsonRecord {
+  switch (providerName) {
+    case "openrouter":
+      return withDetails(message);
+    case "ollama": {
+      const { reasoning_content: reasoning, ...rest } = message;
+      return typeof reasoning === "string" ? { reasoning, ...rest } : message;
+    }
+    default:
+      return message;
+  }
+}
+
+function withKnownCalls(message: JsonRecord, keeps: Keeps): JsonRecord {
+  const calls = message["tool_calls"];
+  if (!Array.isArray(calls)) {
+    return message;
+  }
+  const known = calls.map((call: unknown) =>
+    isRecord(call) ? kept(call, keeps) : call,
+  );
+  return known.every((call, at) => call === calls[at])
+    ? message
+    : { ...message, tool_calls: known };
+}
+
+function kept(fields: JsonRecord, keeps: Keeps): JsonRecord {
+  const entries = Object.entries(fields);
+  return entries.every(([name, value]) => keeps(name, value))
+    ? fields
+    : Object.fromEntries(entries.filter(([name, value]) => keeps(name, value)));
+}
