@@ -24,6 +24,7 @@ import {
   imageFacts,
   transcriptFacts,
 } from "./media-answer.ts";
+import { thinkingApart } from "./mistral.ts";
 import { refusedSampling } from "./openai-sampling.ts";
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
 import {
@@ -116,13 +117,22 @@ export const openaiWire: ProviderWire = {
       deployment,
     );
   },
-  answer: (endpoint, bytes, sent) =>
-    endpoint === "rerank"
-      ? rerankAnswer(bytes, sent)
-      : { body: bytes, facts: factsOf(endpoint, bytes) },
+  answer(endpoint, bytes, sent) {
+    if (endpoint === "rerank") {
+      return rerankAnswer(bytes, sent);
+    }
+    const body = endpoint === "chat" ? withTextAlone(bytes) : bytes;
+    return { body, facts: factsOf(endpoint, body) };
+  },
   stream: streamOf,
   error: errorMessageOf,
 };
+
+function withTextAlone(bytes: Buffer): Buffer {
+  const answer = bytes.toString("utf8");
+  const apart = thinkingApart(answer);
+  return apart === answer ? bytes : Buffer.from(apart);
+}
 
 function factsOf(endpoint: Endpoint, bytes: Buffer): AnswerFacts {
   switch (endpoint) {
@@ -166,15 +176,16 @@ function streamOf(endpoint: Endpoint): StreamTranslator {
   }
 }
 
-/** Passes each event on unchanged. */
+/** Passes each event on unchanged, apart from thinking that Mistral has in a list. */
 function createChatStream(): StreamTranslator {
   const reader = createStreamReader();
   let ended = false;
   return {
-    push({ event, data }) {
+    push({ event, data: sent }) {
       if (ended) {
         return [];
       }
+      const data = thinkingApart(sent);
       const kind = reader.read({ event, data });
       ended = kind === "done" || kind === "error";
       return kind === "error"
