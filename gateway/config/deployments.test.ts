@@ -270,6 +270,23 @@ test("limits, times, prices, headers and call defaults are typed", () => {
   expect(first?.headers["openai-organization"]?.reveal()).toBe("org-1");
 });
 
+test("extra_body is sent with each call", () => {
+  const defaultsOf = (model: string, extra_body: object) =>
+    models([
+      {
+        model_name: "a",
+        litellm_params: { model, api_key: "k", top_p: 1, extra_body },
+      },
+    ])[0]?.defaults;
+  const order = { provider: { order: ["anthropic"] } };
+  expect(defaultsOf("openrouter/x", order)).toEqual({ top_p: 1, ...order });
+  const google = { google: { cached_content: "cachedContents/1" } };
+  expect(defaultsOf("gemini/gemini-3-pro", google)).toEqual({
+    top_p: 1,
+    extra_body: google,
+  });
+});
+
 test("cache: auto is for Anthropic's models", () => {
   const entry = (model: string) => ({
     model_name: "a",

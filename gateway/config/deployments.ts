@@ -149,7 +149,7 @@ export function readDeployment(
     ...timeoutsOf(params),
     guardrails: params.guardrails ?? [],
     headers: readHeaders(params),
-    defaults: readDefaults(params),
+    defaults: readDefaults(params, known.family),
     dropParams: params.drop_params ?? null,
     droppedParams: params.additional_drop_params ?? [],
     cacheMarks: marksCache(reading, paramsPath, params, known.family),
@@ -296,8 +296,10 @@ function readHeaders(params: ProviderParams): Readonly<Record<string, Secret>> {
 
 function readDefaults(
   params: ProviderParams,
+  family: Deployment["provider"],
 ): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
+  const { extra_body: extra = {} } = params;
+  const defaults = Object.fromEntries(
     Object.entries(params).filter(
       ([key, value]) =>
         CALL_DEFAULT_NAMES.includes(key) &&
@@ -305,6 +307,10 @@ function readDefaults(
         params.additional_drop_params?.includes(key) !== true,
     ),
   );
+  // Gemini's endpoint has a field of this name: https://ai.google.dev/gemini-api/docs/openai
+  return "google" in extra && family === "gemini"
+    ? { ...defaults, extra_body: extra }
+    : { ...defaults, ...extra };
 }
 
 /** null: none is set. */

@@ -239,6 +239,17 @@ export const budgetDuration = () =>
 export const record = (what: string) =>
   field(what, (raw) => (isRecord(raw) ? raw : undefined)).optional();
 
+/** What each call says itself. */
+const OF_CALLS = ["model", "messages", "input", "prompt", "stream"];
+
+/** Parameters that the provider gets with each call. */
+export const extraBody = () =>
+  field(
+    `a mapping of parameters other than ${OF_CALLS.join(", ")}, which each call has itself`,
+    (raw) =>
+      isRecord(raw) && !OF_CALLS.some((name) => name in raw) ? raw : undefined,
+  ).optional();
+
 /** `[{alias: [aliases]}, …]` as LiteLLM writes it, or one mapping of the same. */
 export const fallbacks = () =>
   field("a list such as - alias: [other, another]", (raw) => {

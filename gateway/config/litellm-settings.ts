@@ -603,6 +603,26 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
       ],
       ["messages are translated as each provider requires", ["modify_params"]],
       [
+        "Ollama does not take it in calls of OpenAI's API: set it in a Modelfile (`PARAMETER num_ctx 16384`), or the context of all models with OLLAMA_CONTEXT_LENGTH where Ollama runs",
+        [
+          "provider_params.num_ctx",
+          "provider_params.num_gpu",
+          "provider_params.num_thread",
+          "provider_params.mirostat*",
+          "provider_params.options",
+          "provider_params.repeat_*",
+          "provider_params.tfs_z",
+        ],
+      ],
+      [
+        "set `reasoning_effort`: `none` turns thinking off",
+        ["provider_params.think"],
+      ],
+      [
+        "parameters that a provider accepts are passed on",
+        ["provider_params.allowed_openai_params"],
+      ],
+      [
         "set `cache: auto` in models of Anthropic, or let callers send `cache_control`",
         [
           "anthropic_prompt_caching_ttl",

@@ -354,6 +354,21 @@ test.each([
   }
 });
 
+test("a parameter for the provider is named with where it belongs, one of Ollama's own API with where to set it", () => {
+  const own = "chat_template_kwargs: {}, num_ctx: 16384, think: false";
+  const text = model(`model: ollama/x, ${own}, extra_body: { stream: true }`);
+  expect(problems(text)).toEqual([
+    expect.stringMatching(/extra_body: must be a mapping of parameters other/),
+  ]);
+  const known = model(`model: ollama/x, ${own}, extra_body: { min_p: 0.1 }`);
+  expect(loaded(known).models[0]?.defaults).toEqual({ min_p: 0.1 });
+  expect(warnings(known)).toEqual([
+    expect.stringContaining("for the provider belong in `extra_body`"),
+    expect.stringContaining("`PARAMETER num_ctx 16384`"),
+    expect.stringContaining("`none` turns thinking off"),
+  ]);
+});
+
 test("a setting of a family or of a section is named with what to use instead, another section's is not", () => {
   const text = `${model("model: ollama/x, tpd: 5, auto_router_config: {}, cache_control_injection_points: []")}litellm_settings:
   api_version: "1"

@@ -48,9 +48,14 @@ export function unusedSetting(
   const problem = unknownSetting(reading, path, spellings);
   const name = String(path.at(-1));
   const alternative = alternativeOf(path) ?? placeOf(reading, path, name);
+  const isParameter =
+    path.at(-2) === "provider_params" && !problem.message.includes("(did you");
+  const place = isParameter
+    ? ": parameters for the provider belong in `extra_body`"
+    : "";
   const message =
     alternative === undefined
-      ? `${problem.message}; it has no effect`
+      ? `${problem.message}; it has no effect${place}`
       : `setting "${name}" has no effect: ${alternative}`;
   return { ...problem, message };
 }

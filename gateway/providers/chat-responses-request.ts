@@ -1,4 +1,5 @@
 import type { CallBody } from "../calls/body.ts";
+import { CALL_DEFAULT_NAMES } from "../config/schema.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { chatInput } from "./chat-responses-input.ts";
 import {
@@ -73,9 +74,19 @@ export function withResponsesDefaults(
   deployment: PricedDeployment,
 ): PricedDeployment {
   const { model, defaults } = deployment;
-  return Object.keys(defaults).length === 0
-    ? deployment
-    : { ...deployment, defaults: parametersOf({ model }, deployment) };
+  if (Object.keys(defaults).length === 0) {
+    return deployment;
+  }
+  const others = Object.entries(defaults).filter(
+    ([name]) => !CALL_DEFAULT_NAMES.includes(name),
+  );
+  return {
+    ...deployment,
+    defaults: {
+      ...Object.fromEntries(others),
+      ...parametersOf({ model }, deployment),
+    },
+  };
 }
 
 function parametersOf(

@@ -93,3 +93,17 @@ test("Mistral gets a seed by its own name, and no hints that it rejects", () => 
   const { messages: _messages, model: _model, ...rest } = sent;
   expect(rest).toEqual({ random_seed: 7, temperature: 0 });
 });
+
+test.each([
+  [{ think: false }, "none"],
+  [{ think: true }, undefined],
+  [{ think: "high" }, "high"],
+  [{ think: true, reasoning_effort: "low" }, "low"],
+  [{ reasoning_effort: "disable" }, "none"],
+  [{ reasoning_effort: "minimal" }, "low"],
+  [{ reasoning_effort: "max" }, "high"],
+])("Ollama gets %j as the effort %s", (fields, effort) => {
+  const sent = sentTo("ollama", fields);
+  expect(sent["reasoning_effort"]).toBe(effort);
+  expect(sent).not.toHaveProperty("think");
+});

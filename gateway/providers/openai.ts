@@ -16,6 +16,7 @@ import {
 import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
 import { knownHistory } from "./history.ts";
 import { forMistral, isMistral } from "./mistral.ts";
+import { withOllamaEffort } from "./ollama-effort.ts";
 import { nearestEffort, refusedSampling } from "./openai-sampling.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
@@ -63,6 +64,9 @@ export function openaiRequest(
       ...(body["stream_options"] as object | undefined),
       include_usage: true,
     };
+  }
+  if (deployment.provider === "ollama" && endpoint === "chat") {
+    return withOllamaEffort(sent);
   }
   return isMistral(deployment) ? forMistral(sent) : sent;
 }
