@@ -15,6 +15,8 @@ export interface ModelTraits {
   readonly sampling: boolean;
   /** `temperature` and `top_p` together are rejected. */
   readonly oneSampler: boolean;
+  /** Whether `output_config.effort` is accepted. */
+  readonly efforts: boolean;
   readonly xhigh: boolean;
   /** Whether messages after the start may have the role `system`. */
   readonly systemTurns: boolean;
@@ -39,6 +41,7 @@ export function traitsOf(model: string): ModelTraits {
       forcedTools: true,
       sampling: true,
       oneSampler: false,
+      efforts: false,
       xhigh: false,
       systemTurns: false,
     };
@@ -51,6 +54,7 @@ export function traitsOf(model: string): ModelTraits {
     forcedTools: !thinksFirst(name, version),
     sampling: version < 4.07,
     oneSampler: version >= 4.01,
+    efforts: version >= (name.includes("opus") ? 4.05 : 4.06),
     xhigh: version >= 4.07,
     systemTurns: version >= (name.includes("sonnet") ? 5.05 : 4.08),
   };

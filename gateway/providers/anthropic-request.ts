@@ -2,6 +2,7 @@ import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { contentBlocks, type Lack } from "./anthropic-content.ts";
 import { conversationOf } from "./anthropic-messages.ts";
+import { forGeneration } from "./anthropic-generation.ts";
 import { maxOutputTokens, traitsOf } from "./anthropic-model.ts";
 import { anthropicSchema } from "./anthropic-schema.ts";
 import { signedMessages } from "./anthropic-signed.ts";
@@ -236,8 +237,8 @@ function serviceTier(tier: unknown, lack: Lack): string | null {
 }
 
 /**
- * A body of Anthropic's shape: only the model's name is replaced, thinking without a signature is left out, and of the metadata only the
- * end user's id is sent.
+ * A body of Anthropic's shape: the model's name is replaced, thinking without a signature and what another generation of models takes are
+ * left out, and of the metadata only the end user's id is sent.
  */
 export function nativeRequest(
   body: CallBody,
@@ -248,10 +249,10 @@ export function nativeRequest(
     ...nativeDefaults(deployment),
     ...body,
   };
+  const messages = signedMessages(rest["messages"]);
   return {
-    ...rest,
+    ...forGeneration({ ...rest, messages }, deployment),
     ...(metadata === null ? {} : { metadata }),
-    messages: signedMessages(rest["messages"]),
     model: deployment.model,
   };
 }
@@ -286,9 +287,11 @@ const COUNTED = new Set([
 /** A body of the route that counts tokens. */
 export function countRequest(
   body: CallBody,
-  { model }: PricedDeployment,
+  deployment: PricedDeployment,
 ): JsonRecord {
-  const counted = Object.entries(body).filter(([name]) => COUNTED.has(name));
   const messages = signedMessages(body["messages"]);
-  return { ...Object.fromEntries(counted), messages, model };
+  const counted = Object.entries(
+    forGeneration({ ...body, messages }, deployment),
+  ).filter(([name]) => COUNTED.has(name));
+  return { ...Object.fromEntries(counted), model: deployment.model };
 }
