@@ -144,6 +144,26 @@ test("Gemini is not asked for one call at a time; with one tool, as structured a
   expect(lacksWith([tool("a")])).toEqual([]);
 });
 
+test("Gemini gets the schemas of tools without their dialect", () => {
+  const $schema = "http://json-schema.org/draft-07/schema#";
+  const properties = { $id: { type: "string" } };
+  const tool = (parameters: object) => ({
+    type: "function",
+    function: { name: "f", parameters },
+  });
+  const sent = gemini.request(
+    "chat",
+    {
+      model: "alias",
+      messages: HELLO,
+      tools: [tool({ $schema, $id: "f", type: "object", properties })],
+    },
+    testDeployment({ provider: "gemini", model: "gemini-3.8-flash" }),
+    false,
+  );
+  expect(sent["tools"]).toEqual([tool({ type: "object", properties })]);
+});
+
 test("Gemini gets a placeholder for lost signatures, and no fields that it rejects", () => {
   const call = (more: object) => ({
     role: "assistant",

@@ -92,6 +92,9 @@ function chatRequest(
         name !== "parallel_tool_calls",
     ),
   );
+  if (Array.isArray(sent["tools"])) {
+    sent["tools"] = sent["tools"].map(withoutDialect);
+  }
   // Thinking, which a body of chat does not have, may carry a signature.
   const given = listOf(body["messages"]);
   return isBeforeThree(deployment)
@@ -102,6 +105,17 @@ function chatRequest(
           signed(message, recordOf(given[at])["thinking_blocks"]),
         ),
       };
+}
+
+/** A tool without the dialect of its schema, which MCP servers and Claude Code name, and Gemini has rejected as an unknown field. */
+function withoutDialect(tool: unknown): unknown {
+  const called = isRecord(tool) ? tool["function"] : null;
+  const parameters = isRecord(called) ? called["parameters"] : null;
+  if (!isRecord(tool) || !isRecord(called) || !isRecord(parameters)) {
+    return tool;
+  }
+  const { $schema: _dialect, $id: _id, ...schema } = parameters;
+  return { ...tool, function: { ...called, parameters: schema } };
 }
 
 /** Google's documented placeholder for a lost signature. */
