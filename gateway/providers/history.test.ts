@@ -42,20 +42,37 @@ function historyAt(providerName: string): readonly unknown[] {
   return messages as readonly unknown[];
 }
 
-test.each(["groq", "cerebras"])(
-  "%s gets no fields that it rejects in messages",
+const KNOWN = { role: "assistant", content: null, tool_calls: [CALL] };
+
+test("Cerebras gets no fields that it rejects in messages", () => {
+  expect(historyAt("cerebras")).toEqual([HELLO, KNOWN, RESULT]);
+});
+
+test.each(["groq", "mistral"])(
+  "%s gets neither those nor names of users",
   (providerName) => {
-    const known = { role: "assistant", content: null, tool_calls: [CALL] };
-    expect(historyAt(providerName)).toEqual([HELLO, known, RESULT]);
+    const { name: _name, ...hello } = HELLO;
+    expect(historyAt(providerName)).toEqual([hello, KNOWN, RESULT]);
   },
 );
 
-test("Mistral gets neither those nor names", () => {
-  expect(historyAt("mistral")).toEqual([
-    { role: "user", content: "Hello" },
-    { role: "assistant", content: null, tool_calls: [CALL] },
-    RESULT,
-  ]);
+test("parameters that Groq and Mistral reject whatever their value are not sent, and named where they would matter", () => {
+  const neutral = { n: 1, logit_bias: {}, logprobs: false, top_logprobs: 0 };
+  const asked = { n: 2, logit_bias: { "1": 1 }, logprobs: true };
+  const lacking = (providerName: string, fields: object) =>
+    wireOf("openai").unsupported(
+      "chat",
+      { model: "alias", ...fields },
+      testDeployment({ providerName }),
+    );
+  for (const fields of [neutral, asked]) {
+    const sent = sentTo("groq", fields);
+    expect(Object.keys(sent).sort()).toEqual(["messages", "model"]);
+  }
+  expect(lacking("groq", neutral)).toEqual([]);
+  expect(lacking("groq", asked)).toEqual(["logit_bias", "logprobs", "n"]);
+  expect(lacking("mistral", asked)).toEqual(["logit_bias", "logprobs"]);
+  expect(lacking("deepseek", asked)).toEqual([]);
 });
 
 test("OpenAI gets no reasoning and no fields of other providers", () => {

@@ -48,7 +48,7 @@ const BY_STRICT: ReadonlyMap<string, Taken> = new Map([
   [
     "groq",
     {
-      message: only("role", "content", "name", "tool_calls", "reasoning"),
+      message: only("role", "content", "tool_calls", "reasoning"),
       call: CALL,
     },
   ],
@@ -80,8 +80,9 @@ export function knownHistory(
       return message;
     }
     if (message["role"] !== "assistant") {
-      // https://github.com/BerriAI/litellm/issues/6696
-      return taken === BY_MISTRAL && message["role"] !== "tool"
+      // https://github.com/BerriAI/litellm/issues/6696, https://console.groq.com/docs/openai
+      const isNamed = taken !== BY_MISTRAL && providerName !== "groq";
+      return !isNamed && message["role"] !== "tool"
         ? kept(message, except("name"))
         : message;
     }

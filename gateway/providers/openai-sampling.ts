@@ -28,9 +28,25 @@ const WHILE_REASONING: NeutralValues = new Map<string, readonly unknown[]>([
 ]);
 const STOP: NeutralValues = new Map([["stop", [[]]]]);
 
+const WITHOUT_LOGPROBS: NeutralValues = new Map<string, readonly unknown[]>([
+  ["logit_bias", [{}]],
+  ["logprobs", [false]],
+  ["top_logprobs", [0]],
+]);
+/** Parameters that other providers reject whatever their value: https://console.groq.com/docs/openai, https://docs.mistral.ai/api */
+const REJECTED: ReadonlyMap<string, NeutralValues> = new Map([
+  ["groq", new Map([...WITHOUT_LOGPROBS, ["n", [1]]])],
+  ["mistral", WITHOUT_LOGPROBS],
+]);
+
+/** Those of them with the values that change nothing. */
+export function rejectedBy({ providerName }: PricedDeployment): NeutralValues {
+  return REJECTED.get(providerName) ?? new Map();
+}
+
 /**
  * Parameters of a chat that OpenAI's models reject: one that only others have, an effort where they do not reason, and those of sampling
- * while they do.
+ * while they do. Of other providers, what they reject of any model.
  * https://developers.openai.com/api/docs/guides/latest-model
  * https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning
  */
@@ -39,7 +55,7 @@ export function refusedSampling(
   deployment: PricedDeployment,
 ): readonly string[] {
   if (!isOpenAi(deployment)) {
-    return [];
+    return changedIn(body, rejectedBy(deployment));
   }
   const name = deployment.baseModel ?? deployment.model;
   const effort =

@@ -17,7 +17,11 @@ import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
 import { knownHistory } from "./history.ts";
 import { forMistral, isMistral } from "./mistral.ts";
 import { withOllamaEffort } from "./ollama-effort.ts";
-import { nearestEffort, refusedSampling } from "./openai-sampling.ts";
+import {
+  nearestEffort,
+  refusedSampling,
+  rejectedBy,
+} from "./openai-sampling.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
 /** Keys of `metadata` for the gateway, Hearth's own and LiteLLM's. */
@@ -44,7 +48,10 @@ export function openaiRequest(
         deployment,
       );
     }
-    for (const name of refusedSampling(body, deployment)) {
+    for (const name of [
+      ...refusedSampling(body, deployment),
+      ...rejectedBy(deployment).keys(),
+    ]) {
       delete sent[name];
     }
   }
