@@ -437,7 +437,8 @@ test("tool results come first, then their images with the user's text", () => {
     { role: "user", content: [picture, { type: "text", text: "And?" }] },
   ]);
   expect(lacks).toEqual(["messages[2].content[3] (document)"]);
-  const sent = openaiRequest("chat", body, OPENAI, false)[
+  const openai = { ...OPENAI, model: "gpt-4.1" };
+  const sent = openaiRequest("chat", body, openai, false)[
     "messages"
   ] as object[];
   expect(Object.keys(sent[1] as object)).toEqual([

@@ -29,9 +29,13 @@ const SAID = {
 const HELLO = { role: "user", content: "Hello", name: "anna" };
 const RESULT = { role: "tool", content: "1", tool_call_id: "call_1" };
 
-function sentTo(providerName: string, more: object = {}) {
+function sentTo(
+  providerName: string,
+  more: object = {},
+  model = providerName === "openai" ? "gpt-5.2" : "some-model",
+) {
   const provider = PROVIDERS[providerName]?.family ?? "openai";
-  const to = testDeployment({ provider, providerName, model: "some-model" });
+  const to = testDeployment({ provider, providerName, model });
   const messages = [HELLO, SAID, RESULT];
   const body = { model: "alias", messages, ...more };
   return wireOf(provider).request("chat", body, to, false);
@@ -98,6 +102,36 @@ test("Gemini gets its signatures back", () => {
 test("Ollama gets reasoning by the name that it reads", () => {
   const { reasoning_content: reasoning, ...rest } = SAID;
   expect(historyAt("ollama")[1]).toEqual({ ...rest, reasoning });
+});
+
+test.each([
+  ["deepseek", "deepseek-v4-pro"],
+  ["moonshot", "kimi-k2.6"],
+  ["openai", "deepseek-chat"],
+])("%s gets reasoning with each answer of %s", (providerName, model) => {
+  const answers = [
+    { role: "assistant", content: "1" },
+    { role: "assistant", content: "2", reasoning_content: "" },
+    { role: "assistant", content: "3", reasoning: "Three." },
+    SAID,
+  ];
+  const messages = [HELLO, ...answers];
+  const { messages: sent } = sentTo(providerName, { messages }, model);
+  expect(sent).toMatchObject([
+    HELLO,
+    { content: "1", reasoning_content: " " },
+    { content: "2", reasoning_content: " " },
+    { content: "3", reasoning_content: "Three." },
+    SAID,
+  ]);
+});
+
+test("a server of one's own with the provider openai gets reasoning back", () => {
+  expect(sentTo("openai", {}, "gpt-oss-20b")["messages"]).toEqual([
+    HELLO,
+    SAID,
+    RESULT,
+  ]);
 });
 
 test("other servers get messages as they are", () => {

@@ -1,7 +1,8 @@
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { isRecord, type JsonRecord } from "../../core/json.ts";
+import { isRecord, textOf, type JsonRecord } from "../../core/json.ts";
 import { isMistral } from "./mistral.ts";
 import { withDetails } from "./reasoning-details.ts";
+import { isOpenAi } from "./responses-request.ts";
 
 /** Whether a provider takes a field. */
 type Keeps = (name: string, value: unknown) => boolean;
@@ -66,8 +67,8 @@ const BY_STRICT: ReadonlyMap<string, Taken> = new Map([
 ]);
 
 /**
- * A history without what the provider rejects: clients send answers back as they came, perhaps from another provider. The same list if
- * nothing is left out.
+ * A history without what the provider rejects, and with what it requires: clients send answers back as they came, perhaps from another
+ * provider, and most without their reasoning. The same list if nothing changes.
  */
 export function knownHistory(
   messages: readonly unknown[],
@@ -75,6 +76,7 @@ export function knownHistory(
 ): readonly unknown[] {
   const { providerName } = deployment;
   const taken = takenBy(deployment);
+  const reasoned = requiresReasoning(deployment);
   const known = messages.map((message) => {
     if (!isRecord(message)) {
       return message;
@@ -86,8 +88,9 @@ export function knownHistory(
         ? kept(message, except("name"))
         : message;
     }
+    const written = inItsWords(message, providerName);
     return withKnownCalls(
-      kept(inItsWords(message, providerName), taken.message),
+      kept(reasoned ? withReasoning(written) : written, taken.message),
       taken.call,
     );
   });
@@ -102,8 +105,37 @@ function takenBy(deployment: PricedDeployment): Taken {
   }
   const { provider, providerName } = deployment;
   const strict = BY_STRICT.get(provider) ?? BY_STRICT.get(providerName);
-  const isOpenAi = providerName === "openai" || provider === "azure";
-  return strict ?? (isOpenAi ? BY_OPENAI : BY_ANY_SERVER);
+  const isOpenAis =
+    isOpenAi(deployment) ||
+    (providerName === "openai" && OF_OPENAI.test(nameOf(deployment)));
+  return strict ?? (isOpenAis ? BY_OPENAI : BY_ANY_SERVER);
+}
+
+/** Models of OpenAI, also behind a proxy; other servers of the provider `openai` have models of their own. */
+const OF_OPENAI = /^(gpt-(?!oss)|chatgpt|o\d)/;
+
+/**
+ * Models that reject a history in which an answer lacks its reasoning.
+ * https://api-docs.deepseek.com/guides/thinking_mode, https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
+ */
+const REASONED = /^(deepseek-(v4|chat|reasoner)|kimi-)/;
+
+function requiresReasoning(deployment: PricedDeployment): boolean {
+  return deployment.provider === "openai" && REASONED.test(nameOf(deployment));
+}
+
+function nameOf({ baseModel, model }: PricedDeployment): string {
+  return baseModel ?? model;
+}
+
+/** A lost reasoning is a space: an empty text counts as none. */
+function withReasoning(message: JsonRecord): JsonRecord {
+  return textOf(message["reasoning_content"]) === ""
+    ? {
+        ...message,
+        reasoning_content: textOf(message["reasoning"]) || " ",
+      }
+    : message;
 }
 
 /** Reasoning by the name that a provider reads. */
