@@ -41,6 +41,14 @@ test.each([
     'hearth: unknown command "stauts" (did you mean "status"?). Run `hearth --help` for all commands.\n',
   ],
   [
+    ["stop"],
+    'hearth: unknown command "stop" (did you mean "down"?). Run `hearth --help` for all commands.\n',
+  ],
+  [
+    ["keys", "create"],
+    'hearth: unknown command "create" (did you mean "new"?). Run `hearth keys --help` for all commands.\n',
+  ],
+  [
     ["up", "--detatch"],
     'hearth: unknown option "--detatch" (did you mean "--detach"?). Run `hearth up --help` for details.\n',
   ],

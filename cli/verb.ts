@@ -111,8 +111,31 @@ async function runGroup(
   }
   const prefix = group.name === "" ? "hearth" : `hearth ${group.name}`;
   throw new UsageError(
-    `${first.startsWith("-") ? `unknown option "${first}"` : unknownName("command", first, Object.keys(verbs))}. Run \`${prefix} --help\` for all commands.`,
+    `${first.startsWith("-") ? `unknown option "${first}"` : unknownCommand(first, Object.keys(verbs))}. Run \`${prefix} --help\` for all commands.`,
   );
+}
+
+/** Words that other programs have for the same command. */
+const SAME_COMMANDS: readonly (readonly string[])[] = [
+  ["new", "add", "create", "generate"],
+  ["delete", "remove", "rm", "del"],
+  ["list", "ls"],
+  ["show", "info", "get", "view", "describe"],
+  ["update", "set", "edit", "change"],
+  ["up", "start"],
+  ["down", "stop"],
+  ["status", "ps"],
+  ["report", "spend", "usage"],
+  ["doctor", "diagnose"],
+];
+
+function unknownCommand(word: string, known: readonly string[]): string {
+  const same = SAME_COMMANDS.find((words) => words.includes(word))?.find(
+    (each) => known.includes(each),
+  );
+  return same === undefined
+    ? unknownName("command", word, known)
+    : `unknown command "${word}" (did you mean "${same}"?)`;
 }
 
 function asksForHelp(words: readonly string[]): boolean {
