@@ -49,9 +49,8 @@ function spendNow({ table, entity, id: [id] }: Kind): string {
   const duration = inForce(table, "budget_duration");
   return `coalesce(CASE WHEN coalesce(${duration}, '-1') = '-1'
     THEN (SELECT t.spend FROM spend_totals t WHERE t.entity = ${name} AND t.window_name = 'all')
-    ELSE (SELECT t.spend FROM spend_totals t WHERE t.entity = ${name} AND t.window_name <> 'all'
-      AND t.window_end > now() AND t.window_start <= now() AND split_part(t.window_name, '@', 1) = ${duration}
-      ORDER BY t.window_start DESC LIMIT 1)
+    ELSE (SELECT w.spend FROM open_windows w WHERE w.entity = ${name} AND w.duration = ${duration}
+      ORDER BY w.is_of_present_zone DESC, w.window_start DESC LIMIT 1)
     END, 0)`;
 }
 

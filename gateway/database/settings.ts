@@ -1,11 +1,10 @@
-import { LIFETIME, windowAt, windowStart } from "../ledger/budget-windows.ts";
+import { LIFETIME, windowAt } from "../ledger/budget-windows.ts";
 import { query, transaction, type Client, type Pool } from "./pool.ts";
 import { lockLedger, seedWindows, type Windowing } from "./totals.ts";
 
 /**
  * Another time zone, or another budget duration of the whole proxy, than at the last start means other windows: they are
- * summed from the ledger before the first call asks for them, and those of another zone are deleted. Throws
- * {@link DatabaseUnavailable}.
+ * summed from the ledger before the first call asks for them. Throws {@link DatabaseUnavailable}.
  */
 export async function followSettings(
   pool: Pool,
@@ -16,7 +15,6 @@ export async function followSettings(
     await lockLedger(client);
     const before = await readSettings(client);
     const { timeZone, proxyDuration } = windowing;
-    await deleteOtherZones(client, timeZone, now);
     const sameZone = before.get("time_zone") === timeZone;
     if (sameZone && (before.get("proxy_duration") ?? null) === proxyDuration) {
       return;
@@ -31,6 +29,7 @@ export async function followSettings(
           window: windowAt(duration, now, timeZone),
         }))
         .filter(({ window }) => window !== LIFETIME),
+      timeZone,
     );
     await query(
       client,
@@ -49,31 +48,6 @@ async function readSettings(
     "SELECT name, value FROM ledger_settings",
   );
   return new Map(rows.map(({ name, value }) => [name, value]));
-}
-
-/**
- * A budget has one open window, which lists and reports show. At every start: a gateway that still runs in the previous zone creates
- * its windows again.
- */
-async function deleteOtherZones(
-  client: Client,
-  timeZone: string,
-  now: number,
-): Promise<void> {
-  const rows = await query<{ name: string }>(
-    client,
-    "SELECT DISTINCT window_name AS name FROM spend_totals WHERE window_name <> 'all' AND window_end > $1",
-    [new Date(now).toISOString()],
-  );
-  const others = rows
-    .map(({ name }) => name)
-    .filter((name) => {
-      const [duration = ""] = name.split("@");
-      return windowAt(duration, windowStart(name), timeZone).name !== name;
-    });
-  await query(client, "DELETE FROM spend_totals WHERE window_name = ANY($1)", [
-    others,
-  ]);
 }
 
 function budgetsWithWindows(client: Client) {

@@ -113,12 +113,12 @@ export async function durationsOf(
 const NEXT_VERSION = `greatest(t.version + 1, ${CLOCK_MS})`;
 
 const SEED_WINDOWS = `
-  INSERT INTO spend_totals (entity, window_name, window_start, window_end, spend, version)
+  INSERT INTO spend_totals (entity, window_name, window_start, window_end, spend, version, time_zone)
   WITH missing AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS w(entity, window_name, window_start, window_end)
       WHERE NOT EXISTS (SELECT FROM spend_totals t WHERE t.entity = w.entity AND t.window_name = w.window_name)
   )
-  SELECT entity, window_name, window_start, window_end, s.spend, ${CLOCK_MS}
+  SELECT entity, window_name, window_start, window_end, s.spend, ${CLOCK_MS}, $5
     FROM (SELECT array_agg(entity) AS entities, array_agg(window_start) AS starts, array_agg(window_end) AS ends FROM missing) all_missing
       CROSS JOIN LATERAL spend_of_windows(entities, starts, ends) s
       JOIN missing USING (entity, window_start, window_end)`;
@@ -130,6 +130,7 @@ const SEED_WINDOWS = `
 export async function seedWindows(
   client: Client,
   windows: readonly EntityWindow[],
+  timeZone: string,
 ): Promise<void> {
   if (windows.length === 0) {
     return;
@@ -139,6 +140,7 @@ export async function seedWindows(
     windows.map(({ window }) => window.name),
     windows.map(({ window }) => new Date(window.start).toISOString()),
     windows.map(({ window }) => new Date(window.end).toISOString()),
+    timeZone,
   ]);
 }
 
@@ -154,7 +156,7 @@ export async function seedWindowsOfRows(
   const windows = windowsOf(groups, durations, windowing.timeZone);
   if (await isAnyMissing(client, windows)) {
     await lockLedger(client, OTHER_LOCKS_MS);
-    await seedWindows(client, windows);
+    await seedWindows(client, windows, windowing.timeZone);
   }
 }
 
@@ -194,6 +196,7 @@ export async function seedCurrentWindows(
         window: windowAt(duration, now, windowing.timeZone),
       }))
       .filter(({ window }) => window !== LIFETIME),
+    windowing.timeZone,
   );
   await announceTotals(client, [...durations.keys()]);
 }
