@@ -246,9 +246,11 @@ async function headOf({
     escrow.instance === info.instance_start_time
       ? acceptedSeed(escrow)
       : undefined;
-  const { admins, members } =
-    (seed === undefined ? undefined : escrow.closed?.rules) ??
-    (await database.security());
+  const before =
+    seed === undefined
+      ? undefined
+      : (escrow.closed?.rules ?? (await database.rulesBeforeBlock()));
+  const { admins, members } = before ?? (await database.security());
   const locals: (
     { readonly _id: string; readonly _rev?: string } | undefined
   )[] = [
