@@ -134,6 +134,25 @@ test("above the limit, the connection with the oldest incomplete body is closed 
   await new Promise((resolve) => server.close(resolve));
 });
 
+test("a client may send 32 requests before their answers, and is disconnected if it sends more", async () => {
+  const server = createServer((_request, response) => response.end("answered"));
+  watchConnections(server, logInto([]));
+  const port = await listen(server);
+  const send = (requests: number) => {
+    const client = connect(port, "127.0.0.1");
+    client.write(
+      REQUEST.repeat(requests - 1) +
+        REQUEST.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"),
+    );
+    return text(client);
+  };
+  const answers = await send(32);
+  expect(answers.split("answered")).toHaveLength(33);
+  const cut = await send(1_000).catch(() => "");
+  expect(cut.split("answered").length).toBeLessThan(33);
+  await new Promise((resolve) => server.close(resolve));
+});
+
 function logInto(messages: string[]) {
   return {
     error: (_fields: object, message: string) => messages.push(message),

@@ -4,6 +4,8 @@ import { MINUTE_MS } from "./duration.ts";
 import { maxClientConnections } from "./open-files.ts";
 
 const FIRST_REQUEST_MS = 1_000;
+/** Requests that a client sends on one connection before their answers. Few clients send more than one. */
+const MAX_PIPELINED = 32;
 const LOG_EVERY_MS = MINUTE_MS;
 
 /**
@@ -13,6 +15,9 @@ const LOG_EVERY_MS = MINUTE_MS;
  * Above `maxConnections`, the one that has waited longest for a request is closed, else the one with the oldest request whose body is
  * incomplete, and the new one if all have complete requests: otherwise clients without a key or password could leave none for others,
  * or no files for connections to other servers.
+ *
+ * Node handles every request that has arrived on a connection at once, a thousand of a few bytes each, and keeps their answers until
+ * the client reads them: a connection with more than `MAX_PIPELINED` requests in progress is closed.
  */
 export function watchConnections(
   server: Server,
@@ -53,6 +58,9 @@ export class ClientConnections {
         headers["content-length"] !== undefined
       ) {
         this.#withBody.set(socket, request);
+      }
+      if ((this.#inProgress.get(socket) ?? 0) > MAX_PIPELINED) {
+        socket.destroy();
       }
       response.once("close", () => this.#answered(socket));
     });

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { watchConnections } from "../../core/client-connections.ts";
 import { Bodies } from "./bodies.ts";
 import { createServer } from "./server.ts";
 
@@ -15,7 +16,11 @@ const server = createServer({
   arrivalMs: 200,
 });
 
+let counted = 0;
+
 beforeAll(async () => {
+  watchConnections(server.server, { error: () => undefined });
+  server.get("/counted", () => ({ count: (counted += 1) }));
   server.post("/", () => ({ ok: true }));
   server.get("/long", () => "x".repeat(32 * 1024 * 1024));
   await server.listen({ host: "127.0.0.1", port: 0 });
@@ -42,4 +47,15 @@ test("a client that reads nothing of its answer is disconnected", async () => {
   const [connection] = (await connected) as [Socket];
   await once(connection, "close");
   client.destroy();
+});
+
+test("of requests that arrive at once on one connection, only the first are handled", async () => {
+  const { port } = server.server.address() as AddressInfo;
+  const connected = once(server.server, "connection");
+  const client = connect(port, "127.0.0.1").resume();
+  client.on("error", () => undefined);
+  client.write("GET /counted HTTP/1.1\r\nhost: gateway\r\n\r\n".repeat(1_000));
+  const [connection] = (await connected) as [Socket];
+  await once(connection, "close");
+  expect(counted).toBe(33);
 });

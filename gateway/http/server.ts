@@ -74,6 +74,7 @@ export function createServer({
   server.decorateRequest("caller", null);
   server.decorateRequest("call", null);
   server.decorateRequest("admitted", null);
+  dropUnreadAnswers(server, arrivalMs);
   server.addHook("onRequest", (request, reply, done) => {
     reply.raw.on("close", () => bodies.release(request.raw));
     if (isInner(reply)) {
@@ -87,7 +88,6 @@ export function createServer({
       done();
     }
   });
-  endUnreadAnswers(server, arrivalMs);
   // The hook above answers first; without this handler a body would have no parser.
   server.setNotFoundHandler(sendNoRoute);
   server.setErrorHandler((error, request, reply) => {
@@ -98,8 +98,16 @@ export function createServer({
   return server;
 }
 
-/** An answer that its client does not read, and the body of its request, would stay in memory for good. */
-function endUnreadAnswers(server: FastifyInstance, idleMs: number): void {
+/**
+ * An answer that its client does not read, and the body of its request, would stay in memory for good. Of the requests of a connection
+ * that was closed for too many at once, the rest would be answered to no client.
+ */
+function dropUnreadAnswers(server: FastifyInstance, idleMs: number): void {
+  server.addHook("onRequest", ({ raw }, _reply, done) => {
+    if (!raw.socket.destroyed) {
+      done();
+    }
+  });
   server.addHook("onSend", (_request, { raw }, _payload, done) => {
     raw.setTimeout(idleMs, () => raw.destroy());
     done();

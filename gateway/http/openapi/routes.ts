@@ -15,11 +15,13 @@ export function addDocumentRoutes(
   let known: OpenApiDocument | undefined;
   const documented = () =>
     (known ??= openApiDocument(ROUTES, OPEN_ROUTES, gateway.version));
+  let bytes: Buffer | undefined;
   server.get("/openapi.json", (_request, reply) =>
     reply
       .type("application/json; charset=utf-8")
       .header("access-control-allow-origin", "*")
-      .send(JSON.stringify(documented())),
+      // All answers that wait for their clients share it.
+      .send((bytes ??= Buffer.from(JSON.stringify(documented())))),
   );
   server.get("/routes", (_request, reply) =>
     reply.send({
