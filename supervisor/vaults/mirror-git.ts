@@ -2,11 +2,20 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { MINUTE_MS } from "../../core/duration.ts";
+import type { Environment } from "../../core/environment.ts";
 import { execute } from "../../core/execute.ts";
 import { Failure } from "../../core/failure.ts";
 import { MIRROR_DATA } from "./mirror-folder.ts";
 
 const COMMIT_EVERY_MS = 15 * MINUTE_MS;
+/** Others would name another repository (GIT_DIR, GIT_INDEX_FILE), which a hook of git or an editor sets, or are secrets. */
+const PASSED_VARIABLES = [
+  "PATH",
+  "HOME",
+  "XDG_CONFIG_HOME",
+  "TMPDIR",
+  "DEVELOPER_DIR",
+];
 /** Takes precedence over files in the vault, with which a member could change what is committed, run filters or let `git add` fail. */
 const ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n";
 
@@ -37,7 +46,7 @@ export async function openMirrorGit(
     const { ok, stdout, stderr, startError, reason } = await execute(
       "git",
       [...settings, ...words],
-      { cwd: directory },
+      { cwd: directory, env: passedVariables() },
     );
     if (!ok) {
       throw new Failure(
@@ -78,4 +87,10 @@ export async function openMirrorGit(
       }
     },
   };
+}
+
+function passedVariables(): Environment {
+  return Object.fromEntries(
+    PASSED_VARIABLES.map((name) => [name, process.env[name]]),
+  );
 }
