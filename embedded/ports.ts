@@ -1,3 +1,4 @@
+import { Failure } from "../core/failure.ts";
 import { readPort, type Environment } from "../core/environment.ts";
 import { freePort } from "../supervisor/runtimes/process/ports.ts";
 import {
@@ -20,7 +21,7 @@ export async function choosePorts(
 ): Promise<Ports> {
   const lastOf = (service: string): number | undefined =>
     before.services[service]?.port;
-  return {
+  const ports = {
     supervisor: await settle(
       readPort("HEARTH_SUPERVISOR_PORT", 4080, env),
       before.supervisor?.port,
@@ -47,6 +48,25 @@ export async function choosePorts(
       aliveIn(before.services["echo"]) !== undefined,
     ),
   };
+  rejectSharedPort(ports);
+  return ports;
+}
+
+/** The services whose port is set, in the order of the documentation. */
+const SET = ["gateway", "notes", "supervisor", "postgres"] as const;
+
+function rejectSharedPort(ports: Ports): void {
+  const services = new Map<number, string>();
+  for (const service of SET) {
+    const port = ports[service];
+    const other = services.get(port);
+    if (other !== undefined) {
+      throw new Failure(
+        `port ${port} is set for ${other} and ${service}: set another one with HEARTH_${service.toUpperCase()}_PORT=<port>.`,
+      );
+    }
+    services.set(port, service);
+  }
 }
 
 async function settle(

@@ -45,7 +45,7 @@ export function probeRelease(home: Home): readonly Finding[] {
           )
         : hint(
             "release",
-            `release ${nameOf(release)} is running; its checkout ${checkout} has ${nameOf(current)}`,
+            `release ${nameOf(release)} is ${running == null ? "installed" : "running"}; its checkout ${checkout} has ${nameOf(current)}`,
             "hearth upgrade",
           ),
     ];
