@@ -6,6 +6,7 @@ import {
   readSecretsFile,
 } from "../supervisor/home/secrets.ts";
 import { Failure } from "../core/failure.ts";
+import { forOwnStack } from "../core/installation.ts";
 import { print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
@@ -24,7 +25,10 @@ const password = defineVerb({
     const given = givenPassword(process.env);
     if (given !== undefined && replace === true) {
       throw new Failure(
-        "the operator password is set by HEARTH_OPERATOR_PASSWORD or HEARTH_OPERATOR_PASSWORD_FILE: replace it there and restart the supervisor (on two hosts: `npx pulumi config set --secret hearth:operatorPassword …`, then `npm run deploy -- up`).",
+        forOwnStack(
+          "the operator password is set by HEARTH_OPERATOR_PASSWORD or HEARTH_OPERATOR_PASSWORD_FILE: replace it there and restart the supervisor (on two hosts: `npx pulumi config set --secret hearth:operatorPassword …`, then `npm run deploy -- up`).",
+          process.env,
+        ),
       );
     }
     // Sessions and links are bound to the password, so a new one ends them.

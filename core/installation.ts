@@ -5,9 +5,14 @@ import { DEFAULT_STACK, withStackFlag } from "./stack-flag.ts";
 type Installation =
   "embedded" | "two-hosts" | "stack-on-kubernetes" | "kubernetes" | "other";
 
-/** The name of the stack that installed the chart; elsewhere the default one. */
+/** The name of the stack that deployed this program; the default one otherwise. */
 export function stackOf(env: Environment): string {
   return readVariable("HEARTH_STACK", env) ?? DEFAULT_STACK;
+}
+
+/** A text whose commands change the stack that deployed this program. */
+export function forOwnStack(text: string, env: Environment): string {
+  return withStackFlag(text, stackOf(env));
 }
 
 /** The installation that started this gateway, by the variables that only it sets. */
@@ -48,7 +53,7 @@ function installationOfChart(
 /** `howToSupply` for this gateway's installation and stack. */
 export function howToSupplyGateway(variable: string, env: Environment): string {
   const advice = howToSupply(variable, installationOfGateway(env));
-  return withStackFlag(advice, stackOf(env));
+  return forOwnStack(advice, env);
 }
 
 /** The fix for a missing provider key or address: first the one that needs no restart. */

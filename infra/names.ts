@@ -1,3 +1,5 @@
+import { DEFAULT_STACK } from "../core/stack-flag.ts";
+
 /** Names of a stack's resources on a host. Two stacks can share a host if their prefixes and ports differ. */
 export interface StackNames {
   /** Prefix of its containers and volumes, and name of its network. */
@@ -59,3 +61,11 @@ export function socketNetworkName({
 
 /** Label of containers and volumes: the stack that owns them. */
 export const STACK_LABEL = "hearth.stack";
+
+/** The stack's name for commands in messages of its programs; none for the default one, which commands need not name. */
+export function stackVariable({
+  stack,
+}: Pick<StackNames, "stack">): Readonly<Record<string, string>> {
+  const name = stack.split("/").at(-1) ?? stack;
+  return name === DEFAULT_STACK ? {} : { HEARTH_STACK: name };
+}

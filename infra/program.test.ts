@@ -5,6 +5,7 @@ import { expectedCertificates } from "../test/infra/expected-inputs.ts";
 import {
   containersOf,
   listOf,
+  registerBy,
   registerProgram,
   type Registered,
 } from "../test/infra/registered.ts";
@@ -12,6 +13,7 @@ import { validConfig, secretsOf } from "../test/infra/stack-config.ts";
 import { openSession } from "./deploy/session.ts";
 import { listenersOn } from "./config/listeners.ts";
 import { ConfigRejected, readHostSettings } from "./config/config.ts";
+import { program } from "./index.ts";
 import type { StackOutputs } from "./outputs.ts";
 
 let resources: readonly Registered[];
@@ -175,6 +177,25 @@ test("networks have no labels, and volumes one that never changes: a changed lab
       expect(options.ignoreChanges, name).toEqual(["labels"]);
     }
   }
+});
+
+test("programs of a stack other than the default one know its name, for commands in their messages", async () => {
+  const variablesOf = async (stack: string) => {
+    const { resources } = await registerBy(program, validConfig, stack);
+    return containersOf(resources)
+      .filter(({ inputs }) =>
+        JSON.stringify(inputs.envs).includes("HEARTH_STACK=trial"),
+      )
+      .map(({ name }) => name)
+      .toSorted();
+  };
+  expect(await variablesOf("trial")).toEqual([
+    "gateway-a",
+    "gateway-b",
+    "supervisor-a",
+    "supervisor-b",
+  ]);
+  expect(JSON.stringify(containers)).not.toContain("HEARTH_STACK");
 });
 
 test("with its own prefix and ports, a stack shares no name and no port of a host with another", async () => {

@@ -1,3 +1,4 @@
+import { forOwnStack } from "../core/installation.ts";
 import { afterSubject } from "./alerts/alarm.ts";
 import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watched.ts";
@@ -149,7 +150,7 @@ function serviceAttention(
       return found(
         "down",
         `${name}: container not found`,
-        "npm run deploy -- up --refresh",
+        forOwnStack("npm run deploy -- up --refresh", process.env),
       );
     case "unknown":
       return found(

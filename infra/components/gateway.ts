@@ -4,7 +4,12 @@ import { authorityFile, authorityUpload } from "../certificates.ts";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import type { GatewaySettings } from "../gateway-settings.ts";
 import { ports, type Host } from "../hosts.ts";
-import { containerName, networkName, volumeName } from "../names.ts";
+import {
+  containerName,
+  networkName,
+  stackVariable,
+  volumeName,
+} from "../names.ts";
 import {
   keepVolume,
   operatorsFile,
@@ -138,6 +143,7 @@ function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
 
 /** Variables without secrets. */
 function buildEnvironment({
+  host,
   redis,
   previousMasterKey: previous,
   drainNoticeSeconds,
@@ -159,5 +165,6 @@ function buildEnvironment({
       ? {}
       : { PROXY_MASTER_KEY_PREVIOUS_UNTIL: previous.until }),
     ...localRunners,
+    ...stackVariable(host.engine),
   };
 }

@@ -7,6 +7,7 @@ import {
   containerName,
   networkName,
   socketNetworkName,
+  stackVariable,
   volumeName,
 } from "../names.ts";
 import {
@@ -225,5 +226,6 @@ function buildEnvironment(args: SupervisorArgs): ContainerSpec["environment"] {
     ...(args.config === undefined
       ? {}
       : { HEARTH_SUPERVISOR_CONFIG: CONFIG_FILE }),
+    ...stackVariable(host.engine),
   };
 }

@@ -218,16 +218,24 @@ describe.each(CHANNEL_SETUPS)("the setup of $kind", (setup) => {
       "hearth up --detach",
     ],
     [
-      { kind: "two-hosts", stack: "home" },
+      { kind: "two-hosts", stack: "home", test: "hearth alerts test" },
       "secret of the stack",
       "npx pulumi config set --secret --path hearth:alertSecrets.",
     ],
     [
-      { kind: "stack-on-kubernetes", stack: "grown" },
+      {
+        kind: "stack-on-kubernetes",
+        stack: "grown",
+        test: "kubectl exec hearth-supervisor-0 -- hearth alerts test",
+      },
       "secret of the stack",
       "npm run deploy -- --stack grown up\nkubectl exec",
     ],
-    [{ kind: "kubernetes", stack: "home" }, "alertSecrets", "helm upgrade"],
+    [
+      { kind: "kubernetes", stack: "home", test: "hearth alerts test" },
+      "alertSecrets",
+      "helm upgrade",
+    ],
   ] as const)("is applied as %j takes it", (place, secretsIn, command) => {
     const view = viewSetup(setup, place);
     expect(view.secretsIn).toContain(secretsIn);

@@ -4,6 +4,7 @@ import {
   stackOf,
 } from "../../../core/installation.ts";
 import { withStackFlag } from "../../../core/stack-flag.ts";
+import { supervisorContainer, supervisorPod } from "../hearth-command.ts";
 import { operatorFile, type Home } from "../../../supervisor/home/home.ts";
 
 /** Where the settings of this supervisor are changed. */
@@ -15,6 +16,8 @@ export type Place =
         "embedded"
       >;
       readonly stack: string;
+      /** The command that sends a test alert. */
+      readonly test: string;
     };
 
 export function placeOfConfig(home: Home, env: Environment): Place {
@@ -25,7 +28,14 @@ export function placeOfConfig(home: Home, env: Environment): Place {
         file: operatorFile(home, "supervisor.local.yaml"),
         home: home.root,
       }
-    : { kind: installation, stack: stackOf(env) };
+    : {
+        kind: installation,
+        stack: stackOf(env),
+        test:
+          installation === "two-hosts"
+            ? `ssh HOST docker exec ${supervisorContainer(env)} hearth alerts test`
+            : `kubectl exec ${supervisorPod(env)} -- hearth alerts test`,
+      };
 }
 
 interface ApplySteps {
@@ -36,9 +46,6 @@ interface ApplySteps {
   /** Commands that apply the change, one per line. */
   readonly commands: string;
 }
-
-const TEST_IN_CLUSTER =
-  "kubectl exec hearth-supervisor-0 -- hearth alerts test";
 
 /** How a change of the settings and of these secrets takes effect. */
 export function howToApply(
@@ -68,9 +75,7 @@ export function howToApply(
                 `npx pulumi config set --secret --path hearth:alertSecrets.${name}`,
             ),
             "npm run deploy -- up",
-            place.kind === "two-hosts"
-              ? "ssh HOST docker exec hearth-supervisor hearth alerts test"
-              : TEST_IN_CLUSTER,
+            place.test,
           ].join("\n"),
           place.stack,
         ),
@@ -79,7 +84,7 @@ export function howToApply(
       return {
         file: "supervisorConfig of the chart's values",
         secretsIn: `Set ${names} in alertSecrets of the chart's values.`,
-        commands: `helm upgrade hearth ./charts/hearth --values values.yaml\n${TEST_IN_CLUSTER}`,
+        commands: `helm upgrade hearth ./charts/hearth --values values.yaml\n${place.test}`,
       };
   }
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Failure } from "../../../core/failure.ts";
 import { openHistory, type History } from "../../history/history.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
@@ -107,6 +107,11 @@ test("both outputs are read in the order of writing", async () => {
   await expect(runtime.logs("redis", 1)).rejects.toThrow(
     "redis: container not found; run `npm run deploy -- up --refresh`.",
   );
+  vi.stubEnv("HEARTH_STACK", "trial");
+  await expect(runtime.logs("redis", 1)).rejects.toThrow(
+    "run `npm run deploy -- --stack trial up --refresh`.",
+  );
+  vi.unstubAllEnvs();
 });
 
 test("a restart on request is recorded once, and one by an operator has time to drain", async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { inWords } from "../../../core/duration.ts";
 import { Failure } from "../../../core/failure.ts";
+import { forOwnStack } from "../../../core/installation.ts";
 import { isWithin } from "../../../core/clock-jumps.ts";
 import type { History } from "../../history/history.ts";
 import { lastLinesOf } from "../last-lines.ts";
@@ -281,7 +282,10 @@ export class ContainerRuntime implements Runtime {
 function rejected(name: string, { status, body }: EngineAnswer): Failure {
   if (status === 404) {
     return new Failure(
-      `${name}: container not found; run \`npm run deploy -- up --refresh\`.`,
+      forOwnStack(
+        `${name}: container not found; run \`npm run deploy -- up --refresh\`.`,
+        process.env,
+      ),
     );
   }
   if (status === 403) {
