@@ -56,9 +56,10 @@ export function registerCheckRoutes(
         hours: hourBars(db, now).get(view.name) ?? [],
         lastDay: recordOf(db, view.name, now - DAY_MS, now),
         lastMonth: recordOf(db, view.name, now - 30 * DAY_MS, now),
-        incidents: incidents(db, now - 30 * DAY_MS, now)
-          .filter(({ check }) => check === view.name)
-          .slice(0, 50),
+        incidents: incidents(db, now - 30 * DAY_MS, now, [view.name]).slice(
+          0,
+          50,
+        ),
       };
     }),
   );

@@ -40,12 +40,16 @@ export const WATCHED_NAMES = `
     SELECT (SELECT min(name) FROM check_results WHERE name > names.name) FROM names WHERE name IS NOT NULL
   )`;
 
-/** Sums up the results of every hour that has ended since the last call. */
-export function rollUpChecks(db: DatabaseSync, now: number): void {
-  const names = db
+export function watchedNames(db: DatabaseSync): readonly string[] {
+  return db
     .prepare(`${WATCHED_NAMES} SELECT name FROM names WHERE name IS NOT NULL`)
     .all()
     .map((row) => String(row["name"]));
+}
+
+/** Sums up the results of every hour that has ended since the last call. */
+export function rollUpChecks(db: DatabaseSync, now: number): void {
+  const names = watchedNames(db);
   const rows = resultsFrom(db);
   const lastHour = db.prepare(
     "SELECT max(hour) AS hour FROM check_hours WHERE name = ?",

@@ -32,9 +32,10 @@ export function historyByIncident(
   const most = Math.min(MAX_ENTRIES, limit * ENTRIES_PER_ROW);
   const entries = history.latest(most, name);
   const oldest = entries.length < most ? 0 : (entries.at(-1)?.at ?? 0);
-  const found = incidents(history.db, oldest, now)
-    .filter(({ check }) => name === undefined || check === name)
-    .map((incident) => entryOf(incident, entries));
+  const names = name === undefined ? undefined : [name];
+  const found = incidents(history.db, oldest, now, names).map((incident) =>
+    entryOf(incident, entries),
+  );
   const others = entries.filter(
     (entry) =>
       !isPassing(entry) && !found.some((incident) => covers(incident, entry)),

@@ -199,3 +199,34 @@ test("single failures every few minutes are one incident, those further apart ar
     { from: first, times: 3, downMs: 90 * SECOND_MS, down: false },
   ]);
 });
+
+test("an outage that began before the range is complete from its first change, also one that was not over yet then", () => {
+  change("service", start, "running", "backing-off", "an earlier one");
+  change("service", start + MINUTE_MS, "backing-off", "running", null);
+  const began = start + HOUR_MS;
+  const over = start + 4 * HOUR_MS;
+  change("service", began, "running", "backing-off", "exit code 1");
+  change("service", began + MINUTE_MS, "starting", "backing-off", "again");
+  change("service", began + HOUR_MS, "backing-off", "gave-up", null);
+  change("service", over, "gave-up", "running", null);
+  change("service", over + HOUR_MS, "running", "backing-off", "a later one");
+  expect(
+    incidents(history.db, began + 2 * HOUR_MS, over + MINUTE_MS),
+  ).toMatchObject([
+    { check: "gateway", from: began, until: over, reason: "exit code 1" },
+  ]);
+});
+
+test("only incidents of the named checks and services", () => {
+  history.checkChanged("disk", "up", "down", "full");
+  history.serviceChanged("notes", "running", "gave-up", "exit code 1");
+  probe(start + HOUR_MS, start + MINUTE_MS, start + 2 * MINUTE_MS);
+  const until = start + HOUR_MS;
+  const of = (...names: readonly string[]) =>
+    incidents(history.db, start - HOUR_MS, until, names).map(
+      ({ check }) => check,
+    );
+  expect(of("disk", "gateway")).toEqual(["gateway", "disk"]);
+  expect(of("notes")).toEqual(["notes"]);
+  expect(of("unknown")).toEqual([]);
+});

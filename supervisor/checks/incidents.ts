@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { HOUR_MS } from "../../core/duration.ts";
-import { hourOf, WATCHED_NAMES } from "./check-hours.ts";
+import { hourOf, watchedNames } from "./check-hours.ts";
 import { bringUpToDate } from "./check-reports.ts";
 import { FLAPPING_OVER_MS } from "./state.ts";
 
@@ -36,6 +36,14 @@ interface Outage {
   readonly kind: "check" | "service" | "result";
 }
 
+/** Times in milliseconds since 1970. */
+interface Range {
+  readonly from: number;
+  readonly until: number;
+  /** Of these checks and services; undefined: of all. */
+  readonly names: readonly string[] | undefined;
+}
+
 /**
  * When checks failed and services had ended, newest first, by the same results as availability: no downtime is without an
  * incident while raw results exist. Outages that reach beyond the time range are complete; incidents of one name do not overlap.
@@ -44,11 +52,13 @@ export function incidents(
   db: DatabaseSync,
   from: number,
   until: number,
+  names?: readonly string[],
 ): readonly Incident[] {
   bringUpToDate(db, until);
+  const range = { from, until, names };
   const all = [
-    ...OUTAGES.flatMap((events) => outages(db, events, from, until)),
-    ...failures(db, from, until),
+    ...OUTAGES.flatMap((events) => outages(db, events, range)),
+    ...failures(db, range),
   ].toSorted((a, b) => a.from - b.from);
   const found: OpenIncident[] = [];
   const latest = new Map<string, OpenIncident>();
@@ -144,58 +154,69 @@ const OUTAGES: readonly OutageEvents[] = [
   },
 ];
 
+/** The history has years: of each name, only what came after the last end of an outage before the range is read. */
 function outages(
   db: DatabaseSync,
   { kind, began, over }: OutageEvents,
-  from: number,
-  until: number,
+  { from, until, names = namesOf(db, kind) }: Range,
 ): readonly Outage[] {
-  return db
-    .prepare(
-      `SELECT began.name, began.at, began.reason,
-              (SELECT over.at FROM events AS over WHERE over.kind = '${kind}' AND over.name = began.name
-                 AND ${over} AND over.id > began.id ORDER BY over.id LIMIT 1) AS over_at
-       FROM events AS began WHERE began.kind = '${kind}' AND ${began} AND began.at < ?2
-         AND coalesce(over_at, ?2) >= ?1 ORDER BY began.at`,
-    )
-    .all(from, until)
-    .map((row): Outage => ({
-      check: String(row["name"]),
+  const ends = `SELECT %s FROM events AS over WHERE over.kind = '${kind}' AND over.name = ?3 AND ${over}`;
+  const found = db.prepare(
+    `SELECT began.at, began.reason, (${ends.replace("%s", "over.at")} AND over.id > began.id ORDER BY over.id LIMIT 1) AS over_at
+       FROM events AS began WHERE began.kind = '${kind}' AND began.name = ?3 AND ${began}
+         AND began.id > coalesce((${ends.replace("%s", "over.id")} AND over.at < ?1 ORDER BY over.id DESC LIMIT 1), 0)
+         AND began.at < ?2 AND coalesce(over_at, ?2) >= ?1`,
+  );
+  return names.flatMap((name) =>
+    found.all(from, until, name).map((row): Outage => ({
+      check: name,
       from: Number(row["at"]),
       until: row["over_at"] == null ? null : Number(row["over_at"]),
       reason: row["reason"] === null ? null : String(row["reason"]),
       kind,
-    }));
+    })),
+  );
+}
+
+function namesOf(
+  db: DatabaseSync,
+  kind: OutageEvents["kind"],
+): readonly string[] {
+  // Looks each name up in the index; DISTINCT would read every entry.
+  const next = `SELECT min(name) FROM events WHERE kind = '${kind}'`;
+  return db
+    .prepare(
+      `WITH RECURSIVE names (name) AS (
+         ${next} UNION ALL SELECT (${next} AND name > names.name) FROM names WHERE name IS NOT NULL
+       ) SELECT name FROM names WHERE name IS NOT NULL`,
+    )
+    .all()
+    .map((row) => String(row["name"]));
 }
 
 /** Failed results that count, from the hours that have any; each lasts until the next result, at most as long as it is valid. */
 function failures(
   db: DatabaseSync,
-  from: number,
-  until: number,
+  { from, until, names = watchedNames(db) }: Range,
 ): readonly Outage[] {
-  const hours = db
-    .prepare(
-      `${WATCHED_NAMES}
-       SELECT name, hour FROM check_hours WHERE failures > 0 AND hour > ?1 - ${HOUR_MS} AND hour < ?2
-       UNION SELECT name, ?3 FROM names WHERE name IS NOT NULL
-       ORDER BY name, hour`,
-    )
-    .all(from, until, hourOf(until));
+  const hours = db.prepare(
+    `SELECT hour FROM check_hours WHERE name = ?1 AND failures > 0 AND hour > ?2 - ${HOUR_MS} AND hour < ?3
+       UNION SELECT ?4 ORDER BY hour`,
+  );
   const failed = db.prepare(
     `SELECT at, text, covers_ms,
             (SELECT min(at) FROM check_results AS later WHERE later.name = ?1 AND later.at > result.at) AS next_at
      FROM check_results AS result WHERE name = ?1 AND at >= ?2 AND at < ?3 AND NOT ok AND counted ORDER BY at`,
   );
-  return hours.flatMap(({ name, hour }) => {
-    const start = Math.max(from, Number(hour));
-    const end = Math.min(until, Number(hour) + HOUR_MS);
-    return failed.all(String(name), start, end).map((row): Outage => {
+  const failedIn = (name: string, hour: number): readonly Outage[] => {
+    const start = Math.max(from, hour);
+    const end = Math.min(until, hour + HOUR_MS);
+    return failed.all(name, start, end).map((row): Outage => {
       const at = Number(row["at"]);
       const valid = at + Number(row["covers_ms"]);
       const next = row["next_at"] === null ? null : Number(row["next_at"]);
       return {
-        check: String(name),
+        check: name,
         from: at,
         until:
           next === null && valid >= until
@@ -205,5 +226,10 @@ function failures(
         kind: "result",
       };
     });
-  });
+  };
+  return names.flatMap((name) =>
+    hours
+      .all(name, from, until, hourOf(until))
+      .flatMap(({ hour }) => failedIn(name, Number(hour))),
+  );
 }

@@ -55,10 +55,9 @@ export class PastReader {
     const { db } = this.#history;
     const record = ({ hours, steps }: Span) =>
       checkRecord(db, name, now - hours * steps * HOUR_MS, now);
-    const names = new Set([
-      name,
-      ...(service === undefined ? [] : [service.name]),
-    ]);
+    const names = [
+      ...new Set([name, ...(service === undefined ? [] : [service.name])]),
+    ];
     return {
       records: {
         day: record(spans.day),
@@ -69,9 +68,10 @@ export class PastReader {
         db,
         now - spans.month.hours * spans.month.steps * HOUR_MS,
         now,
-      ).filter((incident) => names.has(incident.check)),
+        names,
+      ),
       steps: check === undefined ? [] : checkSteps(db, name, now, spans[span]),
-      entries: [...names]
+      entries: names
         .flatMap((each) =>
           historyByIncident(this.#history, now, SHOWN_ENTRIES, each),
         )
