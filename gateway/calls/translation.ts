@@ -81,7 +81,11 @@ export function translationFor(
     },
     stream() {
       const provider = inner.stream();
-      const client = shape.stream(call.body, call.responseContext?.id);
+      const client = shape.stream(
+        call.body,
+        call.responseContext?.id,
+        call.inputTokens,
+      );
       const all = (pieces: readonly StreamPiece[]) =>
         pieces.flatMap((piece) => client.push(piece));
       return {

@@ -13,8 +13,11 @@ export interface ClientShape {
   chatBody(body: CallBody, deployment: PricedDeployment): ChatBody;
   /** A whole answer of OpenAI's chat shape in the client's; other bytes pass unchanged. */
   answer(bytes: Buffer, body: CallBody, answerId?: string): Buffer;
-  /** `answerId`: instead of the provider's id of its answer, which some servers give to each. */
-  stream(body: CallBody, answerId?: string): ClientStream;
+  /**
+   * `answerId`: instead of the provider's id of its answer, which some servers give to each. `inputTokens`: an estimate, for a start
+   * that has them before the provider reports its usage.
+   */
+  stream(body: CallBody, answerId?: string, inputTokens?: number): ClientStream;
   errorBody(error: CallError): unknown;
 }
 

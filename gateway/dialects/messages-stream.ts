@@ -1,7 +1,7 @@
 import type { CallBody } from "../calls/body.ts";
 import type { CallError } from "../http/errors.ts";
 import { textOf, type JsonRecord } from "../../core/json.ts";
-import type { Usage } from "../tokens/reported-usage.ts";
+import { inputOnly, type Usage } from "../tokens/reported-usage.ts";
 import type { StreamPiece } from "../providers/wire.ts";
 import {
   errorMessageIn,
@@ -18,14 +18,17 @@ import { namedCalls } from "./messages-tools.ts";
 /** Chat chunks as Anthropic's events: content blocks in sequence, each started, filled and stopped. */
 export class MessagesStream implements ClientStream {
   readonly #body: CallBody;
+  readonly #inputTokens: number;
   #started = false;
   #ended = false;
   #finishReason: string | null = null;
   #usage: Usage | null = null;
   #blocks = new BlockWriter("");
 
-  constructor(body: CallBody) {
+  /** `inputTokens`: an estimate. Some clients read them from the start only, such as LangChain's for JavaScript. */
+  constructor(body: CallBody, inputTokens = 0) {
     this.#body = body;
+    this.#inputTokens = inputTokens;
   }
 
   push(piece: StreamPiece): readonly StreamPiece[] {
@@ -84,7 +87,8 @@ export class MessagesStream implements ClientStream {
     }
     this.#started = true;
     this.#blocks = new BlockWriter(head.id);
-    const message = { ...emptyMessage(head), usage: messageUsage(null) };
+    const usage = this.#usage ?? inputOnly(this.#inputTokens);
+    const message = { ...emptyMessage(head), usage: messageUsage(usage) };
     return [{ type: "message_start", message }, { type: "ping" }];
   }
 

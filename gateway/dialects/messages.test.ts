@@ -292,6 +292,28 @@ test("a stream that fails ends with one error event and nothing after it", () =>
   ]);
 });
 
+test("a stream starts with the estimated input, and ends with the reported one", () => {
+  const usage = { prompt_tokens: 19, completion_tokens: 13 };
+  const choices = [{ index: 0, delta: { content: "Hi" } }];
+  const data = [{ choices }, { choices: [], usage }].map((chunk) =>
+    JSON.stringify(chunk),
+  );
+  const events = passed(messagesShape.stream(BODY, undefined, 17), [
+    ...data.map((chunk) => ({
+      kind: "pass" as const,
+      event: null,
+      data: chunk,
+    })),
+    { kind: "done", event: null, data: "[DONE]" },
+  ]).map((piece) => JSON.parse(piece.data) as Event & { usage?: unknown });
+  expect(events.flatMap(({ message }) => message?.usage ?? [])).toEqual([
+    expect.objectContaining({ input_tokens: 17, output_tokens: 0 }),
+  ]);
+  expect(events.flatMap(({ usage: reported }) => reported ?? [])).toEqual([
+    expect.objectContaining({ input_tokens: 19, output_tokens: 13 }),
+  ]);
+});
+
 test("a client sees the usage that a stream reports inside its last choice", () => {
   const usage = { prompt_tokens: 19, completion_tokens: 13 };
   const choice = { index: 0, delta: {}, finish_reason: "stop", usage };

@@ -9,6 +9,6 @@ export const messagesShape: ClientShape = {
   endpoint: "messages",
   chatBody: chatBodyOf,
   answer: messageAnswer,
-  stream: (body) => new MessagesStream(body),
+  stream: (body, _, inputTokens) => new MessagesStream(body, inputTokens),
   errorBody: messagesErrorOf,
 };

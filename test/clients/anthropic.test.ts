@@ -61,7 +61,16 @@ describe.each(CHAT_FORMATS)("messages through the format of %s", (format) => {
       system: [{ type: "text", text: "Be kind." }],
       metadata: { user_id: "anna" },
     });
-    const streamed = await clientOf().messages.stream(ask).finalMessage();
+    const stream = clientOf().messages.stream(ask);
+    let input = 0;
+    stream.on("streamEvent", (event) => {
+      if (event.type === "message_start") {
+        const { usage } = event.message;
+        input = usage.input_tokens + (usage.cache_read_input_tokens ?? 0);
+      }
+    });
+    const streamed = await stream.finalMessage();
+    expect(input).toBeGreaterThan(0);
     for (const message of [whole, streamed]) {
       expect(message).toMatchObject({ type: "message", role: "assistant" });
       expect(textIn(message)).toBe(MOCK.text);
