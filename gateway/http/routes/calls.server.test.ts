@@ -438,6 +438,14 @@ test("liveliness and readiness need no key", async () => {
   });
 });
 
+test.each(["/", "/health/liveliness", "/health/readiness"])(
+  "monitors may ask for the headers of %s only",
+  async (path) => {
+    const answer = await gateway.request("HEAD", path, undefined, "");
+    expect([answer.status, answer.text]).toEqual([200, ""]);
+  },
+);
+
 test("readiness names a full journal as the reason for its 503", async () => {
   const { journal } = gateway.running.gateway;
   vi.spyOn(journal, "state").mockReturnValue({
