@@ -63,7 +63,10 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
     // Those of Anthropic and Gemini are collected by their own translation.
     leadingInstructions:
       !strict && !["anthropic", "gemini"].includes(deployment.provider),
-    reasoning: reasons(deployment) && !isChatOnly(deployment),
+    // DeepSeek's models take every effort; their reasoning is streamed as it comes.
+    reasoning:
+      deployment.providerName === "deepseek" ||
+      (reasons(deployment) && !isChatOnly(deployment)),
     files: !WITHOUT_FILES.has(deployment.providerName),
     searches: deployment.provider === "anthropic",
     fileAddresses:

@@ -132,6 +132,7 @@ test.each([
   [{ model: "gemini-2.5-pro", provider: "gemini" }, "minimal"],
   [{ model: "gemini-3-flash", provider: "gemini" }, "minimal"],
   [{ model: "openai/gpt-oss-120b", providerName: "groq" }, "low"],
+  [{ model: "deepseek-v4-pro", providerName: "deepseek" }, "none"],
   [{ model: "gpt-4.1" }, undefined],
 ] as const)("%j with thinking disabled gets the effort %s", (fields, sent) => {
   const thinking = { type: "disabled" };

@@ -158,3 +158,23 @@ test.each([
   expect(sent["reasoning_effort"]).toBe(effort);
   expect(sent).not.toHaveProperty("think");
 });
+
+test.each([
+  [{ reasoning_effort: "none" }, { thinking: { type: "disabled" } }],
+  [
+    { thinking: { type: "disabled" }, reasoning_effort: "low" },
+    { thinking: { type: "disabled" } },
+  ],
+  [
+    { thinking: { type: "adaptive", display: "summarized" } },
+    { thinking: { type: "enabled" } },
+  ],
+  [{ reasoning_effort: "medium" }, { reasoning_effort: "medium" }],
+])("DeepSeek gets %j as %j", (fields, expected) => {
+  const {
+    messages: _messages,
+    model: _model,
+    ...sent
+  } = sentTo("deepseek", fields);
+  expect(sent).toEqual(expected);
+});

@@ -14,6 +14,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
+import { withDeepSeekThinking } from "./deepseek-thinking.ts";
 import { knownHistory } from "./history.ts";
 import { forMistral, isMistral } from "./mistral.ts";
 import { withOllamaEffort } from "./ollama-effort.ts";
@@ -72,8 +73,11 @@ export function openaiRequest(
       include_usage: true,
     };
   }
-  if (deployment.provider === "ollama" && endpoint === "chat") {
+  if (endpoint === "chat" && deployment.provider === "ollama") {
     return withOllamaEffort(sent);
+  }
+  if (endpoint === "chat" && deployment.providerName === "deepseek") {
+    return withDeepSeekThinking(sent);
   }
   return isMistral(deployment) ? forMistral(sent) : sent;
 }
