@@ -19,6 +19,20 @@ export function html(
   return { html: text.join("") };
 }
 
+/** A sentence whose parts between backticks are code; `typed` gives a command as it is typed here. */
+export function withCode(
+  sentence: string,
+  typed: (code: string) => string = (code) => code,
+): Html {
+  // Every second part was between backticks.
+  const marked = sentence
+    .split(/`([^`]+)`/)
+    .map((part, at) =>
+      at % 2 === 1 ? html`<code>${typed(part)}</code>` : html`${part}`,
+    );
+  return html`${marked}`;
+}
+
 export const NOTHING: Html = { html: "" };
 
 function shown(value: Shown): string {

@@ -11,6 +11,7 @@ import { DECRYPT_SCRIPT } from "./decrypt.ts";
 import { KEYBOARD_SCRIPT } from "./keyboard.ts";
 import { PLAYGROUND_SCRIPT } from "./playground/playground-script.ts";
 import { REFRESH_SCRIPT } from "./refresh.ts";
+import { withCode } from "../../core/html.ts";
 import { THEMES, type Theme } from "../../core/theme.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { fitTables } from "../../core/table-cells.ts";
@@ -123,6 +124,8 @@ interface Shared {
   readonly may: (address: string, method?: "GET" | "POST") => boolean;
   /** A command as it is typed here. */
   readonly typedHere: (command: string) => string;
+  /** Markup of a sentence with commands between backticks. */
+  readonly sentence: (text: string) => string;
 }
 
 /** The data of a template, under other names. */
@@ -136,13 +139,15 @@ export async function renderPage(
 ): Promise<string> {
   fixed ??= load();
   const { eta, stylesheet, version } = await fixed;
+  const typedHere = (command: string): string =>
+    command.replace(/(?<=^|; )hearth(?= )/g, frame.hearth);
   const shared: Shared = {
     shapeOf,
     frame,
     may: (address, method = "POST") =>
       mayRequest(frame.caller?.role ?? null, method, address),
-    typedHere: (command) =>
-      command.replace(/(?<=^|; )hearth(?= )/g, frame.hearth),
+    typedHere,
+    sentence: (text) => withCode(text, typedHere).html,
   };
   const { may } = shared;
   const body = keepAmountsWhole(

@@ -4,7 +4,7 @@ import { DOCS_SCRIPT } from "./docs-script.ts";
 import { DOCS_STYLE } from "./docs-style.ts";
 import { exampleBody } from "./example-body.ts";
 import { framed, type Page } from "./frame.ts";
-import { html, NOTHING, type Html } from "../../core/html.ts";
+import { html, NOTHING, type Html, withCode } from "../../core/html.ts";
 import { fieldList, fieldOf, typeOf } from "./schema-words.ts";
 import { snippets } from "./snippets.ts";
 
@@ -123,7 +123,7 @@ function operationCard(operation: Listed, model: string): Html {
   >
     <summary>
       <span class="method">${method}</span> <code>${path}</code
-      ><small>${summary}</small>
+      ><small>${withCode(summary)}</small>
     </summary>
     <div>
       ${

@@ -512,6 +512,10 @@ test("without a master key or a gateway, one sentence says what to do", async ()
     expect(await findViolations(page)).toEqual([]);
     await page.goto(`${away.address}/keys/new`);
     expect(await main(page)).toContain("does not answer (ECONNREFUSED)");
+    expect(await page.locator("main code").innerText()).toBe(
+      "npx hearth status",
+    );
+    expect(await findViolations(page)).toEqual([]);
     await page.context().close();
   } finally {
     await without.stop();
