@@ -186,9 +186,17 @@ function refusalOf(status: number, parsed: unknown): Refusal {
   };
   return new Refusal(
     typeof error?.message === "string"
-      ? error.message
+      ? withoutRoutes(error.message)
       : `the gateway answered ${status}.`,
     status,
     typeof error?.param === "string" ? error.param : null,
   );
+}
+
+const ROUTE_ADVICE =
+  /(?<=\.) (?:(?:Add|Change|Create|Update) (?:it|them) with )?(?:GET|POST|PATCH) \/\S+[^.]*\.$/;
+
+/** The gateway's advice for its clients, "Create it with POST /team/new.", is none for readers of pages and users of commands. */
+function withoutRoutes(message: string): string {
+  return message.replace(ROUTE_ADVICE, "");
 }
