@@ -6,6 +6,7 @@ import { drillRestore } from "../backup/drill.ts";
 import { listBackups, newestBackup } from "../backup/manifest.ts";
 import { dropScratch } from "../backup/scratch-database.ts";
 import { watchSize } from "../backup/size-cap.ts";
+import type { Environment } from "../../core/environment.ts";
 import { sizeWords } from "../../core/size.ts";
 import { operatorFile, type Home } from "../home/home.ts";
 import { readSecretsFile } from "../home/secrets.ts";
@@ -23,6 +24,7 @@ import { pushBackup } from "./push.ts";
 import {
   findOffsite,
   needOffsite,
+  noTarget,
   openOffsite,
   stagingOf,
   type OffsitePlace,
@@ -145,11 +147,10 @@ export function notesOffsiteDrill(
   };
 }
 
-const notSetUp: JobOutcome = {
+const notSetUp = (env: Environment): JobOutcome => ({
   status: "skipped",
-  summary:
-    "no off-site target is configured: run `hearth offsite setup REMOTE:PATH`.",
-};
+  summary: noTarget(env),
+});
 
 async function copyNewest(
   { home, env, config, alarms }: Parts,
@@ -158,7 +159,7 @@ async function copyNewest(
   const settings = findOffsite(home, env);
   if (settings === undefined) {
     alarms.clear(OFFSITE_SIZE_FINGERPRINT);
-    return notSetUp;
+    return notSetUp(env);
   }
   const place = await openOffsite(home, env, settings, "copy");
   const sent = await pushNewest(place, home, { signal, progress, now });
@@ -298,7 +299,7 @@ async function withPulled(
 ): Promise<JobOutcome> {
   const settings = findOffsite(home, env);
   if (settings === undefined) {
-    return notSetUp;
+    return notSetUp(env);
   }
   const use = drillUse(kind);
   const place: OffsitePlace = await openOffsite(home, env, settings, use);

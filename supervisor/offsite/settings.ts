@@ -9,6 +9,10 @@ import {
   readSecretsFile,
 } from "../home/secrets.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
+import {
+  forOwnStack,
+  installationOfSupervisor,
+} from "../../core/installation.ts";
 import { codeOf, Failure } from "../../core/failure.ts";
 import { identityIn, recipientOf } from "./age.ts";
 import { openRemote, type Remote } from "./rclone.ts";
@@ -55,14 +59,32 @@ export function storeOffsite(
   changeSecrets(home, { offsiteTarget: target, offsiteIdentity: identity });
 }
 
+/** What sets a target: containers take it from the settings of their deployment, which also adds rclone to their image. */
+export function setUpCommand(env: Environment): string {
+  switch (installationOfSupervisor(env)) {
+    case "embedded":
+      return "hearth offsite setup REMOTE:PATH";
+    case "two-hosts":
+    case "stack-on-kubernetes":
+      return forOwnStack(
+        "npx pulumi config set hearth:offsiteTarget REMOTE:PATH",
+        env,
+      );
+    case "kubernetes":
+      return "helm upgrade --set offsite.target=REMOTE:PATH …";
+  }
+}
+
+export function noTarget(env: Environment): string {
+  return `no off-site target is configured: run \`${setUpCommand(env)}\` (docs/off-site.md).`;
+}
+
 export function needOffsite(home: Home, env: Environment): OffsiteSettings {
   const settings = findOffsite(home, env);
   if (settings !== undefined) {
     return settings;
   }
-  throw new Failure(
-    "no off-site target is configured: run `hearth offsite setup REMOTE:PATH`.",
-  );
+  throw new Failure(noTarget(env));
 }
 
 /** The identity in a key file of `hearth offsite key` or age-keygen. */

@@ -5,15 +5,13 @@ import type { Home } from "../home/home.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
 import { sentencesOf } from "../../core/failure.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
-import { findOffsite } from "./settings.ts";
+import { findOffsite, setUpCommand } from "./settings.ts";
 
 /** Shown while no backup leaves this machine or both hosts, with the command that sets up off-site backups. */
 export interface OffsiteWarning {
   readonly text: string;
   readonly command: string;
 }
-
-const COMMAND = "hearth offsite setup REMOTE:PATH";
 
 /** Undefined if there is an off-site target, or if another supervisor runs the jobs. */
 export function offsiteWarning(
@@ -25,13 +23,16 @@ export function offsiteWarning(
       return undefined;
     }
   } catch (error) {
-    return { text: sentencesOf(error).join(" "), command: COMMAND };
+    return { text: sentencesOf(error).join(" "), command: setUpCommand(env) };
   }
   const lost =
     readVariable("HEARTH_PEER_URL", env) === undefined
       ? "If this machine is lost, its backups are lost with it."
       : "If both hosts are lost, the backups are lost with them.";
-  return { text: `There are no off-site backups. ${lost}`, command: COMMAND };
+  return {
+    text: `There are no off-site backups. ${lost}`,
+    command: setUpCommand(env),
+  };
 }
 
 /** The same for `hearth doctor`, and whether rclone is installed. */
