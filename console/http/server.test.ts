@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
+import { gunzipSync } from "node:zlib";
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { operatorHeaders } from "../../supervisor/credentials.ts";
@@ -172,6 +173,24 @@ function askAs(
     headers: { host: "127.0.0.1:4080", ...headers },
   });
 }
+
+test("pages are compressed for browsers, and keep their headers", async () => {
+  const { headers, rawPayload } = await api.inject({
+    url: "/nope",
+    headers: {
+      ...asOperator,
+      accept: "text/html",
+      "accept-encoding": "gzip, br",
+    },
+  });
+  expect(headers).toMatchObject({
+    "content-encoding": "gzip",
+    "content-length": String(rawPayload.length),
+    "cache-control": "no-store",
+    "x-frame-options": "DENY",
+  });
+  expect(gunzipSync(rawPayload).toString()).toContain("</html>");
+});
 
 test("clients that send nothing keep no others out, and the operator reads once what to do", async () => {
   await api.listen({ host: "127.0.0.1", port: 0 });

@@ -3,6 +3,7 @@ import Fastify, {
   type FastifyReply,
   type RouteOptions,
 } from "fastify";
+import { compressPage } from "../../core/compress-page.ts";
 import { recordOf } from "../../core/json.ts";
 import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 import { watchConnections } from "../../core/client-connections.ts";
@@ -109,6 +110,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   const error = (_fields: object, sentence: string) => parts.onNotice(sentence);
   watchConnections(server.server, { error }, parts.maxConnections);
   guardRoutes(server, authenticator, parts.arrivalMs);
+  server.addHook("onSend", compressPage);
   answerErrors(server);
   acceptForms(server);
   registerSignInRoutes(server, authenticator);

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { compressPage } from "../../core/compress-page.ts";
 import { DAY_MS } from "../../core/duration.ts";
 import { authenticate } from "../access/authenticate.ts";
 import { adminOf } from "../admin/admin-route.ts";
@@ -39,7 +40,8 @@ const form = z.object({
 
 /** HTML pages; each is one file that loads nothing else. */
 export function addPageRoutes(server: FastifyInstance, gateway: Gateway): void {
-  server.get("/", ALSO_HEAD, (request, reply) => {
+  const start = { ...ALSO_HEAD, onSend: compressPage };
+  server.get("/", start, (request, reply) => {
     const view = startView({
       version: gateway.version,
       address: ownAddress(request),
@@ -52,7 +54,7 @@ export function addPageRoutes(server: FastifyInstance, gateway: Gateway): void {
       ? send(request, reply, startPage(view))
       : reply.send(view);
   });
-  server.get("/me", (request, reply) =>
+  server.get("/me", { onSend: compressPage }, (request, reply) =>
     send(
       request,
       reply,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { compressPage } from "../../../core/compress-page.ts";
 import type { Gateway } from "../../gateway.ts";
 import { OPEN_ROUTES, ROUTES } from "../route-table.ts";
 import { docsPage } from "../../pages/docs.ts";
@@ -16,7 +17,7 @@ export function addDocumentRoutes(
   const documented = () =>
     (known ??= openApiDocument(ROUTES, OPEN_ROUTES, gateway.version));
   let bytes: Buffer | undefined;
-  server.get("/openapi.json", (_request, reply) =>
+  server.get("/openapi.json", { onSend: compressPage }, (_request, reply) =>
     reply
       .type("application/json; charset=utf-8")
       .header("access-control-allow-origin", "*")
@@ -33,7 +34,7 @@ export function addDocumentRoutes(
       })),
     }),
   );
-  server.get("/docs", (request, reply) =>
+  server.get("/docs", { onSend: compressPage }, (request, reply) =>
     send(
       request,
       reply,
