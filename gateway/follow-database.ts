@@ -123,6 +123,7 @@ async function startWithDatabase(parts: DatabaseFollowers): Promise<void> {
     { timeZone: general.timezone, proxyDuration: general.budgetDuration },
     Date.now(),
   );
+  await live.recordBudget();
   await parts.partitions.start();
   await parts.ledger.start();
   parts.limits.previousProcessDrained();

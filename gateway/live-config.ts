@@ -8,6 +8,7 @@ import type { LoadResult } from "./config/load.ts";
 import type { Connections } from "./connections.ts";
 import { recordDeployments } from "./database/deployments.ts";
 import { followLogin } from "./database/pool.ts";
+import { recordProxyBudget } from "./database/settings.ts";
 import type { Reloaded } from "./gateway.ts";
 import type { PriceBook } from "./pricing/prices.ts";
 import { Catalog } from "./routing/catalog.ts";
@@ -84,6 +85,7 @@ export class LiveConfig {
       log.warn({ error }, "models of the database could not be read again"),
     );
     await this.#recordDeployments();
+    await this.recordBudget();
     const { warnings } = read;
     log.info(
       { ...diff, warnings: warnings.map(formatProblem) },
@@ -99,6 +101,18 @@ export class LiveConfig {
     }
     await this.#loadStored();
     await this.#recordDeployments();
+  }
+
+  /** For reports; calls do not need it. */
+  async recordBudget(): Promise<void> {
+    const { maxBudget } = this.#config.general;
+    await recordProxyBudget(this.#connections.pool, maxBudget).catch(
+      (error: unknown) =>
+        this.#options.log.warn(
+          { error },
+          "the budget of the whole gateway could not be recorded",
+        ),
+    );
   }
 
   async #loadStored(): Promise<void> {

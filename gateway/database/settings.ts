@@ -40,6 +40,19 @@ export async function followSettings(
   });
 }
 
+/** Records the budget of the whole proxy for reports; dollars. */
+export async function recordProxyBudget(
+  pool: Pool,
+  dollars: number | null,
+): Promise<void> {
+  await query(
+    pool,
+    `INSERT INTO ledger_settings (name, value) VALUES ('proxy_budget', $1)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    [dollars === null ? null : String(dollars)],
+  );
+}
+
 async function readSettings(
   client: Client,
 ): Promise<ReadonlyMap<string, string | null>> {

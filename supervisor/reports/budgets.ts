@@ -24,6 +24,9 @@ export interface Correction {
 
 const MAX_ROWS = 5000;
 
+/** The payer of all calls. */
+const GATEWAY = { kind: "gateway", name: "as a whole" };
+
 /** A join of the display name (`n.name`) of an entity `key:…`, `user:…`, by its `e.kind` and `e.id`. */
 export const NAMES_OF_BUDGETS =
   "LEFT JOIN report_names n ON n.kind = e.kind AND n.id = e.id";
@@ -44,8 +47,9 @@ export async function readBudgets(client: Client): Promise<readonly Budget[]> {
        ORDER BY CASE WHEN e.max_budget = 0 THEN 0 ELSE e.spend / e.max_budget END DESC, e.kind, e.id LIMIT ${MAX_ROWS}`,
   );
   return rows.map(({ kind, id, name, spend, budget, resets }) => ({
-    kind: kind.replaceAll("_", " "),
-    name: name ?? shortKeyHash(id),
+    ...(kind === "proxy"
+      ? GATEWAY
+      : { kind: kind.replaceAll("_", " "), name: name ?? shortKeyHash(id) }),
     spend: Number(spend),
     budget: Number(budget),
     used: Number(budget) === 0 ? null : Number(spend) / Number(budget),
@@ -77,10 +81,10 @@ export async function readCorrections(
   }));
 }
 
-/** "key ann", "team crew"; "everything" for the whole proxy. */
+/** "key ann", "team crew". */
 export function nameOf(entity: string, name: string | null): string {
   if (entity === "proxy:") {
-    return "everything";
+    return `${GATEWAY.kind} ${GATEWAY.name}`;
   }
   const colon = entity.indexOf(":");
   const kind = entity.slice(0, colon).replaceAll("_", " ");

@@ -96,12 +96,19 @@ function budgetFinding({
     {
       level: used >= 1 ? "down" : "warning",
       text: `${kind} ${name} has used ${percent(used)} of its budget (${money(spend)} of ${money(budget)}).`,
-      command: `raise it on page ${pageOf(kind)} of the console${resetsAt === null ? "" : ", or wait for the next reset"}`,
+      command: `${raiseOf(kind)}${resetsAt === null ? "" : ", or wait for the next reset"}`,
     },
   ];
 }
 
-/** The page on which a budget is changed. */
+/** Where a budget is raised. */
+function raiseOf(kind: string): string {
+  if (kind === "gateway") {
+    return "raise proxy_settings.max_budget in config/gateway.local.yaml";
+  }
+  return `raise it on page ${pageOf(kind)} of the console`;
+}
+
 function pageOf(kind: string): string {
   if (kind === "user") {
     return "Users";

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../core/duration.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
@@ -131,6 +133,41 @@ test("a budget that never resets although its tier's does raises alarms, and is 
     readBudgets,
   );
   expect(budgets).toMatchObject([{ spend: 0.25, resetsAt: null }]);
+});
+
+test("the budget of the whole gateway raises an alarm, and is in reports, until it is raised by a reload", async () => {
+  await gateway.stop();
+  const budget = (dollars: number) =>
+    `proxy_settings: { max_budget: ${dollars}, budget_duration: 1d }\n`;
+  gateway = await startAdminFixture(budget(0.2));
+  const url = readerUrl(gateway.databaseUrl, "supervisor");
+  const find = usageAlerts(CONFIG, alarmsIn(raised), () => now);
+  const alarms = async () => {
+    await find(url, new AbortController().signal);
+    return [...raised.values()];
+  };
+  await gateway.spend({ api_key: "k", spend: 0.25 });
+  expect(await alarms()).toMatchObject([
+    {
+      fingerprint: "budget:100:proxy:",
+      subject: "gateway as a whole",
+      text: expect.stringMatching(/^its budget of \$ 0.20 is spent; its calls/),
+    },
+  ]);
+  const budgets = await withDatabase(
+    url,
+    new AbortController().signal,
+    readBudgets,
+  );
+  expect(budgets).toMatchObject([
+    { kind: "gateway", name: "as a whole", spend: 0.25, budget: 0.2 },
+  ]);
+
+  const file = join(gateway.directory, "gateway.yaml");
+  const yaml = readFileSync(file, "utf8");
+  writeFileSync(file, yaml.replace(budget(0.2), budget(10)));
+  await gateway.post("/config/reload", {});
+  expect(await alarms()).toEqual([]);
 });
 
 test("a deleted key raises no alarm", async () => {

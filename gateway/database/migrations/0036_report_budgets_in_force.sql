@@ -1,5 +1,5 @@
 -- Budgets as calls are checked against them: with a temporary increase of a key, and with the total spend where a budget never resets
--- although its tier does (`-1`), which has no window.
+-- although its tier does (`-1`), which has no window. Also the budget of the whole proxy, which gateways record with their settings.
 
 -- In which a window starts at its boundary: after another zone was set, those of the previous one stay open until they end, for
 -- gateways that still run in it. Null: created before this column.
@@ -17,7 +17,11 @@ CREATE OR REPLACE VIEW report_budgets AS
       coalesce(life.spend, 0) AS total_spend,
       CASE WHEN coalesce(b.budget_duration, '-1') = '-1' THEN coalesce(life.spend, 0) ELSE coalesce(now_open.spend, 0) END AS spend,
       now_open.window_end AS budget_reset_at
-    FROM entity_budgets b
+    FROM (
+      SELECT entity, max_budget, soft_budget, budget_duration FROM entity_budgets
+      UNION ALL
+      SELECT 'proxy:', p.value::numeric, NULL, (SELECT value FROM ledger_settings WHERE name = 'proxy_duration')
+        FROM ledger_settings p WHERE p.name = 'proxy_budget' AND p.value IS NOT NULL) b
     LEFT JOIN spend_totals life ON life.entity = b.entity AND life.window_name = 'all'
     LEFT JOIN keys raised ON 'key:' || raised.token = b.entity AND raised.temp_budget_expiry > now()
     LEFT JOIN LATERAL (
