@@ -36,6 +36,7 @@ import {
   restoreNotes,
   restoreVault,
 } from "./restore.ts";
+import { openEscrow } from "./seed-escrow.ts";
 import { createMutex } from "../../core/mutex.ts";
 import { VaultMaintenance } from "./vault-maintenance.ts";
 
@@ -502,8 +503,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const made = await testbed.provisioning.add({ vault });
     const database = new Database(testbed.couch, vault);
     await database.put(SEED_ID, seed);
+    await testbed.inspector.inspectAll();
+    await database.put(SEED_ID, { ...seed, pbkdf2salt: "replaced" });
     await database.secure(closedRules);
-    const { path } = await backup(testbed);
+    const { path } = await backup({
+      ...testbed,
+      escrow: openEscrow(join(testbed.directory, "no-escrow")),
+    });
     const user = { name: made.user, password: made.password };
     const read = async (name: string) =>
       (await ask(`${testbed.server.url}/${name}/${SEED_ID}`, { user })).status;
@@ -512,6 +518,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const copy = `${vault}-copy`;
     await restore(testbed, path, { vault, as: copy });
     expect(await read(copy)).toBe(200);
+    expect(await new Database(testbed.couch, copy).document(SEED_ID)).toEqual(
+      expect.objectContaining(seed),
+    );
     await testbed.provisioning.remove(copy);
     await testbed.provisioning.remove(vault);
     await restore(testbed, path, { vault });

@@ -30,9 +30,14 @@ import {
   type CouchDocument,
   type Security,
 } from "./database.ts";
-import { SEED_ID, seedOf } from "./livesync.ts";
+import { SEED_ID, seedOf, type Seed } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
-import { accepting, type EscrowFiles } from "./seed-escrow.ts";
+import {
+  accepting,
+  acceptedSeed,
+  readableEscrow,
+  type EscrowFiles,
+} from "./seed-escrow.ts";
 import { asUnreadable, unreadableWords } from "./unreadable-vault.ts";
 import { hasPassword, openUsers } from "./users.ts";
 import type { VaultFiles } from "./vault-file.ts";
@@ -371,7 +376,8 @@ async function register(
   head: VaultHead,
   member: string | null,
 ): Promise<void> {
-  const info = await new Database(couch, vault).info();
+  const database = new Database(couch, vault);
+  const info = await database.info();
   const instance = info?.instance_start_time ?? null;
   state.change(vault, {
     instance,
@@ -380,10 +386,29 @@ async function register(
     deletionsSince: null,
     deletions: [],
   });
-  const seed = seedOf(head.locals.find(({ _id }) => _id === SEED_ID));
+  const original = seedBeforeBlock(escrow, head);
+  if (original !== undefined) {
+    await database.put(SEED_ID, original);
+  }
+  const seed =
+    original ?? seedOf(head.locals.find(({ _id }) => _id === SEED_ID));
   if (seed !== undefined && instance !== null) {
     escrow.write(accepting(escrow.read(vault), seed, instance, now()));
   }
+}
+
+/**
+ * The seed that was accepted for the database of a backup that was taken while access was blocked: those of earlier releases
+ * contain the seed that it was blocked for. Undefined for other backups.
+ */
+function seedBeforeBlock(
+  escrow: EscrowFiles,
+  { vault, instance, security }: VaultHead,
+): Seed | undefined {
+  const kept = readableEscrow(escrow, vault);
+  return sameRules(security, closedRules) && kept?.instance === instance
+    ? acceptedSeed(kept)
+    : undefined;
 }
 
 /**
