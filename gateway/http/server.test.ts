@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { watchConnections } from "../../core/client-connections.ts";
 import { Bodies } from "./bodies.ts";
 import { createServer } from "./server.ts";
+import { routeUpgrades } from "./upgrade.ts";
 
 const LIMIT = 1_000;
 const bodies = new Bodies({ bodiesLimitBytes: LIMIT, workers: 1 });
@@ -19,7 +20,8 @@ const server = createServer({
 let counted = 0;
 
 beforeAll(async () => {
-  watchConnections(server.server, { error: () => undefined });
+  const clients = watchConnections(server.server, { error: () => undefined });
+  routeUpgrades(server, clients);
   server.get("/counted", () => ({ count: (counted += 1) }));
   server.post("/", () => ({ ok: true }));
   server.get("/long", () => "x".repeat(32 * 1024 * 1024));
@@ -58,4 +60,18 @@ test("of requests that arrive at once on one connection, only the first are hand
   const [connection] = (await connected) as [Socket];
   await once(connection, "close");
   expect(counted).toBe(33);
+});
+
+test("a client whose request for a WebSocket is rejected does not keep its connection open", async () => {
+  const { port } = server.server.address() as AddressInfo;
+  const connected = once(server.server, "connection");
+  const client = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  client
+    .resume()
+    .write(
+      "GET /none HTTP/1.1\r\nhost: gateway\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+    );
+  const [connection] = (await connected) as [Socket];
+  await once(connection, "close");
+  client.destroy();
 });

@@ -38,7 +38,8 @@ export function routeUpgrades(
       const response = new ServerResponse(request);
       response.shouldKeepAlive = false;
       response.assignSocket(connection);
-      response.once("finish", () => connection.end());
+      // Half closed, it would be open until its client closes it, too.
+      response.once("finish", () => connection.destroySoon());
       server.routing(request, response);
     },
   );
