@@ -18,6 +18,31 @@ test.each([
   [ended("Updating (home):\n    error: no such image\n", ""), "no such image"],
   [
     ended(
+      "Updating (home):\n    error: Cannot update container a20e: runc did not terminate successfully: unable to set memory limit to 67108864 (current usage: 121028608)\n",
+      "",
+    ),
+    "Cannot update container a20e: runc did not terminate successfully: unable to set memory limit to 67108864 (current usage: 121028608): its programs use more than the new limit: raise it in hearth:memory, then run the same command again.",
+  ],
+  [
+    ended(
+      "",
+      "\nerror: failed to load checkpoint: place 1: unexpected end of JSON input\n",
+    ),
+    'failed to load checkpoint: place 1: unexpected end of JSON input: the state cannot be read, such as after a power failure. The file .pulumi/stacks/hearth/STACK.json of the state (`npx pulumi whoami --verbose` shows where) has its previous version next to it, with the ending .bak: copy that over it, then run `npm run deploy -- cancel` and the same command again (docs/deploy.md, "Destroy, and a lost state").',
+  ],
+  [
+    ended("", "\nerror: incorrect passphrase\n"),
+    "incorrect passphrase: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE to that of `npm run init`.",
+  ],
+  [
+    ended(
+      "",
+      "\nerror: invalid YAML file: yaml: line 188: did not find expected key\n",
+    ),
+    "invalid YAML file: yaml: line 188: did not find expected key: fix the stack's configuration, Pulumi.STACK.yaml.",
+  ],
+  [
+    ended(
       "Updating (home):\n    error: 1 error occurred:\n    \t* container failed to be in healthy state\n    \n  pulumi:pulumi:Stack (hearth-home):\n    error: update failed\n",
       "",
     ),

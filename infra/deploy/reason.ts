@@ -49,6 +49,9 @@ function nextStep(sentence: string): string {
   if (sentence.endsWith('authentication failed for user "postgres"')) {
     return ": hearth:postgresPassword is not the server's; `npm run deploy -- rotate postgres` gives both another one.";
   }
+  if (sentence.includes("unable to set memory limit")) {
+    return ": its programs use more than the new limit: raise it in hearth:memory, then run the same command again.";
+  }
   if (sentence.startsWith("failed to load checkpoint")) {
     return ': the state cannot be read, such as after a power failure. The file .pulumi/stacks/hearth/STACK.json of the state (`npx pulumi whoami --verbose` shows where) has its previous version next to it, with the ending .bak: copy that over it, then run `npm run deploy -- cancel` and the same command again (docs/deploy.md, "Destroy, and a lost state").';
   }
