@@ -14,6 +14,9 @@ test("amounts in headings and notes do not break, without the punctuation after 
   expect(keepAmountsWhole("10 % <small>of $ 9,000,000.00</small>")).toBe(
     '10 % <small>of <span class="nowrap">$ 9,000,000.00</span></small>',
   );
+  expect(keepAmountsWhole("<b>$ 6 of $ 5 spent</b><br>$ 1")).toBe(
+    '<b><span class="nowrap">$ 6</span> of <span class="nowrap">$ 5</span> spent</b><br>$ 1',
+  );
   expect(keepAmountsWhole("<h1>anna has $ 5.</h1>")).toBe(
     '<h1>anna has <span class="nowrap">$ 5</span>.</h1>',
   );

@@ -1,11 +1,11 @@
-const HEADING_OR_NOTE = /<(h1|small)\b[^>]*>[^]*?<\/\1>/g;
+const SHORT_TEXT = /<(h1|b|small)\b[^>]*>[^]*?<\/\1>/g;
 /** Not within a tag. With any number of digits, the error of a provider that is a note on a page could take half a minute. */
 const AMOUNT =
   /(?:\$ -?\d(?:[\d,.]{0,32}\d)?|\d(?:[\d,.]{0,32}\d)? %)(?![^<>]*>)/g;
 
-/** Keeps amounts such as "$ 41.55" and "12 %" in the headings and notes of a page on one line. */
+/** Keeps amounts such as "$ 41.55" and "12 %" in headings, emphasis and notes of a page on one line. */
 export function keepAmountsWhole(markup: string): string {
-  return markup.replace(HEADING_OR_NOTE, (text) =>
+  return markup.replace(SHORT_TEXT, (text) =>
     text.replace(AMOUNT, (amount) => `<span class="nowrap">${amount}</span>`),
   );
 }
