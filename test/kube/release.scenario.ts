@@ -92,7 +92,7 @@ describe("a release", () => {
     expect((await podsOf(release)).map(uidOf)).toEqual(before);
   });
 
-  test("another salt key and another id of the notes are rejected, and nothing is changed", async () => {
+  test("another salt key, id of the notes or name is rejected, and nothing is changed", async () => {
     const { stack } = release;
     const before = (await podsOf(release)).map(uidOf);
     const saltKey = await stack.changeSetting("saltKey", "s".repeat(20));
@@ -104,6 +104,11 @@ describe("a release", () => {
     );
     await stack.changeSetting("saltKey", saltKey);
     await stack.changeSetting("notesUuid", uuid);
+    await stack.setChartValues({ nameOverride: "other" });
+    await expect(stack.deploy("up")).rejects.toThrow(
+      "invalid values, nothing was changed:\n  the objects of this release would be named hearth-other instead of hearth, with empty volumes and new secrets: set nameOverride and fullnameOverride back as they were.",
+    );
+    await stack.setChartValues({});
     expect(await stack.deploy("up")).toEqual(["3 same"]);
     expect((await podsOf(release)).map(uidOf)).toEqual(before);
   });

@@ -265,6 +265,17 @@ sentence that says what to do.
 {{/* Values that must stay as they were installed; only a cluster can tell. */}}
 {{- define "hearth.identityMistakes" -}}
 {{- $fullname := include "hearth.fullname" . }}
+{{- $name := include "hearth.name" . }}
+{{- $release := .Release.Name }}
+{{- $sets := lookup "apps/v1" "StatefulSet" .Release.Namespace "" | default (dict) }}
+{{- range dig "items" (list) $sets }}
+{{- $labels := default (dict) .metadata.labels }}
+{{- $isOurs := and (eq (dig "app.kubernetes.io/instance" "" $labels) $release) (hasPrefix "hearth-" (dig "helm.sh/chart" "" $labels)) (eq (dig "app.kubernetes.io/component" "" $labels) "gateway") }}
+{{- $before := dig "app.kubernetes.io/name" "" $labels }}
+{{- if and $isOurs (or (ne .metadata.name (printf "%s-gateway" $fullname)) (ne $before $name)) }}
+{{- include "hearth.mistake" (printf "the objects of this release would be named %s instead of %s, with empty volumes and new secrets: set nameOverride and fullnameOverride back as they were." $fullname (trimSuffix "-gateway" .metadata.name)) }}
+{{- end }}
+{{- end }}
 {{- $salt := dig "data" "HEARTH_SALT_KEY" "" (lookup "v1" "Secret" .Release.Namespace $fullname | default (dict)) | b64dec }}
 {{- if and .Values.saltKey $salt (ne .Values.saltKey $salt) }}
 {{- include "hearth.mistake" (printf "saltKey is not HEARTH_SALT_KEY of the Secret %s, by which the credentials in Postgres are encrypted: set it to that, or leave it empty." $fullname) }}
