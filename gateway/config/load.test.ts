@@ -331,6 +331,15 @@ litellm_settings:
   ]);
 });
 
+test("a model of Bedrock is skipped with where it can be called instead", () => {
+  const params = "model: bedrock/anthropic.claude-v2, aws_region_name: x";
+  expect(warnings(model(params))).toEqual([
+    expect.stringContaining(
+      'provider "bedrock" is not supported, the model is skipped; call it at Bedrock\'s endpoint',
+    ),
+  ]);
+});
+
 test("a required setting whose variable is not set names the variable", () => {
   const text =
     "model_list:\n  - model_name: os.environ/NAME\n    litellm_params: { model: os.environ/MODEL }\n";

@@ -102,6 +102,9 @@ export function isForeign({
 
 /** Why a model of LiteLLM's provider has no effect; null: it is not such a provider, or has an address. */
 function reasonToSkip(provider: string, hasAddress: boolean): string | null {
+  if (provider.startsWith("bedrock")) {
+    return "is not supported, the model is skipped; call it at Bedrock's endpoint for API keys (docs/litellm.md)";
+  }
   if (FOREIGN_PROVIDERS.has(provider)) {
     return "is not supported, the model is skipped; use openrouter or another OpenAI-compatible server";
   }
