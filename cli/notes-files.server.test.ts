@@ -125,6 +125,13 @@ describe.each([
     expect(again.error).toContain("is not empty");
   });
 
+  test("space of a folder that does not exist is a usage error", async () => {
+    expect(await hearth("space", vault, "nosuch", ...more)).toMatchObject({
+      code: 2,
+      error: `hearth: folder "nosuch" not found. Run \`hearth notes space ${vault}\` for the folders of the vault.\n`,
+    });
+  });
+
   test("collect counts unused chunks and deletes none too early", async () => {
     await ask(`${notes.url}/${vault}/h:+unused`, {
       method: "PUT",
