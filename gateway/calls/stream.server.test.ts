@@ -130,22 +130,21 @@ afterAll(async () => {
 });
 
 /** A call whose answer is read on demand. */
-async function answerTo(
-  model: string,
-  stream: boolean,
-): Promise<IncomingMessage> {
-  const call = request(`${gateway.url}/v1/chat/completions`, {
+function answerTo(model: string, stream: boolean): Promise<IncomingMessage> {
+  return post("/v1/chat/completions", {
+    model,
+    stream,
+    messages: [{ role: "user", content: "hello" }],
+  });
+}
+
+async function post(path: string, body: object): Promise<IncomingMessage> {
+  const call = request(gateway.url + path, {
     method: "POST",
     headers: { authorization: `Bearer ${key}` },
     agent: false,
   });
-  call.end(
-    JSON.stringify({
-      model,
-      stream,
-      messages: [{ role: "user", content: "hello" }],
-    }),
-  );
+  call.end(JSON.stringify(body));
   const [answer] = (await once(call, "response")) as [IncomingMessage];
   return answer;
 }
@@ -267,6 +266,26 @@ test("the client of a silent model receives comments, before the first content a
     while (!text.includes("[DONE]")) {
       text = await next();
     }
+  } finally {
+    clearInterval(ticks);
+    vi.useRealTimers();
+  }
+});
+
+test("a client of Gemini's API receives the headers only while its model is silent", async () => {
+  release = Promise.withResolvers();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const ticks = setInterval(() => void vi.advanceTimersByTime(5_000), 50);
+  try {
+    const answer = await post(
+      "/v1beta/models/held:streamGenerateContent?alt=sse",
+      { contents: [{ role: "user", parts: [{ text: "hello" }] }] },
+    );
+    expect(answer.statusCode).toBe(200);
+    release.resolve();
+    const text = await textOf(answer);
+    expect(text).toContain('"word"');
+    expect(text).not.toContain("waiting");
   } finally {
     clearInterval(ticks);
     vi.useRealTimers();
