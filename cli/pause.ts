@@ -33,7 +33,7 @@ export const pause = defineVerb({
     printAnswer(
       json,
       view,
-      `${view.name} is paused: no checks, alerts or restarts. Resume with \`hearth resume ${view.name}\`.`,
+      `${view.name} is paused: no checks, and no alerts or restarts after them. A process that ends is still started again. Resume with \`hearth resume ${view.name}\`.`,
     );
     return 0;
   },
