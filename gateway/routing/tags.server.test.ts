@@ -61,7 +61,7 @@ async function reached(
   by = key,
 ): Promise<readonly (string | null)[]> {
   const ids = new Set<string | null>();
-  for (let i = 0; i < 16; i++) {
+  for (let i = 0; i < 32; i++) {
     const answer = await call(model, fields, headers, by);
     ids.add(answer.status === 200 ? idOf(answer) : String(answer.status));
   }
