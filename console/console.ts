@@ -2,6 +2,7 @@ import type { FastifyInstance, RouteOptions } from "fastify";
 import { join } from "node:path";
 import { readVariable, type Environment } from "../core/environment.ts";
 import { Failure } from "../core/failure.ts";
+import { readPublicUrl } from "../supervisor/config/public-url.ts";
 import { Copies } from "../supervisor/backup/copies.ts";
 import { peerOf } from "../supervisor/backup/peer.ts";
 import type { Watch } from "../supervisor/checks/watch.ts";
@@ -280,18 +281,4 @@ function readProxyHops(env: Environment): number {
     );
   }
   return Number(hops);
-}
-
-/** Where browsers reach this supervisor, if configured. */
-function readPublicUrl(env: Environment): string | undefined {
-  const url = readVariable("SUPERVISOR_PUBLIC_URL", env);
-  if (url === undefined) {
-    return undefined;
-  }
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new Failure(
-      `SUPERVISOR_PUBLIC_URL must be an address such as https://console.example.org, not "${url}".`,
-    );
-  }
-  return new URL(url).origin;
 }

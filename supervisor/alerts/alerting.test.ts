@@ -51,6 +51,7 @@ function begin(sinks: readonly Sink[] = [sink("phone")]): void {
     sinks,
     host: "a",
     timeZone: "Europe/Berlin",
+    consoleUrl: "https://console.example.org",
     now: () => now,
     onNotice: (sentence) => notices.push(sentence),
   });
@@ -185,7 +186,7 @@ test("replacing alarms ends the others of the same prefix, also those of the pre
   ]);
 });
 
-test("an owner gets own alarms and their ends, but no reminders and no commands", async () => {
+test("an owner gets own alarms and their ends, but no reminders, no commands and no address of the console", async () => {
   await beginAgain([{ ...sink("mail"), owners: true }]);
   alerting.raise(alarm("gateway"));
   alerting.raise(alarm("key ann", { owner: "ann@example.org" }));
@@ -200,6 +201,8 @@ test("an owner gets own alarms and their ends, but no reminders and no commands"
     [undefined, "● key ann recovered (a)"],
     ["ann@example.org", "● key ann recovered (a)"],
   ]);
+  expect(sent[0]?.message.consoleUrl).toBe("https://console.example.org");
+  expect(sent[1]?.message.consoleUrl).toBeUndefined();
   expect(textOf(sent[0]!.message)).toContain("next step");
   expect(textOf(sent[1]!.message)).not.toContain("next step");
 });

@@ -15,6 +15,8 @@ interface AlertingOptions {
   readonly host: string;
   /** The zone of the times in messages. */
   readonly timeZone: string;
+  /** Address of the console, in every message to operators. */
+  readonly consoleUrl?: string | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly onNotice: (sentence: string) => void;
@@ -257,7 +259,7 @@ export class Alerting implements ReplacedAlarms {
       const byOwner = Map.groupBy(changes, ({ alarm }) => alarm.owner);
       for (const [owner, events] of byOwner) {
         if (owner !== undefined) {
-          const own = { ...this.#message(at, events), owner };
+          const own = this.#message(at, events, owner);
           this.#dispatcher.enqueue(sink.name, own);
         }
       }
@@ -290,9 +292,18 @@ export class Alerting implements ReplacedAlarms {
     }
   }
 
-  #message(at: number, events: readonly AlertEvent[]): AlertMessage {
-    const { host, timeZone } = this.#options;
-    return { id: randomUUID(), at, host, timeZone, events };
+  /** To operators, unless it has an owner. */
+  #message(
+    at: number,
+    events: readonly AlertEvent[],
+    owner?: string,
+  ): AlertMessage {
+    const { host, timeZone, consoleUrl } = this.#options;
+    const message = { id: randomUUID(), at, host, timeZone, events };
+    if (owner !== undefined) {
+      return { ...message, owner };
+    }
+    return consoleUrl === undefined ? message : { ...message, consoleUrl };
   }
 
   /** A full disk must not silence alerts. */

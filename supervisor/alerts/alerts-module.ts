@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { readPublicUrl } from "../config/public-url.ts";
 import type { SupervisorConfig } from "../config/schema.ts";
 import type { Environment } from "../../core/environment.ts";
 import { readVariable } from "../../core/environment.ts";
@@ -29,6 +30,7 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
     sinks: makeSinks(config.notify),
     host: readVariable("HEARTH_HOST_NAME", env) ?? hostname(),
     timeZone: config.jobs.time_zone,
+    consoleUrl: readPublicUrl(env),
     now: Date.now,
     onNotice,
     onRaised: ({ subject, text, level }) =>

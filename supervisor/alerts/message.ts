@@ -24,6 +24,8 @@ export interface AlertMessage {
   /** Time zone of the text; that of the machine if an older version saved the message. */
   readonly timeZone?: string;
   readonly events: readonly AlertEvent[];
+  /** Address of the console, where it has a public one. */
+  readonly consoleUrl?: string;
   /** The user whom all events concern: the message goes to this e-mail address instead of the sink's own. */
   readonly owner?: string;
 }

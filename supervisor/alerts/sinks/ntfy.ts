@@ -15,6 +15,7 @@ function ntfyBody(topic: string, message: AlertMessage) {
     title: titleOf(message),
     message: textOf(message),
     ...appearance[toneOf(message)],
+    ...(message.consoleUrl === undefined ? {} : { click: message.consoleUrl }),
   };
 }
 

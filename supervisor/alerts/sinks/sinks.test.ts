@@ -51,6 +51,7 @@ const message: AlertMessage = {
   id: "0d1f0a3e-0000-4000-8000-000000000000",
   at,
   host: "home-a",
+  consoleUrl: "https://console.example.org",
   events: [
     {
       event: "raised",
@@ -109,6 +110,7 @@ test("a webhook receives the documented JSON, and the token as a bearer token", 
     id: message.id,
     at: "2026-11-21T10:04:00.000Z",
     host: "home-a",
+    console: "https://console.example.org",
     state: "down",
     title: "✕ gateway is down; drill recovered (home-a)",
     alarms: [
@@ -155,6 +157,7 @@ test("ntfy gets its publish-as-JSON body at the server's root", async () => {
       title: "✕ gateway is down; drill recovered (home-a)",
       priority: 5,
       tags: ["rotating_light"],
+      click: "https://console.example.org",
     },
   });
 });
@@ -175,7 +178,11 @@ test("slack gets text and attachments, with its control characters escaped", asy
   expect(received[0]?.url).toBe("/services/T0/s3cret");
   expect(body.text).toBe("✕ gateway is down; drill recovered (home-a)");
   expect(body.attachments).toMatchObject([
-    { color: "#bb1f1f", title: "✕ gateway: answered 500, expected 200" },
+    {
+      color: "#bb1f1f",
+      title: "✕ gateway: answered 500, expected 200",
+      title_link: "https://console.example.org",
+    },
     { color: "#1a7f43", title: "● resolved: drill: failed — ☃" },
   ]);
   expect(body.attachments[0]?.text).toContain(
@@ -272,7 +279,7 @@ test("mail is sent to all recipients with a readable subject and text", async ()
     to: ["one@example.org", "two@example.org"],
     user: "hearth",
   });
-  const [head = "", body = ""] = (mail?.text ?? "").split("\r\n\r\n", 2);
+  const [head = "", ...body] = (mail?.text ?? "").split("\r\n\r\n");
   expect(head).toContain("Auto-Submitted: auto-generated");
   expect(head).toContain("Date: Sat, 21 Nov 2026 10:04:00 +0000");
   expect(head).toMatch(/Content-Type: text\/plain; charset=utf-8/);
@@ -281,9 +288,9 @@ test("mail is sent to all recipients with a readable subject and text", async ()
     .match(/^Subject: (.*)$/m)?.[1]
     ?.replace(/=\?UTF-8\?Q\?(.*?)\?=/gi, (_, word: string) => quoted(word));
   expect(subject?.replaceAll("_", " ")).toContain("gateway is down");
-  expect(quoted(body.replaceAll("=\r\n", ""))).toContain(
-    "next step: hearth logs gateway",
-  );
+  const text = quoted(body.join("\r\n\r\n").replaceAll("=\r\n", ""));
+  expect(text).toContain("next step: hearth logs gateway");
+  expect(text).toContain("Hearth on home-a\r\nhttps://console.example.org\r\n");
 });
 
 test("a message for an owner is mailed to the owner only", async () => {

@@ -24,6 +24,9 @@ function slackBody(message: AlertMessage) {
         color: colours[toneOf({ ...message, events: [event] })],
         fallback: lead,
         title: lead,
+        ...(message.consoleUrl === undefined
+          ? {}
+          : { title_link: message.consoleUrl }),
         text: lines.join("\n"),
         ts: Math.floor(timeOfEvent(event) / 1000),
       };

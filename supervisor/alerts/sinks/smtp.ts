@@ -38,7 +38,7 @@ export async function sendMail(
       from: settings.from,
       to: message.owner ?? [...settings.to],
       subject: titleOf(message),
-      text: `${textOf(message)}\n\n-- \nHearth on ${message.host}${message.owner === undefined ? '; hearth silence <name> 2h --why "…" silences an alarm' : ""}\n`,
+      text: `${textOf(message)}\n\n-- \n${footerOf(message)}\n`,
       date: new Date(message.at),
       messageId: `<${message.id}@hearth.invalid>`,
       headers: { "Auto-Submitted": "auto-generated" },
@@ -49,6 +49,16 @@ export async function sendMail(
     signal.removeEventListener("abort", stop);
     transport.close();
   }
+}
+
+function footerOf({ host, consoleUrl, owner }: AlertMessage): string {
+  return [
+    `Hearth on ${host}`,
+    ...(consoleUrl === undefined ? [] : [consoleUrl]),
+    ...(owner === undefined
+      ? ['hearth silence <name> 2h --why "…" silences an alarm']
+      : []),
+  ].join("\n");
 }
 
 const CHECK_SECURITY =

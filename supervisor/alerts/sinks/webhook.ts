@@ -8,6 +8,7 @@ function webhookBody(message: AlertMessage) {
     id: message.id,
     at: iso(message.at),
     host: message.host,
+    console: message.consoleUrl ?? null,
     state: toneOf(message),
     title: titleOf(message),
     text: textOf(message),
