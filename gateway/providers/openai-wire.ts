@@ -129,6 +129,10 @@ export const openaiWire: ProviderWire = {
 };
 
 function withTextAlone(bytes: Buffer): Buffer {
+  // Of most answers the text is not needed here.
+  if (!bytes.includes('"thinking"')) {
+    return bytes;
+  }
   const answer = bytes.toString("utf8");
   const apart = thinkingApart(answer);
   return apart === answer ? bytes : Buffer.from(apart);
