@@ -258,7 +258,7 @@ export function rejectUnused(
       const param = `model_info.${field}`;
       throw new CallError(
         "invalid_request",
-        `\`${param}\` is not supported: ${instead}, or leave it out.`,
+        `\`${param}\` is not supported: ${instead}. Leave it out here.`,
         { param },
       );
     }

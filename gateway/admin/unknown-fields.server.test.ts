@@ -204,7 +204,9 @@ test("a field of LiteLLM that would protect something is rejected with its repla
     expect([path, status]).toEqual([path, 400]);
     expect(error).toMatchObject({
       param: field,
-      message: expect.stringMatching(/is not supported: .+ or leave it out/),
+      message: expect.stringMatching(
+        /is not supported: .+\. Leave it out here\.$/,
+      ),
     });
   }
   await fixture.post("/key/generate", { rotation_interval: "30d" });

@@ -39,7 +39,7 @@ function refuse(
   if (instead !== null) {
     throw new CallError(
       "invalid_request",
-      `\`${at}\` is not supported: ${instead}, or leave it out.`,
+      `\`${at}\` is not supported: ${instead}. Leave it out here.`,
       { param: at },
     );
   }
