@@ -17,6 +17,7 @@ const steps: FirstSteps = {
   gatewayReady: true,
   tookMs: 1400,
   runners: [],
+  configWarnings: [],
   stopWith: "Ctrl-C",
   isFirst: true,
   json: false,
@@ -52,6 +53,17 @@ test("the first steps show addresses and commands, never the key itself", () => 
   expect(text).toContain("npx hearth notes setup-uri notes");
   expect(text).toContain("No local runner found");
   expect(text).not.toContain(steps.masterKey);
+});
+
+test("warnings about the configuration are counted, at each start", () => {
+  for (const describe of [describeFirstSteps, describeLaterStart]) {
+    expect(describe(steps, [echo])).not.toContain("configuration");
+    expect(
+      describe({ ...steps, configWarnings: ["one", "two"] }, [echo]),
+    ).toContain(
+      "The gateway's configuration has 2 warnings: run `npx hearth config --check` to read them.",
+    );
+  }
 });
 
 test("an available local model is preferred over the echo", () => {

@@ -22,6 +22,8 @@ export interface FirstSteps {
   readonly gatewayReady: boolean;
   readonly tookMs: number;
   readonly runners: readonly FoundRunner[];
+  /** Sentences about the gateway's configuration. */
+  readonly configWarnings: readonly string[];
   /** How to stop it. */
   readonly stopWith: string;
   /** Whether this is the first start: later ones are described briefly. */
@@ -60,6 +62,7 @@ function asJson(
     tookMs: Math.round(steps.tookMs),
     models,
     runners: steps.runners,
+    configWarnings: steps.configWarnings,
   };
 }
 
@@ -82,10 +85,22 @@ export function describeLaterStart(
     "",
     ...signInLines(steps.signInLink),
     ...newModelLines(usable, steps.runners),
+    ...warningLines(steps.configWarnings),
     nextLine(["hearth status", "hearth keys new", "hearth --help"]),
     `Stop: ${paint("strong", steps.stopWith)}`,
     "",
   ].join("\n");
+}
+
+function warningLines(warnings: readonly string[]): readonly string[] {
+  return warnings.length === 0
+    ? []
+    : [
+        paint(
+          "warn",
+          `The gateway's configuration has ${counted(warnings.length, "warning")}: run \`npx hearth config --check\` to read ${warnings.length === 1 ? "it" : "them"}.`,
+        ),
+      ];
 }
 
 function nextLine(commands: readonly string[]): string {
@@ -123,6 +138,7 @@ export function describeFirstSteps(
     "  npx hearth notes setup-uri notes",
     "",
     ...modelLines(usable, models, steps.runners),
+    ...warningLines(steps.configWarnings),
     "",
     nextLine(commands),
     `Stop: ${paint("strong", steps.stopWith)}`,

@@ -26,6 +26,7 @@ import type { ExitCode } from "./verb.ts";
 export interface Start {
   readonly echo: boolean;
   readonly runners: Promise<readonly FoundRunner[]>;
+  readonly configWarnings: Promise<readonly string[]>;
   /** The start of the command, by performance.now(). */
   readonly startedAt: number;
   /** Whether this machine has no data of Hearth yet. */
@@ -141,7 +142,7 @@ function reasonOfExit(logFile: string, logFrom: number): readonly string[] {
 
 async function textWhenUp(
   home: Home,
-  { runners, startedAt, isFirst, json }: Start,
+  { runners, configWarnings, startedAt, isFirst, json }: Start,
   status: Status,
 ): Promise<string> {
   const addressOf = (name: string) =>
@@ -164,6 +165,7 @@ async function textWhenUp(
     ).catch(() => false),
     tookMs: performance.now() - startedAt,
     runners: await runners,
+    configWarnings: await configWarnings,
     stopWith: "npx hearth down",
     isFirst,
     json,

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { openLogFile, reportTo } from "../supervisor/log.ts";
 import { locateHome, createHome, isNewHome } from "../supervisor/home/home.ts";
+import { ownConfigWarnings } from "../embedded/gateway-check.ts";
 import type { Stack } from "../embedded/stack.ts";
 import { findRunners } from "../supervisor/gateway/find-runners.ts";
 import { nameOf } from "../supervisor/release/release.ts";
@@ -49,6 +50,7 @@ export const up = defineVerb({
     const start: Start = {
       echo,
       runners,
+      configWarnings: ownConfigWarnings(home, process.env),
       startedAt,
       isFirst,
       json: json === true,
@@ -170,7 +172,7 @@ async function stopStack(
 
 async function textWhenUp(
   stack: Stack,
-  { runners, startedAt, isFirst, json }: Start,
+  { runners, configWarnings, startedAt, isFirst, json }: Start,
 ): Promise<string> {
   const tookMs = performance.now() - startedAt;
   return findFirstSteps({
@@ -183,6 +185,7 @@ async function textWhenUp(
     gatewayReady: stack.gatewayReady,
     tookMs,
     runners: await runners,
+    configWarnings: await configWarnings,
     stopWith: "Ctrl-C",
     isFirst,
     json,

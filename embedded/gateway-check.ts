@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../core/environment.ts";
 import { execute } from "../core/execute.ts";
@@ -51,4 +52,15 @@ export function checkOwnGateway(
     HEARTH_LOCAL_CONFIG: operatorFile(home, "gateway.local.yaml"),
     ...env,
   });
+}
+
+/** The warnings about a configuration of the operator's own; that of the release has none. */
+export async function ownConfigWarnings(
+  home: Home,
+  env: Environment,
+): Promise<readonly string[]> {
+  const isOwn =
+    env["HEARTH_GATEWAY_CONFIG"] !== undefined ||
+    existsSync(operatorFile(home, "gateway.local.yaml"));
+  return isOwn ? (await checkOwnGateway(home, env)).warnings : [];
 }
