@@ -47,7 +47,7 @@ test("after a pull, only up and upgrade install packages, and a killed service r
       timeout: 60_000,
       interval: 500,
     })
-    .not.toBeOneOf([false, killed, null]);
+    .not.toBeOneOf([false, killed, 0]);
   expect(checkout.npmCalls()).toBe(0);
 
   const up = await hearth("up");
