@@ -91,7 +91,7 @@ export class Instances {
     const known = (await this.list()).find((one) => one.instance === gone);
     if (known === undefined) {
       throw new InstanceUnknown(
-        `Instance "${gone}" not found: GET /instances lists them.`,
+        `Instance "${gone}" not found. GET /instances lists them.`,
       );
     }
     if (known.running) {

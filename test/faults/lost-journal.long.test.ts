@@ -100,7 +100,7 @@ test.runIf(hasRedisServer())(
       }
       expect(await use(first)).toBe("budget_exceeded");
       const unknown = await hearth(first, ["instances", "forget", "nothing"]);
-      expect(unknown.error).toContain('Instance "nothing" not found');
+      expect(unknown.error).toBe('hearth: instance "nothing" not found.\n');
     } finally {
       await testbed.close();
     }
