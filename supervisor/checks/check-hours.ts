@@ -32,17 +32,32 @@ export type Histogram = Readonly<Record<string, number>>;
 
 const STEP_FACTOR = 1.05;
 
-/** `names` of all checks with raw results, each found by one index lookup: there are many results of few checks. */
-export const WATCHED_NAMES = `
-  WITH RECURSIVE names (name) AS (
-    SELECT min(name) FROM check_results
-    UNION ALL
-    SELECT (SELECT min(name) FROM check_results WHERE name > names.name) FROM names WHERE name IS NOT NULL
+/** `names` of the rows of a table that fulfil a condition, each found by one index lookup: there are many rows of few names. */
+function namesOf(table: string, condition: string): string {
+  const next = `SELECT min(name) FROM ${table} WHERE ${condition}`;
+  return `WITH RECURSIVE names (name) AS (
+    ${next} UNION ALL SELECT (${next} AND name > names.name) FROM names WHERE name IS NOT NULL
   )`;
+}
+
+/** `names` of all checks with raw results. */
+export const WATCHED_NAMES = namesOf("check_results", "true");
 
 export function watchedNames(db: DatabaseSync): readonly string[] {
+  return readNames(db, WATCHED_NAMES);
+}
+
+/** Names in the history's entries of a kind. */
+export function namesInHistory(
+  db: DatabaseSync,
+  kind: string,
+): readonly string[] {
+  return readNames(db, namesOf("events", `kind = '${kind}'`));
+}
+
+function readNames(db: DatabaseSync, names: string): readonly string[] {
   return db
-    .prepare(`${WATCHED_NAMES} SELECT name FROM names WHERE name IS NOT NULL`)
+    .prepare(`${names} SELECT name FROM names WHERE name IS NOT NULL`)
     .all()
     .map((row) => String(row["name"]));
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { HOUR_MS } from "../../core/duration.ts";
-import { hourOf, watchedNames } from "./check-hours.ts";
+import { hourOf, namesInHistory, watchedNames } from "./check-hours.ts";
 import { bringUpToDate } from "./check-reports.ts";
 import { FLAPPING_OVER_MS } from "./state.ts";
 
@@ -158,7 +158,7 @@ const OUTAGES: readonly OutageEvents[] = [
 function outages(
   db: DatabaseSync,
   { kind, began, over }: OutageEvents,
-  { from, until, names = namesOf(db, kind) }: Range,
+  { from, until, names = namesInHistory(db, kind) }: Range,
 ): readonly Outage[] {
   const ends = `SELECT %s FROM events AS over WHERE over.kind = '${kind}' AND over.name = ?3 AND ${over}`;
   const found = db.prepare(
@@ -176,22 +176,6 @@ function outages(
       kind,
     })),
   );
-}
-
-function namesOf(
-  db: DatabaseSync,
-  kind: OutageEvents["kind"],
-): readonly string[] {
-  // Looks each name up in the index; DISTINCT would read every entry.
-  const next = `SELECT min(name) FROM events WHERE kind = '${kind}'`;
-  return db
-    .prepare(
-      `WITH RECURSIVE names (name) AS (
-         ${next} UNION ALL SELECT (${next} AND name > names.name) FROM names WHERE name IS NOT NULL
-       ) SELECT name FROM names WHERE name IS NOT NULL`,
-    )
-    .all()
-    .map((row) => String(row["name"]));
 }
 
 /** Failed results that count, from the hours that have any; each lasts until the next result, at most as long as it is valid. */
