@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { inputOnly } from "../tokens/reported-usage.ts";
 import { cacheSavings } from "./cache-savings.ts";
-import { flatCard } from "./price-card.ts";
+import { UNPRICED, flatCard } from "./price-card.ts";
 
 /** Dollars per million tokens, as of a model of Anthropic. */
 const CARD = flatCard("deployment", {
@@ -56,14 +56,4 @@ test("a model without a price of its own for cached input saves nothing", () => 
   expect(cacheSavings(card, usage)).toBe(0);
 });
 
-const FLAT = {
-  input: 3,
-  output: 15,
-  cachedInput: null,
-  cacheWrite: null,
-  audioInput: null,
-  audioOutput: null,
-  reasoning: null,
-  perRequest: 0,
-  perImage: null,
-};
+const FLAT = { ...UNPRICED, input: 3, output: 15 };
