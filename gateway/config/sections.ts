@@ -15,6 +15,7 @@ import {
   plain,
   type Mapping,
 } from "../../core/config/tree.ts";
+import { nearest } from "../../core/nearest.ts";
 import { alternativeOf } from "./litellm-settings.ts";
 import {
   generalSettings,
@@ -48,16 +49,21 @@ export function unusedSetting(
   const problem = unknownSetting(reading, path, spellings);
   const name = String(path.at(-1));
   const alternative = alternativeOf(path) ?? placeOf(reading, path, name);
+  if (alternative !== undefined) {
+    return {
+      ...problem,
+      message: `setting "${name}" has no effect: ${alternative}`,
+    };
+  }
   const isParameter =
-    path.at(-2) === "provider_params" && !problem.message.includes("(did you");
-  const place = isParameter
+    path.at(-2) === "provider_params" && nearest(name, spellings) === undefined;
+  const advice = isParameter
     ? ": parameters for the provider belong in `extra_body`"
     : "";
-  const message =
-    alternative === undefined
-      ? `${problem.message}; it has no effect${place}`
-      : `setting "${name}" has no effect: ${alternative}`;
-  return { ...problem, message };
+  return {
+    ...problem,
+    message: `${problem.message}; it has no effect${advice}`,
+  };
 }
 
 /** Of a setting in the wrong section: where it belongs. */
