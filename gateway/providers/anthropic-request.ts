@@ -8,7 +8,7 @@ import { anthropicSchema } from "./anthropic-schema.ts";
 import { signedMessages } from "./anthropic-signed.ts";
 import { lostThoughts, thinkingAndSampling } from "./anthropic-thinking.ts";
 import { readToolOptions } from "./anthropic-tools.ts";
-import { isNeutral, type NeutralValues } from "./neutral-values.ts";
+import { isNeutral } from "./neutral-values.ts";
 import {
   isRecord,
   numberOf,
@@ -69,19 +69,6 @@ const HINTS = new Set([
   "prompt_cache_key",
   "prompt_cache_options",
   "prompt_cache_retention",
-]);
-
-/** Parameters that Anthropic does not have, with the values that change nothing. */
-const NEUTRAL: NeutralValues = new Map<string, readonly unknown[]>([
-  ["n", [1]],
-  ["frequency_penalty", [0]],
-  ["presence_penalty", [0]],
-  ["top_logprobs", [0]],
-  ["logprobs", [false]],
-  ["store", [false]],
-  ["verbosity", ["medium"]],
-  ["logit_bias", [{}]],
-  ["functions", [[]]],
 ]);
 
 /** A chat body of OpenAI's shape for Anthropic's `/v1/messages`. Never throws; unsupported parameters are listed. */
@@ -152,7 +139,7 @@ function isKnown(name: string): boolean {
 function isHarmless(name: string, value: unknown): boolean {
   return name === "modalities"
     ? Array.isArray(value) && value.every((one) => one === "text")
-    : isNeutral(NEUTRAL, name, value);
+    : isNeutral(name, value);
 }
 
 function maxTokensOf(body: CallBody, deployment: PricedDeployment): unknown {

@@ -9,7 +9,7 @@ import {
   recordsOf,
   type JsonRecord,
 } from "../../core/json.ts";
-import { changedIn, type NeutralValues } from "./neutral-values.ts";
+import { changedIn } from "./neutral-values.ts";
 import { openaiRequest } from "./openai.ts";
 import { isOpenAi, responsesRequest } from "./responses-request.ts";
 
@@ -28,23 +28,23 @@ const SAME = [
   "stream",
 ];
 
-/** Parameters of chat that the Responses API does not have, with the values that change nothing. */
-const LACKING: NeutralValues = new Map<string, readonly unknown[]>([
-  ["n", [1]],
-  ["stop", [[]]],
-  ["seed", []],
-  ["logit_bias", [{}]],
-  ["logprobs", [false]],
-  ["presence_penalty", [0]],
-  ["frequency_penalty", [0]],
-  ["audio", []],
-  ["prediction", []],
+/** Parameters of chat that the Responses API does not have. */
+const LACKING = [
+  "n",
+  "stop",
+  "seed",
+  "logit_bias",
+  "logprobs",
+  "presence_penalty",
+  "frequency_penalty",
+  "audio",
+  "prediction",
   // The Responses API has it, but an answer of chat would lack its results.
-  ["moderation", []],
-  ["web_search_options", []],
-  ["functions", [[]]],
-  ["function_call", []],
-]);
+  "moderation",
+  "web_search_options",
+  "functions",
+  "function_call",
+];
 
 export function lackingInResponses(body: CallBody): readonly string[] {
   return changedIn(body, LACKING);

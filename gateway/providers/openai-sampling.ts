@@ -1,7 +1,7 @@
 import type { CallBody } from "../calls/body.ts";
 import { isChatOnly } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { changedIn, type NeutralValues } from "./neutral-values.ts";
+import { changedIn } from "./neutral-values.ts";
 import { isOpenAi } from "./responses-request.ts";
 
 /** Models that always reason. */
@@ -16,32 +16,25 @@ const NEVER_REASONING = /^(chatgpt-|gpt-[34])/;
 const MINIMAL = /^gpt-5(-mini|-nano)?(-\d|$)/;
 const WITHOUT_STOP = /^(o3(?!-mini)|o4|gpt-([5-9]|\d\d))/;
 
-/** What a model takes while it reasons, with these values only. */
-const WHILE_REASONING: NeutralValues = new Map<string, readonly unknown[]>([
-  ["temperature", [1]],
-  ["top_p", [1]],
-  ["presence_penalty", [0]],
-  ["frequency_penalty", [0]],
-  ["logit_bias", [{}]],
-  ["logprobs", [false]],
-  ["top_logprobs", [0]],
-]);
-const STOP: NeutralValues = new Map([["stop", [[]]]]);
-
-const WITHOUT_LOGPROBS: NeutralValues = new Map<string, readonly unknown[]>([
-  ["logit_bias", [{}]],
-  ["logprobs", [false]],
-  ["top_logprobs", [0]],
-]);
+const LOGPROBS = ["logit_bias", "logprobs", "top_logprobs"];
+/** What a model takes while it reasons with the values alone that change nothing. */
+const WHILE_REASONING = [
+  "temperature",
+  "top_p",
+  "presence_penalty",
+  "frequency_penalty",
+  ...LOGPROBS,
+];
 /** Parameters that other providers reject whatever their value: https://console.groq.com/docs/openai, https://docs.mistral.ai/api */
-const REJECTED: ReadonlyMap<string, NeutralValues> = new Map([
-  ["groq", new Map([...WITHOUT_LOGPROBS, ["n", [1]]])],
-  ["mistral", WITHOUT_LOGPROBS],
+const REJECTED: ReadonlyMap<string, readonly string[]> = new Map([
+  ["groq", [...LOGPROBS, "n"]],
+  ["mistral", LOGPROBS],
 ]);
 
-/** Those of them with the values that change nothing. */
-export function rejectedBy({ providerName }: PricedDeployment): NeutralValues {
-  return REJECTED.get(providerName) ?? new Map();
+export function rejectedBy({
+  providerName,
+}: PricedDeployment): readonly string[] {
+  return REJECTED.get(providerName) ?? [];
 }
 
 /**
@@ -69,7 +62,7 @@ export function refusedSampling(
     ...(reasons && isReasoning(body, name)
       ? changedIn(body, WHILE_REASONING)
       : []),
-    ...(reasons && WITHOUT_STOP.test(name) ? changedIn(body, STOP) : []),
+    ...(reasons && WITHOUT_STOP.test(name) ? changedIn(body, ["stop"]) : []),
   ];
 }
 

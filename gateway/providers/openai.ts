@@ -51,7 +51,7 @@ export function openaiRequest(
     }
     for (const name of [
       ...refusedSampling(body, deployment),
-      ...rejectedBy(deployment).keys(),
+      ...rejectedBy(deployment),
     ]) {
       delete sent[name];
     }
