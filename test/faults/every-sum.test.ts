@@ -455,6 +455,11 @@ async function expectActivity(path: string, sum: Sum): Promise<void> {
   }
 }
 
+test("the daily activity of all users has the sums of all calls, also of keys without a user", async () => {
+  expect(sumOf((row) => row.user_id === null).requests).toBeGreaterThan(0);
+  await expectActivity("/user/daily/activity", sumOf());
+});
+
 test("daily activity has the sums of each payer", async () => {
   for (const user of ["ann", "bob"]) {
     const sum = sumOf((row) => row.user_id === user);

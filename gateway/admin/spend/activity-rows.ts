@@ -40,6 +40,8 @@ interface ActivityQuestion {
   readonly filter: Conditions;
   /** The filter names keys. */
   readonly byKey: boolean;
+  /** The filter names no payers of `column`, and rows without one are included. */
+  readonly ofAll: boolean;
   /** Keys shown of a day, most expensive first. */
   readonly keys: number;
   /** The days whose parts are read, of those with calls; null: all. */
@@ -57,15 +59,16 @@ export interface PageOfDays {
 export function readActivity(
   admin: Admin,
   { column, aliases }: ActivitySource,
-  { filter, byKey, keys: keyLimit, page }: ActivityQuestion,
+  { filter, byKey, ofAll, keys: keyLimit, page }: ActivityQuestion,
 ): Promise<readonly ActivityRow[]> {
   const where = filter.where();
   const table = column === null ? "daily_tag_spend" : "daily_spend";
   // There are many keys and few models: the sums of models are read from rows without keys where possible.
-  const modelRows =
-    column === null
-      ? table
-      : dailyRowsWith(byKey ? [column, "api_key"] : [column]);
+  const keyColumns: readonly PayerColumn[] = byKey ? ["api_key"] : [];
+  const rowsWith = (...columns: readonly PayerColumn[]) =>
+    column === null ? table : dailyRowsWith([...columns, ...keyColumns]);
+  const payerRows = column === null ? table : rowsWith(column);
+  const modelRows = ofAll ? rowsWith() : payerRows;
   const top = (from: string, column: string, limit: number) =>
     mostExpensiveOfEachDay({
       days: "SELECT day AS of_day FROM shown",
@@ -87,7 +90,7 @@ export function readActivity(
         UNION ALL
         SELECT day, 'api_keys', name, ${named} FROM (${top(table, "api_key", keyLimit)}) keys
         UNION ALL
-        SELECT day, 'entities', name, ${named} FROM (${top(modelRows, column ?? "tag", MAX_NAMES)}) entities),
+        SELECT day, 'entities', name, ${named} FROM (${top(payerRows, column ?? "tag", MAX_NAMES)}) entities),
       ranked AS (SELECT *, row_number() OVER (PARTITION BY day, part ORDER BY spend DESC, name) AS place FROM sums)
       SELECT ${DAY} AS date, part, name, k.key_alias, k.team_id, ${aliasOf(aliases)} AS payer, ${METRIC_NAMES.map((metric) => `r.${metric}`).join(", ")}
         FROM ranked r LEFT JOIN keys k ON r.part = 'api_keys' AND k.token = r.name

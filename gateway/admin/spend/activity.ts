@@ -166,42 +166,48 @@ async function readSubject(
     await subject.requireReach(admin, id);
   }
   const chosenKey = input.api_key === undefined ? null : tokenOf(input.api_key);
-  const ownKey = restrictTo(admin, subject, filter, named);
-  for (const token of [ownKey, chosenKey]) {
-    if (token !== null) {
-      await ofKey(admin.pool, filter, "api_key", token);
-    }
+  const { ownKey, ofAll } = restrictTo(admin, subject, filter, named);
+  const tokens = [ownKey, chosenKey].filter((token) => token !== null);
+  for (const token of tokens) {
+    await ofKey(admin.pool, filter, "api_key", token);
   }
   if (input.model !== undefined) {
     filter.and("(model = ? OR model_group = ?)", input.model);
   }
   return readActivity(admin, subject, {
     filter,
-    byKey: ownKey !== null || chosenKey !== null,
+    byKey: tokens.length > 0,
+    ofAll,
     keys,
     page,
   });
 }
 
-/** Keeps the rows of the named ids, else of the visible ones; returns the caller's key where only its rows are left. */
+/**
+ * Keeps the rows of the named ids, else of the visible ones; returns the caller's key where only its rows are left. The activity of all
+ * users is that of the whole proxy, also of keys without a user, as in LiteLLM.
+ */
 function restrictTo(
   admin: Admin,
   { column, own }: Subject,
   filter: Conditions,
   named: readonly string[],
-): string | null {
+): { readonly ownKey: string | null; readonly ofAll: boolean } {
   const id = column ?? "tag";
   const ids = named.length > 0 || admin.reachesAll ? named : own(admin);
+  const ofAll = column === "user_id" && admin.reachesAll && named.length === 0;
+  let ownKey: string | null = null;
   if (ids.length > 0) {
     filter.and(`${id} = ANY(?)`, ids);
-  } else if (admin.reachesAll) {
+  } else if (!admin.reachesAll) {
+    ownKey = admin.actor.token;
+    if (ownKey === null) {
+      filter.and("false");
+    }
+  } else if (!ofAll) {
     filter.and(`${id} <> ''`);
-  } else if (admin.actor.token === null) {
-    filter.and("false");
-  } else {
-    return admin.actor.token;
   }
-  return null;
+  return { ownKey, ofAll };
 }
 
 export const ACTIVITY: readonly Route[] = SUBJECTS.flatMap(activityRoutes);
