@@ -212,6 +212,23 @@ test.each([
   expect(effortAt({})).toBe(effort);
 });
 
+test("zeros after the usage of a stream replace nothing", () => {
+  const reader = createStreamReader();
+  for (const [input, output] of [
+    [0, 0],
+    [19, 13],
+    [0, 0],
+  ]) {
+    const usage = { prompt_tokens: input, completion_tokens: output };
+    const data = JSON.stringify({ choices: [], usage });
+    expect(reader.read({ event: null, data })).toBe("usage_only");
+  }
+  expect(reader.facts().usage).toMatchObject({
+    inputTokens: 19,
+    outputTokens: 13,
+  });
+});
+
 test("usage that a stream reports inside its last choice counts, as Moonshot's does", () => {
   const reader = createStreamReader();
   const read = (chunk: object) =>

@@ -222,7 +222,8 @@ export function createStreamReader(): StreamReader {
       responseId ??= idOf(answer);
       tiers = tiersOf(answer) ?? tiers;
       const reported = usageFromOpenAI(reportedUsage(answer));
-      if (reported !== null) {
+      // Some servers end with zeros after the usage.
+      if (reported !== null && (usage === null || !isEmpty(reported))) {
         usage = reported;
       }
       for (const choice of choicesOf(answer)) {
@@ -257,6 +258,10 @@ export function createStreamReader(): StreamReader {
       endAnnounced: ended.size > 0 && ![...ended.values()].includes(false),
     }),
   };
+}
+
+function isEmpty({ inputTokens, outputTokens, reportedCost }: Usage): boolean {
+  return inputTokens + outputTokens + (reportedCost ?? 0) === 0;
 }
 
 /** The choices that are objects: a provider may send anything. */
