@@ -175,6 +175,44 @@ test.each([
 );
 
 test.each([
+  ["all for an hour", [0, 100], 300],
+  ["a part of it for an hour", [50, 50], 150],
+  ["none for an hour", [100, 0], undefined],
+])(
+  "what tools of the server write to the cache is split as at the start of the stream: %s",
+  (_title, [minutes, hour], expected) => {
+    const translator = wire.stream("messages");
+    const start = {
+      input_tokens: 3,
+      cache_creation_input_tokens: 100,
+      cache_creation: {
+        ephemeral_5m_input_tokens: minutes,
+        ephemeral_1h_input_tokens: hour,
+      },
+    };
+    const usage = {
+      input_tokens: 5,
+      cache_creation_input_tokens: 300,
+      output_tokens: 7,
+    };
+    const events = [
+      { type: "message_start", message: { usage: start } },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage },
+    ];
+    translated(
+      translator,
+      events.map((event) => ({
+        event: event.type,
+        data: JSON.stringify(event),
+      })),
+    );
+    const reported = translator.facts().usage;
+    expect(reported?.cacheWriteTokens).toBe(300);
+    expect(reported?.cacheWrite1hTokens).toBe(expected);
+  },
+);
+
+test.each([
   ["end_turn", "stop"],
   ["stop_sequence", "stop"],
   ["pause_turn", "stop"],

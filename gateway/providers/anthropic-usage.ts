@@ -53,21 +53,31 @@ export function usageFromAnthropic(usage: unknown): Usage | null {
     ...openaiUsage(reported),
     server_tool_use: reported["server_tool_use"],
   });
-  const forAnHour = numberOf(
-    recordOf(reported["cache_creation"])["ephemeral_1h_input_tokens"],
-  );
+  const forAnHour = writtenForAnHour(reported);
   const tiers = tiersIn(reported);
   const others = advisorsIn(reported);
   return (
     counted && {
       ...counted,
-      ...(forAnHour === null || forAnHour <= 0
-        ? {}
-        : { cacheWrite1hTokens: forAnHour }),
+      ...(forAnHour > 0 ? { cacheWrite1hTokens: forAnHour } : {}),
       ...(tiers.length === 0 ? {} : { tiers }),
       ...(others.length === 0 ? {} : { others }),
     }
   );
+}
+
+/**
+ * Only the start of a stream splits what is written to the cache; after tools of the server, such as searches, its end reports a higher
+ * total, whose rest is split in the same way: https://github.com/BerriAI/litellm/issues/42663
+ */
+function writtenForAnHour(usage: JsonRecord): number {
+  const parts = recordOf(usage["cache_creation"]);
+  const hour = numberOf(parts["ephemeral_1h_input_tokens"]) ?? 0;
+  const minutes = numberOf(parts["ephemeral_5m_input_tokens"]);
+  const written = numberOf(usage["cache_creation_input_tokens"]) ?? 0;
+  return hour > 0 && minutes !== null && written > hour + minutes
+    ? Math.round((written * hour) / (hour + minutes))
+    : hour;
 }
 
 /**
