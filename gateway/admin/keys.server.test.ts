@@ -490,6 +490,31 @@ test.each([
   expect(error["param"] ?? undefined).toBe(param);
 });
 
+test.each([
+  ["2099-01-15", "2099-01-15T00:00:00.000Z"],
+  ["2099-01-15T08:30:00", "2099-01-15T08:30:00.000Z"],
+  ["2099-01-15T08:30:00+02:00", "2099-01-15T06:30:00.000Z"],
+])("a raise until %s ends at that time", async (until, end) => {
+  const created = await fixture.post("/key/generate", {
+    max_budget: 1,
+    temp_budget_increase: 1,
+    temp_budget_expiry: until,
+  });
+  expect(created["temp_budget_expiry"]).toBe(end);
+});
+
+test.each(["2099-02-30", "2099-01-15T25:00:00", "10d"])(
+  "a raise until %s is rejected",
+  async (until) => {
+    const { status, error } = await fixture.rejected("POST", "/key/generate", {
+      temp_budget_increase: 1,
+      temp_budget_expiry: until,
+    });
+    expect(status).toBe(400);
+    expect(error["message"]).toContain("or a day such as 2026-11-21");
+  },
+);
+
 test("a raise that has ended may be sent back with a key's other fields, ended, or replaced by a later one", async () => {
   const key = await fixture.createKey({ max_budget: 1 });
   const raise = {

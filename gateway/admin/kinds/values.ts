@@ -50,10 +50,18 @@ export const models = z.array(name);
 export const object = z.record(z.string(), z.unknown());
 export const texts = z.record(z.string(), z.string());
 export const flag = z.boolean();
-export const moment = z.iso.datetime({
-  offset: true,
-  error: "must be a time such as 2026-11-21T12:00:00Z",
-});
+const isTime = (text: string) =>
+  z.iso.datetime({ offset: true }).safeParse(text).success;
+/** A day is its first moment, and a time without a zone is in UTC, as in LiteLLM. */
+export const moment = z
+  .string()
+  .overwrite((text) => (isDay(text) ? `${text}T00:00:00` : text))
+  .overwrite((text) => (isTime(`${text}Z`) ? `${text}Z` : text))
+  .refine(
+    isTime,
+    "must be a time such as 2026-11-21T12:00:00Z, or a day such as 2026-11-21",
+  )
+  .meta({ format: "date-time" });
 
 /** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`; LiteLLM also writes `monthly`. */
 export const duration = durationBy(parseBudgetDuration);
