@@ -282,3 +282,38 @@ test("a new model's id is in model_id too", async () => {
   });
   expect(created["model_id"]).toBe("number-7");
 });
+
+test("numbers of limits may be texts, as LiteLLM's documentation writes some", async () => {
+  const daily = { budget_limit: "0.0000001", time_period: "1d" };
+  const fields = {
+    max_budget: "1e-7",
+    rpm_limit: "10",
+    max_parallel_requests: "2",
+    model_max_budget: { mock: daily, other: "4" },
+  };
+  expect(await fixture.post("/key/generate", fields)).toMatchObject({
+    max_budget: 1e-7,
+    rpm_limit: 10,
+    max_parallel_requests: 2,
+    model_max_budget: {
+      mock: { budget_limit: 1e-7, time_period: "1d" },
+      other: { budget_limit: 4 },
+    },
+  });
+  expect(
+    await fixture.post("/customer/new", { user_id: "poor", max_budget: "0" }),
+  ).toMatchObject({ max_budget: 0 });
+});
+
+test.each([
+  ["max_budget", ""],
+  ["max_budget", "ten"],
+  ["max_budget", "-1"],
+  ["max_budget", "0x10"],
+  ["max_budget", "1e99"],
+  ["rpm_limit", "1.5"],
+])("%s: %j is rejected", async (field, value) => {
+  expect(
+    await fixture.rejected("POST", "/key/generate", { [field]: value }),
+  ).toMatchObject({ status: 400, error: { param: field } });
+});

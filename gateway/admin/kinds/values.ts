@@ -29,12 +29,14 @@ export const names = z
   .array(name)
   .max(1_000, "must have at most 1,000 entries");
 export const someNames = names.min(1, "must have at least one entry");
-export const dollars = z
-  .number("must be a number of dollars")
-  .min(0, "must be at least 0 dollars")
-  .max(9_000_000, "must be at most 9,000,000 dollars");
+export const dollars = alsoAsText(
+  z
+    .number("must be a number of dollars")
+    .min(0, "must be at least 0 dollars")
+    .max(9_000_000, "must be at most 9,000,000 dollars"),
+);
 export const spent = dollars.nullish();
-export const perMinute = z
+const wholeNumber = z
   .int({
     error: ({ code }) =>
       code === "too_big"
@@ -42,10 +44,22 @@ export const perMinute = z
         : "must be a whole number of at least 0",
   })
   .min(0, "must be a whole number of at least 0");
-export const atOnce = perMinute.max(
-  2_147_483_647,
-  "must be at most 2,147,483,647",
+export const perMinute = alsoAsText(wholeNumber);
+export const atOnce = alsoAsText(
+  wholeNumber.max(2_147_483_647, "must be at most 2,147,483,647"),
 );
+
+const NUMBER = /^-?\d+(\.\d+)?(e[-+]?\d+)?$/i;
+
+/** LiteLLM's documentation writes some numbers as texts. */
+function alsoAsText<Schema extends z.ZodType<number>>(schema: Schema) {
+  return z.preprocess(
+    (value) =>
+      typeof value === "string" && NUMBER.test(value) ? Number(value) : value,
+    schema,
+  );
+}
+
 export const models = z.array(name);
 export const object = z.record(z.string(), z.unknown());
 export const texts = z.record(z.string(), z.string());
