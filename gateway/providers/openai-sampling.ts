@@ -25,21 +25,66 @@ const WHILE_REASONING = [
   "frequency_penalty",
   ...LOGPROBS,
 ];
-/** Parameters that other providers reject whatever their value: https://console.groq.com/docs/openai, https://docs.mistral.ai/api */
-const REJECTED: ReadonlyMap<string, readonly string[]> = new Map([
-  ["groq", [...LOGPROBS, "n"]],
-  ["mistral", LOGPROBS],
-]);
+const PENALTIES = ["presence_penalty", "frequency_penalty"];
 
-export function rejectedBy({
-  providerName,
-}: PricedDeployment): readonly string[] {
-  return REJECTED.get(providerName) ?? [];
+/** Parameters that certain models reject, most of them whatever the value. */
+interface Rejection {
+  readonly providers: readonly string[];
+  readonly models: RegExp;
+  readonly names: readonly string[];
+  /** The values that a model has already, and takes. */
+  readonly own?: Readonly<Record<string, unknown>>;
+}
+
+const REJECTIONS: readonly Rejection[] = [
+  // Models that search before each answer: https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat
+  {
+    providers: ["openai"],
+    models: /-search-(preview|api)/,
+    names: ["temperature", "top_p", "n", ...PENALTIES, "reasoning_effort"],
+  },
+  // https://console.groq.com/docs/openai
+  { providers: ["groq"], models: /./, names: [...LOGPROBS, "n"] },
+  // https://docs.mistral.ai/api
+  { providers: ["mistral", "codestral"], models: /./, names: LOGPROBS },
+  // https://docs.x.ai/docs/guides/live-search
+  { providers: ["xai"], models: /./, names: ["web_search_options"] },
+  // https://docs.x.ai/docs/guides/reasoning
+  {
+    providers: ["xai"],
+    models: /^grok-(?!2|3(?!-mini))/,
+    names: [...PENALTIES, "stop"],
+  },
+  {
+    providers: ["xai"],
+    models: /^grok-(2|3(?!-mini)|4(-|$)|4\.1|4\.20(?!-multi)|code)/,
+    names: ["reasoning_effort"],
+  },
+  // https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
+  {
+    providers: ["moonshot"],
+    models: /^kimi-k(2\.[5-9]|[3-9])/,
+    names: ["temperature", "top_p", "n", ...PENALTIES],
+    own: { temperature: 0.6, top_p: 0.95 },
+  },
+];
+
+function rejectionsOf(deployment: PricedDeployment): readonly Rejection[] {
+  const { baseModel, model, providerName } = deployment;
+  return REJECTIONS.filter(
+    ({ providers, models }) =>
+      providers.includes(providerName) && models.test(baseModel ?? model),
+  );
+}
+
+/** Of these, also values that change nothing are left out. */
+export function rejectedBy(deployment: PricedDeployment): readonly string[] {
+  return rejectionsOf(deployment).flatMap(({ names }) => names);
 }
 
 /**
  * Parameters of a chat that OpenAI's models reject: one that only others have, an effort where they do not reason, and those of sampling
- * while they do. Of other providers, what they reject of any model.
+ * while they do. Of other providers, what they are known to reject.
  * https://developers.openai.com/api/docs/guides/latest-model
  * https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning
  */
@@ -47,9 +92,18 @@ export function refusedSampling(
   body: CallBody,
   deployment: PricedDeployment,
 ): readonly string[] {
-  if (!isOpenAi(deployment)) {
-    return changedIn(body, rejectedBy(deployment));
-  }
+  const rejected = rejectionsOf(deployment).flatMap(({ names, own = {} }) =>
+    changedIn(body, names).filter((name) => body[name] !== own[name]),
+  );
+  return isOpenAi(deployment)
+    ? [...new Set([...rejected, ...refusedByOpenAi(body, deployment)])]
+    : rejected;
+}
+
+function refusedByOpenAi(
+  body: CallBody,
+  deployment: PricedDeployment,
+): readonly string[] {
   const name = deployment.baseModel ?? deployment.model;
   const effort =
     takesEffort(body, deployment) || body["reasoning_effort"] == null

@@ -178,6 +178,65 @@ test.each([
   expect(lacking([])).toEqual([]);
 });
 
+const ASKED = {
+  temperature: 0.2,
+  top_p: 0.5,
+  n: 2,
+  presence_penalty: 0.5,
+  frequency_penalty: 0.5,
+  stop: ["."],
+  reasoning_effort: "high",
+  web_search_options: {},
+};
+const PENALTIES = ["presence_penalty", "frequency_penalty"];
+
+test.each([
+  ["xai", "grok-3", ["reasoning_effort", "web_search_options"]],
+  ["xai", "grok-3-mini", [...PENALTIES, "stop", "web_search_options"]],
+  ["xai", "grok-4.6", [...PENALTIES, "stop", "web_search_options"]],
+  [
+    "xai",
+    "grok-4-0709",
+    [...PENALTIES, "stop", "reasoning_effort", "web_search_options"],
+  ],
+  ["moonshot", "kimi-k2.6", ["temperature", "top_p", "n", ...PENALTIES]],
+  ["moonshot", "kimi-k2-thinking", []],
+  [
+    "openai",
+    "gpt-4o-search-preview",
+    ["temperature", "top_p", "n", ...PENALTIES, "reasoning_effort"],
+  ],
+])("%s's %s rejects certain parameters", (providerName, model, refused) => {
+  const deployment = testDeployment({ providerName, model });
+  const sentWith = (fields: object) =>
+    openaiWire.request("chat", { model: "m", ...fields }, deployment, false);
+  const lacking = (fields: object) =>
+    openaiWire.unsupported("chat", { model: "m", ...fields }, deployment);
+  expect([...lacking(ASKED)].sort()).toEqual([...refused].sort());
+  const accepted = Object.keys(ASKED).filter((name) => !refused.includes(name));
+  expect(Object.keys(sentWith(ASKED)).sort()).toEqual(
+    ["model", ...accepted].sort(),
+  );
+  // Also zero is an error there, and many clients send it.
+  const zero = { presence_penalty: 0, frequency_penalty: 0 };
+  expect(lacking(zero)).toEqual([]);
+  expect(Object.hasOwn(sentWith(zero), "presence_penalty")).toBe(
+    !refused.includes("presence_penalty"),
+  );
+});
+
+test("Kimi's own values of sampling are left to it, whether it thinks or not", () => {
+  const deployment = testDeployment({
+    providerName: "moonshot",
+    model: "kimi-k2.5",
+  });
+  const body = { model: "m", temperature: 0.6, top_p: 0.95 };
+  expect(openaiWire.unsupported("chat", body, deployment)).toEqual([]);
+  expect(openaiWire.request("chat", body, deployment, false)).toEqual({
+    model: "kimi-k2.5",
+  });
+});
+
 // Clients of Gemini's API send `none` and `minimal`, whichever model answers.
 test.each([
   ["gpt-5-mini", "none", "minimal"],
