@@ -162,7 +162,7 @@ export async function startCall(
   { caller, named, sent, kind, responseContext = null }: CallStart,
 ): Promise<Call> {
   const received = withMetadata(kind.streams ? sent : withoutStream(sent));
-  rejectUnsupportedFields(received);
+  rejectUnsupportedFields(received, kind.callType);
   authorizeNamedModels(gateway, caller, received);
   const access = readClientAccess(received);
   const person = endUserOf(received);

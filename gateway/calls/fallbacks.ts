@@ -123,6 +123,6 @@ function replacedBody(
   const merged = withMetadata(
     validateBody(kind.schema, { ...body, ...fields }),
   );
-  rejectUnsupportedFields(merged);
+  rejectUnsupportedFields(merged, kind.callType);
   return providerBody(merged);
 }

@@ -154,11 +154,24 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
 /** Access to a provider's account: `aws_access_key_id`, `azure_ad_token`, `vertex_credentials`, … */
 const ACCOUNT = /^(aws|azure|vertex|watsonx|oci|sagemaker)_/;
 
+/** Whether a field of a chat has parameters of Gemini's own, as Google documents it: https://ai.google.dev/gemini-api/docs/openai */
+function isGeminis(name: string, value: unknown): boolean {
+  return (
+    name === "extra_body" &&
+    isRecord(recordOf(value)["google"]) &&
+    Object.keys(recordOf(value)).length === 1
+  );
+}
+
 /** Throws 400 for a field that the gateway does not support and must not ignore; empty values are ignored. */
-export function rejectUnsupportedFields(body: CallBody): void {
+export function rejectUnsupportedFields(
+  body: CallBody,
+  callType: string,
+): void {
   for (const [name, value] of Object.entries(body)) {
     const reason = reasonAgainst(name);
-    if (reason !== undefined && !isEmpty(value)) {
+    const isMeant = callType === "acompletion" && isGeminis(name, value);
+    if (reason !== undefined && !isMeant && !isEmpty(value)) {
       throw unsupported(name, reason);
     }
   }
@@ -203,7 +216,7 @@ export function providerBody(body: CallBody): CallBody {
     body,
     (name) =>
       isGatewayField(name) ||
-      reasonAgainst(name) !== undefined ||
+      (reasonAgainst(name) !== undefined && !isGeminis(name, body[name])) ||
       dropped.has(name),
   );
 }

@@ -98,8 +98,20 @@ function generationOf(config: JsonRecord): JsonRecord {
     presence_penalty: fieldOf(config, "presencePenalty"),
     frequency_penalty: fieldOf(config, "frequencyPenalty"),
     response_format: formatOf(config),
-    reasoning_effort: effortOf(recordOf(fieldOf(config, "thinkingConfig"))),
+    ...thinkingOf(recordOf(fieldOf(config, "thinkingConfig"))),
   };
+}
+
+/** An effort asks for the summary, too; without one, the model decides how much it thinks. */
+function thinkingOf(thinking: JsonRecord): JsonRecord {
+  const effort = effortOf(thinking);
+  if (effort !== null) {
+    return { reasoning_effort: effort };
+  }
+  const config = { include_thoughts: true };
+  return fieldOf(thinking, "includeThoughts") === true
+    ? { extra_body: { google: { thinking_config: config } } }
+    : {};
 }
 
 function rejectUnfit(config: JsonRecord): void {

@@ -68,8 +68,10 @@ export function chatByResponses(
     ...wire,
     path: (_, deployment) => wire.path("responses", deployment),
     unsupported: (_, body, deployment) => [
-      ...lackingInResponses(body),
-      ...wire.unsupported("chat", body, deployment),
+      ...new Set([
+        ...lackingInResponses(body),
+        ...wire.unsupported("chat", body, deployment),
+      ]),
     ],
     request: (_, body, deployment) => responsesBodyOf(body, deployment),
     answer(_, bytes) {

@@ -84,6 +84,47 @@ test("an effort joins what the configuration sets for Gemini", () => {
   });
 });
 
+test("Gemini's own parameters of a call join the configured ones; its thinking_config replaces an effort", () => {
+  const defaults = {
+    reasoning_effort: "low",
+    extra_body: { google: { cached_content: "c", thinking_config: {} } },
+  };
+  const sentWith = (fields: object) => {
+    const { messages: _messages, ...sent } = gemini.request(
+      "chat",
+      { model: "alias", messages: HELLO, ...fields },
+      testDeployment({ provider: "gemini", model: "gemini-3-pro", defaults }),
+      false,
+    );
+    return sent;
+  };
+  const thinking_config = { thinking_budget: 0 };
+  expect(sentWith({ extra_body: { google: { thinking_config } } })).toEqual({
+    model: "gemini-3-pro",
+    extra_body: { google: { cached_content: "c", thinking_config } },
+  });
+  const safety_settings = [{ category: "c", threshold: "BLOCK_NONE" }];
+  expect(
+    sentWith({ extra_body: { google: { safety_settings } } }),
+  ).toMatchObject({
+    extra_body: {
+      google: {
+        cached_content: "c",
+        safety_settings,
+        thinking_config: { include_thoughts: true, thinking_level: "low" },
+      },
+    },
+  });
+  // Beside a configured thinking_config, an effort would be rejected.
+  expect(sentWith({ reasoning_effort: "minimal" })).toMatchObject({
+    reasoning_effort: "minimal",
+    extra_body: { google: { cached_content: "c" } },
+  });
+  expect(
+    JSON.stringify(sentWith({ reasoning_effort: "minimal" })),
+  ).not.toContain("thinking_config");
+});
+
 const MARK = { extra_content: { google: { thought: true } } };
 
 function wholeOf(message: object): unknown {

@@ -27,8 +27,16 @@ export function withThoughts(
   const effort = effortOf(own, given, deployment);
   const budget = BUDGETS.get(textOf(effort));
   const isSummarized = budget !== undefined || own["type"] === "adaptive";
+  const google = googleBody(body);
+  const { thinking_config: configured, ...others } = google;
   if (!isSummarized || own["display"] === "omitted") {
-    return effort == null ? rest : { ...rest, reasoning_effort: effort };
+    return effort == null
+      ? rest
+      : {
+          ...rest,
+          reasoning_effort: effort,
+          ...(configured === undefined ? {} : bodyOf(others)),
+        };
   }
   const depth =
     budget === undefined
@@ -36,14 +44,17 @@ export function withThoughts(
       : isBeforeThree(deployment)
         ? { thinking_budget: budget }
         : { thinking_level: effort };
-  const extra = recordOf(body["extra_body"]);
-  const google = recordOf(extra["google"]);
-  const configured = recordOf(google["thinking_config"]);
-  const config = { ...configured, include_thoughts: true, ...depth };
-  return {
-    ...rest,
-    extra_body: { ...extra, google: { ...google, thinking_config: config } },
-  };
+  const config = { ...recordOf(configured), include_thoughts: true, ...depth };
+  return { ...rest, ...bodyOf({ ...google, thinking_config: config }) };
+}
+
+/** Gemini's own parameters in a body of chat, of the call or the configuration. */
+export function googleBody(body: JsonRecord): JsonRecord {
+  return recordOf(recordOf(body["extra_body"])["google"]);
+}
+
+export function bodyOf(google: JsonRecord): JsonRecord {
+  return { extra_body: { google } };
 }
 
 function effortOf(

@@ -2,7 +2,12 @@ import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { createGeminiStream, geminiAnswer } from "./gemini-answer.ts";
 import { signatureIn, signatureOf } from "./gemini-signature.ts";
-import { isBeforeThree, withThoughts } from "./gemini-thinking.ts";
+import {
+  bodyOf,
+  googleBody,
+  isBeforeThree,
+  withThoughts,
+} from "./gemini-thinking.ts";
 import {
   isRecord,
   listOf,
@@ -83,9 +88,8 @@ function chatRequest(
   deployment: PricedDeployment,
   stream: boolean,
 ): JsonRecord {
-  const asked = openaiRequest("chat", body, deployment, stream);
   const sent = Object.fromEntries(
-    Object.entries(withThoughts(asked, deployment)).filter(
+    Object.entries(ownFields(body, deployment, stream)).filter(
       ([name]) =>
         !REFUSED.has(name) &&
         !HINTS.has(name) &&
@@ -105,6 +109,25 @@ function chatRequest(
           signed(message, recordOf(given[at])["thinking_blocks"]),
         ),
       };
+}
+
+/** Gemini's own parameters of the call join the configured ones. Its `thinking_config` says more than an effort, beside which it is rejected. */
+function ownFields(
+  body: CallBody,
+  deployment: PricedDeployment,
+  stream: boolean,
+): JsonRecord {
+  const asked = openaiRequest("chat", body, deployment, stream);
+  const called = googleBody(body);
+  if (Object.keys(called).length === 0) {
+    return withThoughts(asked, deployment);
+  }
+  const google = { ...googleBody(deployment.defaults), ...called };
+  if (called["thinking_config"] == null) {
+    return withThoughts({ ...asked, ...bodyOf(google) }, deployment);
+  }
+  const { thinking: _thinking, reasoning_effort: _effort, ...rest } = asked;
+  return { ...rest, ...bodyOf(google) };
 }
 
 /** A tool without the dialect of its schema, which MCP servers and Claude Code name, and Gemini has rejected as an unknown field. */

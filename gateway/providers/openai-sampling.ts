@@ -1,6 +1,13 @@
 import type { CallBody } from "../calls/body.ts";
-import { isChatOnly } from "../dialects/dialect.ts";
+import {
+  dialectOf,
+  effortFor,
+  effortOfBudget,
+  isChatOnly,
+  leastEffort,
+} from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { numberOf, recordOf } from "../../core/json.ts";
 import { changedIn } from "./neutral-values.ts";
 import { isOpenAi } from "./responses-request.ts";
 
@@ -14,6 +21,7 @@ const MAY_REASON = /^gpt-5\.[1-4]/;
 const NEVER_REASONING = /^(chatgpt-|gpt-[34])/;
 /** Of those that always reason, the ones that take the effort `minimal`. */
 const MINIMAL = /^gpt-5(-mini|-nano)?(-\d|$)/;
+const TAKES_MAX = /^gpt-([6-9]|\d\d)/;
 const WITHOUT_STOP = /^(o3(?!-mini)|o4|gpt-([5-9]|\d\d))/;
 
 const LOGPROBS = ["logit_bias", "logprobs", "top_logprobs"];
@@ -89,12 +97,17 @@ export function rejectedBy(deployment: PricedDeployment): readonly string[] {
  * https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning
  */
 export function refusedSampling(
-  body: CallBody,
+  asked: CallBody,
   deployment: PricedDeployment,
 ): readonly string[] {
-  const rejected = rejectionsOf(deployment).flatMap(({ names, own = {} }) =>
-    changedIn(body, names).filter((name) => body[name] !== own[name]),
-  );
+  const body = withEffort(asked, deployment);
+  const rejected = [
+    ...rejectionsOf(deployment).flatMap(({ names, own = {} }) =>
+      changedIn(body, names).filter((name) => body[name] !== own[name]),
+    ),
+    ...(rejectsThinking(deployment) ? changedIn(body, ["thinking"]) : []),
+    ...(isAtGoogle(deployment) ? [] : changedIn(body, ["extra_body"])),
+  ];
   return isOpenAi(deployment)
     ? [...new Set([...rejected, ...refusedByOpenAi(body, deployment)])]
     : rejected;
@@ -120,6 +133,46 @@ function refusedByOpenAi(
   ];
 }
 
+/** Servers that reject Anthropic's `thinking`; DeepSeek, Kimi and others have a parameter of this name themselves. */
+const WITHOUT_THINKING: ReadonlySet<string> = new Set([
+  "groq",
+  "mistral",
+  "codestral",
+  "cerebras",
+]);
+
+function rejectsThinking(deployment: PricedDeployment): boolean {
+  return isOpenAi(deployment) || WITHOUT_THINKING.has(deployment.providerName);
+}
+
+/** A chat with Anthropic's `thinking` as an effort, where the server rejects it; a model that does not reason lacks it. */
+export function withEffort(
+  body: CallBody,
+  deployment: PricedDeployment,
+): CallBody {
+  const { thinking, ...rest } = body;
+  if (thinking == null || !rejectsThinking(deployment)) {
+    return body;
+  }
+  const { type, budget_tokens: budget } = recordOf(thinking);
+  if (!dialectOf(deployment).reasoning) {
+    return type === "enabled" ? body : rest;
+  }
+  const effort =
+    rest["reasoning_effort"] ??
+    (type === "disabled"
+      ? leastEffort(deployment)
+      : type === "enabled"
+        ? effortOfBudget(numberOf(budget) ?? 0)
+        : null);
+  return effort === null ? rest : { ...rest, reasoning_effort: effort };
+}
+
+/** Whether a chat's `extra_body` has a meaning: a body of Gemini's, or of a server of Google's for OpenAI's clients. */
+function isAtGoogle({ provider, apiBase }: PricedDeployment): boolean {
+  return provider === "gemini" || /\.googleapis\.com\//.test(apiBase);
+}
+
 /** Models for chat alone, such as `gpt-5.1-chat-latest`, take `medium` at most. */
 function takesEffort(
   { reasoning_effort: effort }: CallBody,
@@ -130,17 +183,22 @@ function takesEffort(
     : !NEVER_REASONING.test(deployment.baseModel ?? deployment.model);
 }
 
-/** The nearest effort that a model of OpenAI takes: clients send the least ones, `none` and `minimal`, whichever model answers. */
+/** The nearest effort that a model of OpenAI takes: clients send the least and the highest ones whichever model answers. */
 export function nearestEffort(
   effort: unknown,
   deployment: PricedDeployment,
 ): unknown {
   const name = deployment.baseModel ?? deployment.model;
-  const isAbsent =
-    isOpenAi(deployment) &&
-    ((effort === "none" && ALWAYS_REASONING.test(name)) ||
-      (effort === "minimal" && /^(o\d|gpt-)/.test(name)));
-  if (!isAbsent) {
+  if (!isOpenAi(deployment) || !/^(o\d|gpt-)/.test(name)) {
+    return effort;
+  }
+  if (effort === "xhigh" || effort === "max") {
+    return TAKES_MAX.test(name) ? effort : effortFor(deployment, effort);
+  }
+  if (
+    effort !== "minimal" &&
+    !(effort === "none" && ALWAYS_REASONING.test(name))
+  ) {
     return effort;
   }
   return MINIMAL.test(name) ? "minimal" : "low";

@@ -225,6 +225,56 @@ test.each([
   );
 });
 
+test.each([
+  ["openai", "gpt-5-mini", { type: "enabled", budget_tokens: 2_000 }, "low"],
+  ["openai", "gpt-5.2", { type: "disabled" }, "none"],
+  ["openai", "gpt-5-mini", { type: "adaptive" }, undefined],
+  ["groq", "openai/gpt-oss-120b", { type: "disabled" }, "low"],
+  ["openai", "gpt-4.1", { type: "enabled", budget_tokens: 2_000 }, null],
+  ["openai", "gpt-4.1", { type: "disabled" }, undefined],
+  ["mistral", "mistral-large-latest", { type: "enabled" }, null],
+])(
+  "%s's %s gets Anthropic's thinking %j as the effort %s",
+  (providerName, model, thinking, effort) => {
+    const apiBase = PROVIDERS[providerName]?.apiBase ?? "";
+    const deployment = testDeployment({ providerName, model, apiBase });
+    const body = { model: "m", thinking };
+    const sent = openaiWire.request("chat", body, deployment, false);
+    expect(sent).toEqual({
+      model,
+      ...(typeof effort === "string" ? { reasoning_effort: effort } : {}),
+    });
+    expect(openaiWire.unsupported("chat", body, deployment)).toEqual(
+      effort === null ? ["thinking"] : [],
+    );
+    const both = { ...body, reasoning_effort: "high" };
+    if (typeof effort === "string") {
+      expect(openaiWire.request("chat", both, deployment, false)).toEqual({
+        model,
+        reasoning_effort: "high",
+      });
+    }
+  },
+);
+
+test("servers that are not Google's lack Gemini's own parameters", () => {
+  const extra_body = { google: { cached_content: "c" } };
+  const body = { model: "m", extra_body };
+  const at = (apiBase: string) => {
+    const deployment = testDeployment({ apiBase });
+    return {
+      lacks: openaiWire.unsupported("chat", body, deployment),
+      sent: openaiWire.request("chat", body, deployment, false)["extra_body"],
+    };
+  };
+  expect(at("https://api.example.com/v1")).toEqual({
+    lacks: ["extra_body"],
+    sent: undefined,
+  });
+  const vertex = "https://aiplatform.googleapis.com/v1/projects/p/openapi";
+  expect(at(vertex)).toEqual({ lacks: [], sent: extra_body });
+});
+
 test("Kimi's own values of sampling are left to it, whether it thinks or not", () => {
   const deployment = testDeployment({
     providerName: "moonshot",
@@ -250,6 +300,10 @@ test.each([
   ["gpt-6-luna", "none", "none"],
   ["gpt-5.2", "minimal", "low"],
   ["gpt-5.2", "xhigh", "xhigh"],
+  ["gpt-5-mini", "xhigh", "high"],
+  ["o3", "max", "high"],
+  ["gpt-5.2", "max", "xhigh"],
+  ["gpt-6-sol", "max", "max"],
   ["gpt-5.2-chat-latest", "medium", "medium"],
   ["gpt-5.2-chat-latest", "none", undefined],
   ["gpt-4.1", "low", undefined],

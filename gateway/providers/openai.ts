@@ -22,6 +22,7 @@ import {
   nearestEffort,
   refusedSampling,
   rejectedBy,
+  withEffort,
 } from "./openai-sampling.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
@@ -32,10 +33,11 @@ const OUR_METADATA =
 /** The body for the provider: its model name and defaults; streams always report usage. */
 export function openaiRequest(
   endpoint: Endpoint,
-  body: CallBody,
+  asked: CallBody,
   deployment: PricedDeployment,
   stream: boolean,
 ): Readonly<Record<string, unknown>> {
+  const body = endpoint === "chat" ? withEffort(asked, deployment) : asked;
   const sent: Record<string, unknown> = {
     ...deployment.defaults,
     ...body,

@@ -222,6 +222,17 @@ test("thinking is left out for a model that does not reason", async () => {
   expect(body).not.toHaveProperty("reasoning_effort");
 });
 
+test.each(CHAT_FORMATS)(
+  "thinking is shown without a level or a budget, where Gemini's models answer: %s",
+  async (format) => {
+    const answer = await answerOf(`${format}-chat`, {
+      generationConfig: { thinkingConfig: { includeThoughts: true } },
+    });
+    const shown = JSON.stringify(answer).includes('"thought":true');
+    expect(shown).toBe(format === "gemini");
+  },
+);
+
 test("a method that is not supported is named, whatever its body is", async () => {
   const fields = { contents: undefined, content: user({ text: "Hello" }) };
   const answer = await ask("openai-chat:embedContent", fields);

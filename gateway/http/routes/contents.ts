@@ -36,6 +36,7 @@ const COUNT = "/utils/token_counter";
 /** Clients of Gemini send what its models take, without a setting that leaves it out: other providers get what they take of it. */
 const GENERATION = [
   "reasoning_effort",
+  "extra_body",
   "temperature",
   "top_p",
   "top_k",

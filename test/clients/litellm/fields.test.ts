@@ -125,6 +125,29 @@ describe("each provider's format", () => {
       metadata: { user_id: "anna" },
     });
   });
+
+  test("Gemini gets its own parameters in the `extra_body` of a chat; other providers lack them", async () => {
+    const extra_body = { google: { thinking_config: { thinking_budget: 0 } } };
+    const chatWith = (alias: string, fields: object) =>
+      testbed.chat(key, "Hello", { model: `${alias}-chat`, ...fields });
+    const answer = await chatWith("gemini", { extra_body });
+    expect(answer.status).toBe(200);
+    expect(testbed.providers.requests.at(-1)?.body).toMatchObject({
+      extra_body,
+    });
+    for (const alias of ["openai", "anthropic", "azure", "responses"]) {
+      const refused = await chatWith(alias, { extra_body });
+      expect(refused.status).toBe(400);
+      expect(refused.json["error"]?.["param"]).toBe("extra_body");
+      const dropped = { extra_body, drop_params: true };
+      expect((await chatWith(alias, dropped)).status).toBe(200);
+      expect(testbed.providers.requests.at(-1)?.body).not.toHaveProperty(
+        "extra_body",
+      );
+    }
+    const others = { ...extra_body, timeout: 1 };
+    expect((await chatWith("gemini", { extra_body: others })).status).toBe(400);
+  });
 });
 
 describe("each route", () => {
@@ -227,6 +250,14 @@ describe("each route", () => {
     vertex_credentials: "{}",
     api_version: "2024-02-01",
   };
+
+  test("only a chat takes Gemini's own parameters in `extra_body`", async () => {
+    const extra_body = { google: { cached_content: "c" } };
+    for (const { path, body } of DIALECTS) {
+      const answer = await call(path, { ...body, extra_body });
+      expect([path, answer.status]).toEqual([path, 400]);
+    }
+  });
 
   for (const { path, body } of DIALECTS) {
     test.each(Object.entries(UNSUPPORTED))(
