@@ -83,6 +83,12 @@ function sendBytes(
   headers: Record<string, string>,
   { contentType, body }: Pick<CachedAnswer, "contentType" | "body">,
 ): FastifyReply {
+  if (reply.raw.headersSent) {
+    // A stream of comments.
+    reply.raw.setTimeout(config.timeouts.idleMs);
+    reply.raw.end(body);
+    return reply;
+  }
   headers["content-type"] = headerText(contentType);
   headers["content-length"] = String(body.length);
   // As a list: Node takes it faster than an object.

@@ -34,7 +34,11 @@ import type { RecordPorts } from "./record.ts";
 import type { Answered } from "./send-attempt.ts";
 import type { SlotPorts } from "./take-slot.ts";
 import { WaitEnding } from "./wait-ending.ts";
-import { waitingFor, type WaitingClient } from "./waiting-client.ts";
+import {
+  TELL_AFTER_MS,
+  waitingFor,
+  type WaitingClient,
+} from "./waiting-client.ts";
 import { insteadOfWithheld } from "./withheld-answer.ts";
 
 /** The answer of a call. */
@@ -62,9 +66,6 @@ export type ArrivingAnswer = Extract<Upstream, { kind: "stream" | "bytes" }>;
 type ProviderPorts = RecordPorts &
   SlotPorts &
   Pick<Gateway, "bodies" | "catalog" | "providers" | "router">;
-
-/** Earlier answers keep their status and their headers; proxies give up on streams that send nothing, from 30 s on. */
-const TELL_AFTER_MS = 25_000;
 
 /**
  * Sends a call to its first deployment, and after a failure along its route. When no deployment answers, the failure is

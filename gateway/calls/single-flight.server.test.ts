@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   modelYaml,
@@ -112,22 +112,26 @@ test("a follower waits no longer than its own time limit", async () => {
 
 const START = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content: "word" } }] })}\n\n`;
 
+function startStream(prompt: string, options: RequestInit = {}) {
+  return fetch(`${gateway.url}/v1/chat/completions`, {
+    ...options,
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, ...options.headers },
+    body: JSON.stringify({
+      model: "mock",
+      stream: true,
+      messages: [{ role: "user", content: prompt }],
+    }),
+  });
+}
+
 /** Starts to read a stream with these headers, which the returned function ends. */
 async function listenTo(
   prompt: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<() => void> {
   const leaving = new AbortController();
-  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}`, ...headers },
-    body: JSON.stringify({
-      model: "mock",
-      stream: true,
-      messages: [{ role: "user", content: prompt }],
-    }),
-    signal: leaving.signal,
-  });
+  const answer = await startStream(prompt, { headers, signal: leaving.signal });
   expect(answer.status).toBe(200);
   return () => leaving.abort();
 }
@@ -143,18 +147,33 @@ async function begun(): Promise<ServerResponse> {
 /** A stream that its client gives up before it is answered; returns how. */
 function ask(prompt: string): () => void {
   const leaving = new AbortController();
-  fetch(`${gateway.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}` },
-    body: JSON.stringify({
-      model: "mock",
-      stream: true,
-      messages: [{ role: "user", content: prompt }],
-    }),
-    signal: leaving.signal,
-  }).catch(() => undefined);
+  startStream(prompt, { signal: leaving.signal }).catch(() => undefined);
   return () => leaving.abort();
 }
+
+test("the client of a stream that shares a silent call's answer receives comments until it arrives", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const ticks = setInterval(() => void vi.advanceTimersByTime(5_000), 50);
+  try {
+    // Each has its headers with its first comment.
+    const answers = await Promise.all([
+      startStream("silent"),
+      startStream("silent"),
+    ]);
+    expect(waiting).toHaveLength(1);
+    const leader = await begun();
+    leader.end("data: [DONE]\n\n");
+    for (const answer of answers) {
+      const text = await answer.text();
+      expect(text).toMatch(/^: waiting for mock\n\n/);
+      expect(text).toContain('"word"');
+      expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+    }
+  } finally {
+    clearInterval(ticks);
+    vi.useRealTimers();
+  }
+});
 
 test("a stream that has not been answered is stopped when its client and its followers have left, and its input is billed", async () => {
   const { activeCalls, ledger, pool } = gateway.running.gateway;

@@ -5,7 +5,9 @@ import { CallError } from "../http/errors.ts";
 import type { Admitted } from "./admit.ts";
 import { sendCached } from "./answer.ts";
 import type { Call } from "./call.ts";
+import { StreamComments } from "./stream-comments.ts";
 import { clientLeft, WaitEnding } from "./wait-ending.ts";
+import { TELL_AFTER_MS, waitingFor } from "./waiting-client.ts";
 
 /**
  * Calls the provider through `ask`, unless an identical call is doing so: then its answer is awaited and sent as a cache
@@ -28,7 +30,13 @@ export async function askOnce(
     if (flight === null) {
       return lead(gateway, key, ask);
     }
-    const landing = await follow(gateway, call, key, flight.landed, reply);
+    const landing = await follow(
+      gateway,
+      call,
+      key,
+      flight.landed,
+      new StreamComments(gateway, call, admitted, reply),
+    );
     if (typeof landing === "object") {
       return sendCached(gateway, call, admitted, landing, reply);
     }
@@ -61,9 +69,15 @@ async function follow(
   call: Call,
   key: string,
   landed: Promise<Landing>,
-  { raw: client }: FastifyReply,
+  client: StreamComments,
 ): Promise<Landing> {
-  const ending = new WaitEnding(gateway, call, client, () => tooLate(call));
+  const ending = new WaitEnding(gateway, call, client.connection, () =>
+    tooLate(call),
+  );
+  const stopTelling = client.tell(
+    () => waitingFor(call.group.alias),
+    TELL_AFTER_MS,
+  );
   const { signal } = ending;
   const ended = Promise.withResolvers<never>();
   const leave = () => {
@@ -79,6 +93,7 @@ async function follow(
   } finally {
     signal.removeEventListener("abort", leave);
     ending.forget();
+    stopTelling();
   }
 }
 

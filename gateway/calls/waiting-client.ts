@@ -9,6 +9,9 @@ export interface WaitingClient {
   tell(reason: () => string, afterMs: number): () => void;
 }
 
+/** Earlier answers keep their status and their headers; proxies give up on streams that send nothing, from 30 s on. */
+export const TELL_AFTER_MS = 25_000;
+
 export function waitingFor(alias: string): string {
   return `waiting for ${alias}`;
 }
