@@ -8,6 +8,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { decodePercent } from "../../core/percent-decoding.ts";
+import { imageOf } from "./chat-image.ts";
 
 /** Receives the path of a part that Anthropic does not support. */
 export type Lack = (path: string) => void;
@@ -58,8 +59,7 @@ function partBlocks(
     case "refusal":
       return textBlocks(textOf(part["refusal"]), cacheControl);
     case "image_url": {
-      const image = part["image_url"];
-      const url = typeof image === "string" ? image : recordOf(image)["url"];
+      const { url } = imageOf(part);
       return typeof url === "string"
         ? [present({ ...mediaBlock(url), cache_control: cacheControl })]
         : reject(`${path}.image_url`, lack);

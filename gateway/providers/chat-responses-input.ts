@@ -5,6 +5,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { imageOf } from "./chat-image.ts";
 import { reasoningIn } from "./reasoning-origin.ts";
 
 /**
@@ -97,7 +98,7 @@ function inputPart(part: JsonRecord): JsonRecord {
     case "refusal":
       return { type: "input_text", text: part["refusal"] };
     case "image_url": {
-      const { url, detail } = recordOf(part["image_url"]);
+      const { url, detail } = imageOf(part);
       return { type: "input_image", image_url: url, ...present({ detail }) };
     }
     case "file":

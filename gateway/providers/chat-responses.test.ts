@@ -96,6 +96,7 @@ test("the request, with the deployment's defaults", () => {
         content: [
           { type: "text", text: "Look" },
           { type: "image_url", image_url: { url: "https://x", detail: "low" } },
+          { type: "image_url", image_url: "https://y" },
           { type: "file", file: { file_data: "data:", filename: "a.pdf" } },
         ],
       },
@@ -146,6 +147,7 @@ test("the request, with the deployment's defaults", () => {
         content: [
           { type: "input_text", text: "Look" },
           { type: "input_image", image_url: "https://x", detail: "low" },
+          { type: "input_image", image_url: "https://y" },
           { type: "input_file", file_data: "data:", filename: "a.pdf" },
         ],
       },

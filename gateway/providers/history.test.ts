@@ -138,6 +138,21 @@ test("other servers get messages as they are", () => {
   expect(historyAt("deepseek")).toEqual([HELLO, SAID, RESULT]);
 });
 
+test("an image that a client writes as its address alone is sent as OpenAI takes it", () => {
+  const text = { type: "text", text: "Look" };
+  const image = (url: unknown) => ({
+    role: "user",
+    content: [text, { type: "image_url", image_url: url }],
+  });
+  const { messages } = sentTo("openai", {
+    messages: [image("https://x"), image({ url: "https://y", detail: "low" })],
+  });
+  expect(messages).toEqual([
+    image({ url: "https://x" }),
+    image({ url: "https://y", detail: "low" }),
+  ]);
+});
+
 test("Mistral gets a seed by its own name, and no hints that it rejects", () => {
   const hints = { user: "anna", store: false, safety_identifier: "a" };
   const sent = sentTo("mistral", { ...hints, seed: 7, temperature: 0 });

@@ -1,5 +1,12 @@
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { isRecord, textOf, type JsonRecord } from "../../core/json.ts";
+import {
+  isRecord,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "../../core/json.ts";
+import { imageOf } from "./chat-image.ts";
 import { isMistral } from "./mistral.ts";
 import { withDetails } from "./reasoning-details.ts";
 import { isOpenAi } from "./responses-request.ts";
@@ -84,9 +91,10 @@ export function knownHistory(
     if (message["role"] !== "assistant") {
       // https://github.com/BerriAI/litellm/issues/6696, https://console.groq.com/docs/openai
       const isNamed = taken !== BY_MISTRAL && providerName !== "groq";
+      const shown = withImages(message);
       return !isNamed && message["role"] !== "tool"
-        ? kept(message, except("name"))
-        : message;
+        ? kept(shown, except("name"))
+        : shown;
     }
     const written = inItsWords(message, providerName);
     return withKnownCalls(
@@ -150,6 +158,21 @@ function inItsWords(message: JsonRecord, providerName: string): JsonRecord {
     default:
       return message;
   }
+}
+
+/** OpenAI rejects an image that is its address alone. */
+function withImages(message: JsonRecord): JsonRecord {
+  const { content } = message;
+  if (
+    !Array.isArray(content) ||
+    !content.some((part) => typeof recordOf(part)["image_url"] === "string")
+  ) {
+    return message;
+  }
+  const parts = recordsOf(content).map((part) =>
+    part["type"] === "image_url" ? { ...part, image_url: imageOf(part) } : part,
+  );
+  return { ...message, content: parts };
 }
 
 function withKnownCalls(message: JsonRecord, keeps: Keeps): JsonRecord {
