@@ -115,11 +115,14 @@ function dropUnreadAnswers(server: FastifyInstance, idleMs: number): void {
 }
 
 /**
- * Paths of Azure's clients, which name a deployment only where its older API does (`AzureOpenAI.responses` does not), and those of
- * OpenAI's first clients and of editors, which name the model. https://learn.microsoft.com/azure/ai-foundry/openai/latest
+ * Paths of clients whose address ends with a slash or with the `/v1` that they add, of Azure's clients, which name a deployment only
+ * where its older API does (`AzureOpenAI.responses` does not), and of OpenAI's first clients and editors, which name the model.
+ * https://learn.microsoft.com/azure/ai-foundry/openai/latest
  */
 function ownPath(url: string): string {
   return url
+    .replace(/^[^?]+/, (path) => path.replaceAll(/\/{2,}/g, "/"))
+    .replace(/^\/v1(beta)?(?=\/v1(beta)?\/)/, "")
     .replace(/^\/openai\/(?!deployments\/)(v1\/)?/, "/v1/")
     .replace(
       /^(?:\/v1)?\/engines\/(.+?)\/((?:chat\/)?completions|embeddings)(?=\?|$)/,
@@ -194,7 +197,7 @@ function sendNoRoute(
   const error = new CallError(
     "not_found",
     insteadOfRoute(path) ??
-      `Route ${request.method} ${path} not found. ${path.startsWith("/v1/v1/") ? "The client adds /v1 itself: remove it from the address that the client is given." : "/openapi.json lists the routes."}`,
+      `Route ${request.method} ${path} not found. ${path.startsWith("/v1/chat/completions/") ? "The client adds /chat/completions itself: remove it from the address that the client is given." : "/openapi.json lists the routes."}`,
   );
   return sendError(
     reply,

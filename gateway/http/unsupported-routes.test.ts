@@ -17,6 +17,8 @@ test.each([
   ["/v1/mcp/server", "MCP servers"],
   ["/a2a/agent/message/send", "Agents"],
   ["/v1beta/files", "Of Gemini's own API"],
+  ["/api/tags", "The APIs of Ollama"],
+  ["/api/v0/models", "The APIs of Ollama"],
   ["/project/new", "Projects"],
   ["/prompts/list", "Stored prompts"],
   ["/guardrails", "Guardrails"],

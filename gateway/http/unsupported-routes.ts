@@ -1,5 +1,5 @@
 /**
- * APIs of OpenAI, Anthropic, Google and LiteLLM's proxy that clients call and Hearth does not have, and what to do instead. Paths
+ * APIs of OpenAI, Anthropic, Google, local runners and LiteLLM's proxy that clients call and Hearth does not have, and what to do instead. Paths
  * without `/v1`.
  */
 const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
@@ -36,6 +36,10 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   [
     /^\/v1beta(\/|$)/,
     "Of Gemini's own API only calls of models are supported (POST /v1beta/models/MODEL:generateContent): use the routes of /v1, such as GET /v1/models.",
+  ],
+  [
+    /^\/api\/(tags|ps|version|show|chat|generate|embed|embeddings|v\d+\/models)$/,
+    "The APIs of Ollama and LM Studio are not supported: choose an OpenAI-compatible provider in the client, and give it the address with /v1.",
   ],
   [
     /^\/projects?(\/|$)/,

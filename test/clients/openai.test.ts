@@ -395,17 +395,20 @@ test("Azure's client names the alias in the path", async () => {
   );
 });
 
-test.each(["/openai/v1", "/engines/azure-chat", "/v1/engines/azure-chat"])(
-  "a chat at the address %s",
-  async (path) => {
-    const client = clientOf({ baseURL: testbed.url + path });
-    const answer = await client.chat.completions.create({
-      model: "azure-chat",
-      messages: user("Hello"),
-    });
-    expect(answer.choices[0]?.message.content).toBe(MOCK.text);
-  },
-);
+test.each([
+  "/openai/v1",
+  "/engines/azure-chat",
+  "/v1/engines/azure-chat",
+  "//v1/",
+  "/v1/v1",
+])("a chat at the address %s", async (path) => {
+  const client = clientOf({ baseURL: testbed.url + path });
+  const answer = await client.chat.completions.create({
+    model: "azure-chat",
+    messages: user("Hello"),
+  });
+  expect(answer.choices[0]?.message.content).toBe(MOCK.text);
+});
 
 test("a provider that answers a streaming request without a stream is named in the error", async () => {
   const error = await caught(

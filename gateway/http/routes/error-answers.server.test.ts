@@ -221,12 +221,12 @@ const ERRORS: readonly (readonly [
     },
   ],
   [
-    "an address with /v1 for a client that adds it",
-    () => gateway.request("POST", "/v1/v1/messages", {}),
+    "an address of a route for a client that adds it",
+    () => gateway.request("POST", "/v1/chat/completions/chat/completions", {}),
     404,
     {
       message:
-        "Route POST /v1/v1/messages not found. The client adds /v1 itself: remove it from the address that the client is given.",
+        "Route POST /v1/chat/completions/chat/completions not found. The client adds /chat/completions itself: remove it from the address that the client is given.",
     },
   ],
   [
