@@ -170,16 +170,19 @@ export async function* readLeaves(
 
 const NO_LEAF = { id: "", rev: "" };
 
-/** Id and revision of a line. Stores write them first, so a line of 50 MB does not have to be parsed. */
+/**
+ * Id and revision of a line. Stores write them first, so a line of 50 MB does not have to be parsed. Both are copies: a part of
+ * the line would keep all of it in memory, for every document of a vault.
+ */
 export function leafOf(line: string): {
   readonly id: string;
   readonly rev: string;
 } {
   const [, id, rev] =
-    /^\{"_id":("(?:[^"\\]|\\.){0,8192}"),"_rev":"([^"\\]{1,200})"/.exec(line) ??
+    /^\{"_id":("(?:[^"\\]|\\.){0,8192}"),"_rev":("[^"\\]{1,200}")/.exec(line) ??
     [];
   if (id !== undefined && rev !== undefined) {
-    return { id: JSON.parse(id) as string, rev };
+    return { id: JSON.parse(id) as string, rev: JSON.parse(rev) as string };
   }
   const document = parseDocument(line);
   return { id: document._id, rev: document._rev };
