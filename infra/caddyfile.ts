@@ -31,15 +31,45 @@ const globalOptions = `# Nobody reconfigures a running Caddy: a changed one is r
 const tlsTransport = `versions 1.1
 			tls_trust_pool file ${authorityFile}`;
 
+/** Gives errors of the proxy a body: Caddy alone sends only the status. */
+const answerErrors = (
+  body: string,
+  { type = "application/json", statuses = "502 503 504" } = {},
+) => `handle_errors ${statuses} {
+		header Content-Type ${type}
+		respond \`${body}\`
+	}`;
+const notesUnavailable = answerErrors(
+  JSON.stringify({
+    error: "bad_gateway",
+    reason:
+      "The notes store cannot be reached. Sync again later; the command hearth status on the hosts shows the cause.",
+  }),
+);
+/** In the format of OpenAI's and Anthropic's errors at once. */
+const NO_GATEWAY = JSON.stringify({
+  type: "error",
+  error: {
+    type: "gateway_unavailable",
+    message:
+      "No gateway responds. Try again later; the command hearth status on the hosts shows the cause.",
+    param: null,
+    code: "{err.status_code}",
+  },
+});
+const gatewaysUnavailable = answerErrors(NO_GATEWAY);
+
 /**
  * X-Forwarded-For decides which client the notes server locks out: it uses the last entry. It therefore gets exactly one, the
  * device's, for which the TLS endpoint of the notes' host trusts only the other host.
  */
+const FORWARDED_FOR = "header_up X-Forwarded-For {client_ip}";
 const NOTES_OPTIONS = `lb_try_duration 5s
-		header_up X-Forwarded-For {client_ip}`;
+		${FORWARDED_FOR}`;
 const passNotesOn = `reverse_proxy notes:${ports.notes} {
 		${NOTES_OPTIONS}
-	}`;
+	}
+	${notesUnavailable}`;
 
 /**
  * Connects to the gateway on this host. A busy machine gets time: Caddy 2.10 cannot resend a body after a connection that
@@ -53,10 +83,17 @@ const GATEWAY_OPTIONS = `lb_try_duration 15s
 		}`;
 /** Inside the edge: the other host's gateway as an upstream without TLS. */
 const relay = `127.0.0.1:${ports.gatewayTls}`;
+/** Inside the edge: the gateways while none answers its probes in time, since an error of `handle_errors` cannot be handled. */
+const lateGateways = `127.0.0.1:${ports.lateGateways}`;
+
+const serversInside = (address: string) => `servers ${address} {
+		${SERVER_OPTIONS}
+		trusted_proxies static 127.0.0.1/32
+	}`;
 
 /** Connects to the first gateway whose last probe was answered within `timeout`; waits for `tries` of 100 ms if there is none. */
-const gatewaysProbedWithin = (timeout: string, tries: number) =>
-  `reverse_proxy gateway:${ports.gateway} ${relay} {
+const gatewaysProbedWithin = (timeout: string, tries: number, options = "") =>
+  `reverse_proxy gateway:${ports.gateway} ${relay} {${options}
 		lb_policy first
 		health_uri /health/readiness
 		health_interval ${EDGE_PROBE_SECONDS}s
@@ -64,6 +101,20 @@ const gatewaysProbedWithin = (timeout: string, tries: number) =>
 		lb_retries ${tries}
 		${GATEWAY_OPTIONS}
 	}`;
+
+const passToGateways = `request_body {
+		max_size ${MAX_BODY_MB}MiB
+	}
+	${gatewaysProbedWithin("5s", 50)}
+	handle_errors 503 {
+		reverse_proxy ${lateGateways} {
+			${FORWARDED_FOR}
+			transport http {
+				keepalive off
+			}
+		}
+	}
+	${answerErrors(NO_GATEWAY, { statuses: "502 504" })}`;
 
 /** Input of an edge's configuration. */
 export interface EdgeRoutes {
@@ -97,13 +148,6 @@ export function buildCaddyfile({
   hasNotes,
   https: { hostname, notesHostname, tls, email },
 }: EdgeRoutes): string {
-  const gateways = `request_body {
-		max_size ${MAX_BODY_MB}MiB
-	}
-	${gatewaysProbedWithin("5s", 50)}
-	handle_errors 503 {
-	${gatewaysProbedWithin("1m", 100)}
-	}`;
   const notes = hasNotes
     ? passNotesOn
     : `reverse_proxy ${bracketed(peer.address)}:${peer.ports.notesTls} {
@@ -111,7 +155,8 @@ export function buildCaddyfile({
 		transport http {
 			${tlsTransport}
 		}
-	}`;
+	}
+	${notesUnavailable}`;
   const certificate = {
     none: "",
     files: "\ttls /run/hearth/edge.crt /run/hearth/edge.key\n",
@@ -122,33 +167,38 @@ export function buildCaddyfile({
     `${address} {\n${head}\t${body}\n}\n`;
   return `{
 	${globalOptions}
-	servers ${relay} {
-		${SERVER_OPTIONS}
-		trusted_proxies static 127.0.0.1/32
-	}
+	${serversInside(relay)}
+	${serversInside(lateGateways)}
 }
 
 http://:${ports.edge} {
-	${gateways}
+	${passToGateways}
+}
+
+http://:${ports.lateGateways} {
+	bind 127.0.0.1
+	${gatewaysProbedWithin("1m", 100, `\n\t\t${FORWARDED_FOR}`)}
+	${gatewaysUnavailable}
 }
 
 # Caddy 2.10 sends a call in clear to an upstream with TLS when an upstream without it failed first: so both are without.
 http://:${ports.gatewayTls} {
 	bind 127.0.0.1
 	reverse_proxy ${bracketed(peer.address)}:${peer.ports.gatewayTls} {
-		header_up X-Forwarded-For {client_ip}
+		${FORWARDED_FOR}
 		transport http {
 			dial_timeout 2s
 			keepalive off
 			${tlsTransport}
 		}
 	}
+	${gatewaysUnavailable}
 }
 
 http://:${ports.notes} {
 	${notes}
 }
-${hostname === undefined ? "" : `\n${site(`https://${hostname}`, gateways, certificate)}`}${notesHostname === undefined ? "" : `\n${site(`https://${notesHostname}`, notes, certificate)}`}`;
+${hostname === undefined ? "" : `\n${site(`https://${hostname}`, passToGateways, certificate)}`}${notesHostname === undefined ? "" : `\n${site(`https://${notesHostname}`, notes, certificate)}`}`;
 }
 
 /**
@@ -177,11 +227,13 @@ ${site(
   ports.gatewayTls,
   `reverse_proxy gateway:${ports.gateway} {
 		${GATEWAY_OPTIONS}
-	}`,
+	}
+	${gatewaysUnavailable}`,
 )}${hasNotes ? site(ports.notesTls, passNotesOn) : ""}${site(
     ports.console,
     `reverse_proxy supervisor:${ports.supervisor} {
 		lb_try_duration 5s
-	}`,
+	}
+	${answerErrors("The supervisor of this host does not respond: npm run deploy -- doctor shows the cause.", { type: "text/plain" })}`,
   )}`;
 }

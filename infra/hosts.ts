@@ -49,6 +49,8 @@ export const ports = {
   edgeTls: 443,
   gateway: 4001,
   gatewayTls: 4444,
+  /** Only inside the edge. */
+  lateGateways: 4445,
   notes: 5984,
   notesTls: 6984,
   supervisor: 4080,

@@ -16,6 +16,7 @@ describe("the edge's real Caddy", () => {
   let gateways: readonly Server[];
   let caddy: ChildProcess;
   let edge: number;
+  let notes: number;
   let probesAreLate = false;
   /** Gateways of which a probe was given up. */
   const late = new Set<string>();
@@ -34,7 +35,7 @@ describe("the edge's real Caddy", () => {
     const [own, other] = await Promise.all(
       gateways.map((gateway) => listen(gateway)),
     );
-    edge = await freePort();
+    [edge, notes] = [await freePort(), await freePort()];
     const file = join(directory, "Caddyfile");
     writeFileSync(
       file,
@@ -47,8 +48,10 @@ describe("the edge's real Caddy", () => {
           `gateway:${ports.gateway} 127.0.0.1:${ports.gatewayTls}`,
           `127.0.0.1:${own} 127.0.0.1:${other}`,
         )
-        // Without the sites of the other host and the notes.
-        .replace(/# Caddy 2\.10[\s\S]*/, "")
+        // Without the site of the other host, and with a notes store that is not running.
+        .replace(/# Caddy 2\.10[\s\S]*?(?=http:\/\/:5984)/, "")
+        .replace(`notes:${ports.notes}`, `127.0.0.1:${await freePort()}`)
+        .replace(`http://:${ports.notes} `, `http://127.0.0.1:${notes} `)
         .replace(`http://:${ports.edge} `, `http://127.0.0.1:${edge} `),
     );
     const toolchain = await runScript("scripts/toolchain.sh", "caddy");
@@ -105,5 +108,32 @@ describe("the edge's real Caddy", () => {
     own?.close();
     own?.closeAllConnections();
     expect(await ask()).toBe("other");
+  });
+
+  test("while no gateway and no notes store is running, the answers say so in the format of each", async () => {
+    for (const gateway of gateways) {
+      gateway.close();
+      gateway.closeAllConnections();
+    }
+    await vi.waitFor(async () => {
+      const answer = await fetch(`http://127.0.0.1:${edge}/v1/models`, {
+        method: "POST",
+        body: "{}",
+      });
+      // Until the probes fail, the edge still tries to connect.
+      expect(answer.status).toBe(503);
+      expect(await answer.json()).toMatchObject({
+        error: {
+          message: expect.stringContaining("No gateway responds."),
+          code: "503",
+        },
+      });
+    }, 60_000);
+    const answer = await fetch(`http://127.0.0.1:${notes}/vault`);
+    expect(answer.status).toBe(502);
+    expect(await answer.json()).toEqual({
+      error: "bad_gateway",
+      reason: expect.stringContaining("The notes store cannot be reached."),
+    });
   });
 });

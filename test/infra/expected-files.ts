@@ -13,6 +13,9 @@ const GLOBAL_OPTIONS = `# Nobody reconfigures a running Caddy: a changed one is 
 		}
 	}`;
 
+const NO_GATEWAY = `header Content-Type application/json
+		respond \`{"type":"error","error":{"type":"gateway_unavailable","message":"No gateway responds. Try again later; the command hearth status on the hosts shows the cause.","param":null,"code":"{err.status_code}"}}\``;
+
 const HEALTH_SITE = `
 http://:2020 {
 	bind 127.0.0.1
@@ -28,6 +31,15 @@ export const caddyfile = (of: {
 }) => `{
 	${GLOBAL_OPTIONS}
 	servers 127.0.0.1:4444 {
+		enable_full_duplex
+		protocols h1 h2
+		max_header_size 64KiB
+		timeouts {
+			read_header 10s
+		}
+		trusted_proxies static 127.0.0.1/32
+	}
+	servers 127.0.0.1:4445 {
 		enable_full_duplex
 		protocols h1 h2
 		max_header_size 64KiB
@@ -56,7 +68,22 @@ http://:4000 {
 		}
 	}
 	handle_errors 503 {
+		reverse_proxy 127.0.0.1:4445 {
+			header_up X-Forwarded-For {client_ip}
+			transport http {
+				keepalive off
+			}
+		}
+	}
+	handle_errors 502 504 {
+		${NO_GATEWAY}
+	}
+}
+
+http://:4445 {
+	bind 127.0.0.1
 	reverse_proxy gateway:4001 127.0.0.1:4444 {
+		header_up X-Forwarded-For {client_ip}
 		lb_policy first
 		health_uri /health/readiness
 		health_interval 1s
@@ -69,6 +96,8 @@ http://:4000 {
 			keepalive off
 		}
 	}
+	handle_errors 502 503 504 {
+		${NO_GATEWAY}
 	}
 }
 
@@ -84,6 +113,9 @@ http://:4444 {
 			tls_trust_pool file /run/hearth/ca.crt
 		}
 	}
+	handle_errors 502 503 504 {
+		${NO_GATEWAY}
+	}
 }
 
 http://:5984 {
@@ -91,10 +123,16 @@ http://:5984 {
 }
 ${HEALTH_SITE}`;
 
+const NO_NOTES = `handle_errors 502 503 504 {
+		header Content-Type application/json
+		respond \`{"error":"bad_gateway","reason":"The notes store cannot be reached. Sync again later; the command hearth status on the hosts shows the cause."}\`
+	}`;
+
 export const NOTES_HERE = `reverse_proxy notes:5984 {
 		lb_try_duration 5s
 		header_up X-Forwarded-For {client_ip}
-	}`;
+	}
+	${NO_NOTES}`;
 
 export const NOTES_THERE = `reverse_proxy 10.8.0.1:6984 {
 		lb_try_duration 5s
@@ -103,7 +141,8 @@ export const NOTES_THERE = `reverse_proxy 10.8.0.1:6984 {
 			versions 1.1
 			tls_trust_pool file /run/hearth/ca.crt
 		}
-	}`;
+	}
+	${NO_NOTES}`;
 
 /** Of a host's TLS endpoint. Only the other host is trusted to state a call's origin. */
 export const tlsCaddyfile = (of: {
@@ -134,6 +173,9 @@ https://:4444 {
 			keepalive off
 		}
 	}
+	handle_errors 502 503 504 {
+		${NO_GATEWAY}
+	}
 }
 ${
   of.hasNotes
@@ -149,6 +191,10 @@ https://:4443 {
 	tls /run/hearth/tls.crt /run/hearth/tls.key
 	reverse_proxy supervisor:4080 {
 		lb_try_duration 5s
+	}
+	handle_errors 502 503 504 {
+		header Content-Type text/plain
+		respond \`The supervisor of this host does not respond: npm run deploy -- doctor shows the cause.\`
 	}
 }
 ${HEALTH_SITE}`;
