@@ -63,6 +63,28 @@ describe("calls that are priced by tokens or by piece", () => {
     expect(costs.withReport).toBeCloseTo(0.06, 12);
   });
 
+  test.each([
+    ["input_cost_per_second", "https://api.example.com/v1"],
+    ["input_cost_per_second", "http://192.168.1.20:8000/v1"],
+    ["input_cost_per_character", "http://192.168.1.20:8000/v1"],
+    ["input_cost_per_query", "http://192.168.1.20:8000/v1"],
+  ])(
+    "a price of %s alone leaves the chats of a model at %s without a price",
+    (name, api_base) => {
+      const priced = cardOf({ model: "openai/own", api_base, [name]: 0.001 });
+      expect(billOf(priced, reported)).toEqual({
+        cost: 0,
+        lines: [],
+        unpriced: ["input_tokens", "output_tokens"],
+      });
+    },
+  );
+
+  test("a price of images leaves the chats of a model free", () => {
+    const priced = cardOf({ model: "openai/own", input_cost_per_image: 0.04 });
+    expect(billOf(priced, reported).unpriced).toEqual([]);
+  });
+
   test("without any price the pieces are shown as unpriced", () => {
     const own = { output_cost_per_image: 1 };
     const priced = cardOf({ model: "openai/own" }, {}, { own });

@@ -61,7 +61,7 @@ export type Piece =
   | "textMessages";
 
 /** By which whole calls are billed; the others add to their tokens. */
-const MEASURED = [
+export const MEASURED = [
   "audioSeconds",
   "characters",
   "searchUnits",

@@ -2,6 +2,7 @@ import type { Deployment } from "../config/types.ts";
 import { cataloguePrices } from "./price-catalogue.ts";
 import {
   flatCard,
+  MEASURED,
   type Piece,
   type PriceCard,
   type PricePeriod,
@@ -76,9 +77,11 @@ function overridden(own: OwnPrices, base: PriceCard | null): PriceCard {
   const keepsTokenPrices =
     own.rates.input === undefined && own.rates.output === undefined;
   const [first, ...later] = (base ?? FREE).periods;
+  // Tokens of a runner that is paid by the second are not free: its chats have no price.
+  const keepsBase = !(base?.source === "local" && isMeasuredOnly(own));
   const withOwn = (period: PricePeriod): PricePeriod => ({
     ...period,
-    rates: overriddenRates(own, base && period.rates),
+    rates: overriddenRates(own, base && keepsBase ? period.rates : null),
   });
   return {
     source: "deployment",
@@ -93,6 +96,16 @@ function overridden(own: OwnPrices, base: PriceCard | null): PriceCard {
     maxOutputTokens: base?.maxOutputTokens ?? null,
     contextWindow: base?.contextWindow ?? null,
   };
+}
+
+/** Whether the only prices are of what whole calls are billed by: seconds, characters or searches. */
+function isMeasuredOnly({ rates, perRequest, perImage, perPiece }: OwnPrices) {
+  return (
+    Object.keys(rates).length === 0 &&
+    perRequest === null &&
+    perImage === null &&
+    MEASURED.some((piece) => perPiece[piece] !== undefined)
+  );
 }
 
 const INPUT_SIDE = [
@@ -126,10 +139,11 @@ function overriddenRates(own: OwnPrices, lower: Rates | null): Rates {
     Object.entries(lower ?? {}).filter(([rate]) => !replaced.includes(rate)),
   ) as Partial<Rates>;
   const rates: Rates = { ...UNPRICED, ...kept, ...own.rates };
+  const unset = isMeasuredOnly(own) ? null : 0;
   return {
     ...rates,
-    input: rates.input ?? 0,
-    output: rates.output ?? 0,
+    input: rates.input ?? unset,
+    output: rates.output ?? unset,
     perRequest: own.perRequest ?? rates.perRequest,
     perImage: own.perImage ?? rates.perImage,
     perPiece: { ...rates.perPiece, ...own.perPiece },
