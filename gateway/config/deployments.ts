@@ -17,7 +17,7 @@ import {
   type Path,
   type Reading,
 } from "../../core/config/reading.ts";
-import { readSection } from "./sections.ts";
+import { readSection, unusedSetting } from "./sections.ts";
 import {
   addressVariable,
   findAddress,
@@ -125,7 +125,7 @@ export function readDeployment(
     return null;
   }
   // Of a model that is skipped, only that is said.
-  reading.warnings.push(...ignored);
+  reading.warnings.push(...ignored, ...unreadPrices(reading, path, info));
   const { providerName, known, model } = connection;
   return {
     id:
@@ -334,6 +334,25 @@ function readPrices(
       (each) => Object.keys(each).length === 0,
     );
   return isEmpty ? null : own;
+}
+
+/** Other fields of `model_info` are free; what is named like a price is one that was misspelled, or that has no effect here. */
+function unreadPrices(
+  reading: Reading,
+  path: Path,
+  info: ModelInfo,
+): readonly ConfigProblem[] {
+  const known = Object.keys(modelInfo.shape);
+  return Object.entries(info)
+    .filter(
+      ([name, value]) =>
+        /_cost_per_|_token_cost/.test(name) &&
+        value !== null &&
+        !known.includes(name),
+    )
+    .map(([name]) =>
+      unusedSetting(reading, [...path, "model_info", name], known),
+    );
 }
 
 function freeFields(info: ModelInfo): Readonly<Record<string, unknown>> {

@@ -303,6 +303,19 @@ credential_list: []
   ]);
 });
 
+test("prices of model_info that have no effect cause warnings, its free fields do not", () => {
+  const text = `model_list:
+  - model_name: a
+    provider_params: { model: ollama/x }
+    model_info: { input_cost_per_tokens: 1, input_cost_per_pixel: 1, output_cost_per_token: 1, cost_center: 7, output_cost_per_character: null }
+`;
+  const place = "config/gateway.yaml:4: model_list[0].model_info: unknown";
+  expect(warnings(text)).toEqual([
+    `${place} setting "input_cost_per_tokens" (did you mean "input_cost_per_token"?); it has no effect`,
+    `${place} setting "input_cost_per_pixel" (did you mean "input_cost_per_token"?); it has no effect`,
+  ]);
+});
+
 test("a setting in the wrong section is named with the right one", () => {
   const text = `model_list:
   - model_name: a
