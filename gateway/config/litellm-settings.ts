@@ -173,6 +173,10 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         ],
       ],
       [
+        "`tpm_limit` counts the tokens of input and output",
+        ["token_rate_limit_type"],
+      ],
+      [
         "windows of budgets end by the calendar, without a job",
         [
           "disable_reset_budget",
