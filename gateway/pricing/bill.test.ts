@@ -20,12 +20,30 @@ test.each([
 ])(
   "the operator's prices come before the reported cost, and that before published prices: %s",
   (providerName, priceCard, cost) => {
-    expect(billAt({ providerName, priceCard }, USAGE)?.cost).toBe(cost);
+    const deployment = { providerName, local: null, priceCard };
+    expect(billAt(deployment, USAGE)?.cost).toBe(cost);
+  },
+);
+
+test.each([
+  ["openrouter", null, 3],
+  ["openrouter", true, 0],
+  ["custom", null, 0],
+])(
+  "a reported cost counts at a private address, unless the model is marked as local: %s, %s",
+  (providerName, local, cost) => {
+    const priceCard = cardOf({
+      model: "openai/unlisted",
+      api_base: "http://192.168.1.20:8000/v1",
+    });
+    expect(priceCard.source).toBe("local");
+    const deployment = { providerName, local, priceCard };
+    expect(billAt(deployment, USAGE)?.cost).toBe(cost);
   },
 );
 
 test("a reported cost is the only line of its bill", () => {
-  const deployment = { providerName: "xai", priceCard: null };
+  const deployment = { providerName: "xai", local: null, priceCard: null };
   expect(billAt(deployment, USAGE)).toEqual({
     cost: 3,
     lines: [["reported_cost", 1, 3]],

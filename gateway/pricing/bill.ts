@@ -10,7 +10,7 @@ const REPORTING: ReadonlySet<string> = new Set([
   "xai",
 ]);
 
-interface Priced extends Pick<Deployment, "providerName"> {
+interface Priced extends Pick<Deployment, "providerName" | "local"> {
   readonly priceCard: PriceCard | null;
 }
 
@@ -19,11 +19,15 @@ interface Priced extends Pick<Deployment, "providerName"> {
  * prices. null: none is known. `at` as for {@link billOf}.
  */
 export function billAt(
-  { providerName, priceCard }: Priced,
+  { providerName, local, priceCard }: Priced,
   usage: Usage,
   at?: number,
 ): Bill | null {
-  const isPublished = priceCard === null || priceCard.source === "catalogue";
+  const isPublished =
+    priceCard === null ||
+    priceCard.source === "catalogue" ||
+    // A private address may be that of a proxy to the provider.
+    (priceCard.source === "local" && local !== true);
   if (
     usage.reportedCost !== undefined &&
     isPublished &&
