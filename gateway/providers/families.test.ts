@@ -130,6 +130,25 @@ test("a thought signature of Gemini comes back by the thinking of other APIs, an
   }
 });
 
+test("a search that Gemini's endpoint does not have is named, or left out", () => {
+  const tool = { type: "function", function: { name: "f" } };
+  const to = testDeployment({ provider: "gemini" });
+  const lacks = (fields: object) =>
+    gemini.unsupported("chat", { model: "alias", ...fields }, to);
+  const sent = (fields: object) =>
+    gemini.request("chat", { model: "alias", ...fields }, to, false);
+  expect(lacks({ web_search_options: {} })).toEqual(["web_search_options"]);
+  const search = { googleSearch: {} };
+  expect(lacks({ tools: [tool, search] })).toEqual(["tools[1] (googleSearch)"]);
+  expect(lacks({ tools: [{ type: "web_search" }] })).toEqual([
+    "tools[0] (web_search)",
+  ]);
+  expect(sent({ tools: [tool, search] })["tools"]).toEqual([tool]);
+  const alone = sent({ tools: [search], tool_choice: "auto" });
+  expect(alone).not.toHaveProperty("tools");
+  expect(alone).not.toHaveProperty("tool_choice");
+});
+
 test("Gemini is not asked for one call at a time; with one tool, as structured answers have it, that is no reason to reject", () => {
   const tool = (name: string) => ({ type: "function", function: { name } });
   const lacksWith = (tools: readonly object[], parallel = false) =>

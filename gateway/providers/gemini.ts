@@ -31,9 +31,12 @@ export const geminiWire: ProviderWire = {
     endpoint === "chat" || endpoint === "embeddings" || endpoint === "images",
   unsupported: (endpoint, body) =>
     endpoint === "chat"
-      ? Object.entries(present(body))
-          .filter(([name, value]) => isRefused(name, value, body))
-          .map(([name]) => name)
+      ? [
+          ...Object.entries(present(body))
+            .filter(([name, value]) => isRefused(name, value, body))
+            .map(([name]) => name),
+          ...otherTools(body),
+        ]
       : [],
   request: (endpoint, body, deployment, stream) =>
     endpoint === "chat"
@@ -80,7 +83,28 @@ function isRefused(name: string, value: unknown, body: CallBody): boolean {
   if (!REFUSED.has(name) || value === false || value === 0) {
     return false;
   }
-  return !(isRecord(value) && Object.keys(value).length === 0);
+  // Without options, a search is asked for nevertheless.
+  return !(
+    isRecord(value) &&
+    Object.keys(value).length === 0 &&
+    name !== "web_search_options"
+  );
+}
+
+/** Tools that are not functions: the endpoint has no search, which LiteLLM has as `{"googleSearch": {}}`, and no other tool of Google's. */
+function otherTools(body: CallBody): readonly string[] {
+  return listOf(body["tools"]).flatMap((tool, index) => {
+    if (isFunction(tool)) {
+      return [];
+    }
+    const { type, ...rest } = recordOf(tool);
+    const name = type ?? Object.keys(rest)[0] ?? "no type";
+    return [`tools[${index}] (${String(name)})`];
+  });
+}
+
+function isFunction(tool: unknown): boolean {
+  return isRecord(recordOf(tool)["function"]);
 }
 
 function chatRequest(
@@ -97,7 +121,12 @@ function chatRequest(
     ),
   );
   if (Array.isArray(sent["tools"])) {
-    sent["tools"] = sent["tools"].map(withoutDialect);
+    const functions = sent["tools"].filter(isFunction);
+    sent["tools"] = functions.map(withoutDialect);
+    if (functions.length === 0) {
+      delete sent["tools"];
+      delete sent["tool_choice"];
+    }
   }
   // Thinking, which a body of chat does not have, may carry a signature.
   const given = listOf(body["messages"]);
