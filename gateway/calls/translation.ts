@@ -16,6 +16,8 @@ import type {
   TranslatedAnswer,
 } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { isRecord } from "../../core/json.ts";
+import type { CallBody } from "./body.ts";
 import type { Call } from "./call.ts";
 import { bodyWithout } from "./gateway-fields.ts";
 import { openaiErrorPieces } from "./stream-error.ts";
@@ -131,14 +133,14 @@ function through(
   asked: { readonly body: Call["body"]; readonly lacks: readonly string[] },
 ): Translation {
   const isDropped = (name: string) => deployment.droppedParams.includes(name);
+  const given = bodyWithout(asked.body, isDropped);
+  const byResponses =
+    endpoint === "chat" && goesByResponses(spoken, given, deployment);
   const chat = {
-    body: bodyWithout(asked.body, isDropped),
+    body: endpoint === "chat" && !byResponses ? withEffortAlone(given) : given,
     lacks: asked.lacks.filter((name) => !isDropped(name)),
   };
-  const wire =
-    endpoint === "chat" && goesByResponses(spoken, chat.body, deployment)
-      ? chatByResponses(spoken, deployment)
-      : spoken;
+  const wire = byResponses ? chatByResponses(spoken, deployment) : spoken;
   rejectUnsupported(config, call, deployment, [
     ...chat.lacks,
     ...wire.unsupported(endpoint, chat.body, deployment),
@@ -168,6 +170,14 @@ function through(
     },
     error: (status, text) => wire.error(status, text),
   };
+}
+
+/** LiteLLM takes an effort with a summary, which only the Responses API has: `{"effort": "high", "summary": "auto"}`. */
+function withEffortAlone(body: CallBody): CallBody {
+  const { reasoning_effort: effort } = body;
+  return isRecord(effort)
+    ? { ...body, reasoning_effort: effort["effort"] ?? null }
+    : body;
 }
 
 function rejectUnsupported(

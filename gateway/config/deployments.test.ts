@@ -287,6 +287,13 @@ test("extra_body is sent with each call", () => {
   });
 });
 
+test("of LiteLLM's effort with a summary, the effort is a default", () => {
+  const reasoning_effort = { effort: "high", summary: "auto" };
+  const params = { model: "openai/gpt-5", api_key: "k", reasoning_effort };
+  const [model] = models([{ model_name: "a", litellm_params: params }]);
+  expect(model?.defaults).toEqual({ reasoning_effort: "high" });
+});
+
 test("cache: auto is for Anthropic's models", () => {
   const entry = (model: string) => ({
     model_name: "a",

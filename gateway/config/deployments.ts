@@ -10,6 +10,7 @@ import {
   type ModelInfo,
   type ProviderParams,
 } from "./schema.ts";
+import { isRecord } from "../../core/json.ts";
 import { secret, type Secret } from "./secret.ts";
 import {
   misspelledSetting,
@@ -299,7 +300,7 @@ function readDefaults(
   family: Deployment["provider"],
 ): Readonly<Record<string, unknown>> {
   const { extra_body: extra = {} } = params;
-  const defaults = Object.fromEntries(
+  const defaults: Record<string, unknown> = Object.fromEntries(
     Object.entries(params).filter(
       ([key, value]) =>
         CALL_DEFAULT_NAMES.includes(key) &&
@@ -307,6 +308,11 @@ function readDefaults(
         params.additional_drop_params?.includes(key) !== true,
     ),
   );
+  const { reasoning_effort: effort } = defaults;
+  if (isRecord(effort)) {
+    // LiteLLM takes it with a summary: `{"effort": "high", "summary": "auto"}`.
+    defaults["reasoning_effort"] = effort["effort"];
+  }
   // Gemini's endpoint has a field of this name: https://ai.google.dev/gemini-api/docs/openai
   return "google" in extra && family === "gemini"
     ? { ...defaults, extra_body: extra }

@@ -3,6 +3,7 @@ import { CALL_DEFAULT_NAMES } from "../config/schema.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { chatInput } from "./chat-responses-input.ts";
 import {
+  isRecord,
   listOf,
   present,
   recordOf,
@@ -103,12 +104,16 @@ function parametersOf(
       typeof limit === "number" ? Math.max(limit, MIN_OUTPUT_TOKENS) : limit,
     tools: tools.length === 0 ? null : tools,
     tool_choice: choiceOf(chat["tool_choice"]),
-    reasoning: objectOf({ effort: chat["reasoning_effort"] }),
+    reasoning: reasoningOf(chat["reasoning_effort"]),
     text: objectOf({
       format: formatOf(recordOf(chat["response_format"])),
       verbosity: chat["verbosity"],
     }),
   });
+}
+
+function reasoningOf(effort: unknown): JsonRecord | null {
+  return objectOf(isRecord(effort) ? effort : { effort });
 }
 
 /** Models since GPT-5.3 answer worse without the labels of what they said. Source: `phase` in OpenAI's SDKs. */

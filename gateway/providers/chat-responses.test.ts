@@ -82,6 +82,19 @@ test.each([
   expect(said.map(({ phase }) => phase)).toEqual(phases);
 });
 
+test("a summary of the reasoning, as LiteLLM asks for it, is one of the Responses API", () => {
+  const of = (reasoning_effort: unknown) => ({ ...BODY, reasoning_effort });
+  const deployment = testDeployment({ ...OPENAI, model: "gpt-5-mini" });
+  const asked = of({ effort: "xhigh", summary: "auto" });
+  const spoken = openaiWire;
+  expect(goesByResponses(spoken, asked, deployment)).toBe(true);
+  expect(goesByResponses(spoken, of("high"), deployment)).toBe(false);
+  expect(WIRE.request("chat", asked, deployment, false)["reasoning"]).toEqual({
+    effort: "high",
+    summary: "auto",
+  });
+});
+
 test("the request, with the deployment's defaults", () => {
   const deployment = testDeployment({
     model: "gpt-5.6",

@@ -7,7 +7,7 @@ import {
   responsesBodyOf,
 } from "./chat-responses-request.ts";
 import { ChatOfResponses } from "./chat-responses-stream.ts";
-import { parseRecord, recordsOf } from "../../core/json.ts";
+import { parseRecord, recordOf, recordsOf } from "../../core/json.ts";
 import { isOpenAi } from "./responses-request.ts";
 import type { ProviderWire } from "./wire.ts";
 
@@ -18,7 +18,7 @@ const VERSION = /^gpt-(\d+)(?:\.(\d+))?/;
 
 /**
  * Whether a chat has to reach the provider as a call of its Responses API. OpenAI's models since GPT-5.4 take functions by chat
- * only with an effort of `none`, some models have no chat, and `mode: responses` says the same of any other.
+ * only with an effort of `none`, some models have no chat, no chat has a summary of the reasoning, and `mode: responses` says the same of any other.
  * https://developers.openai.com/api/docs/guides/migrate-to-responses
  */
 export function goesByResponses(
@@ -38,6 +38,7 @@ export function goesByResponses(
   const name = deployment.baseModel ?? deployment.model;
   return (
     WITHOUT_CHAT.test(name) ||
+    recordOf(body["reasoning_effort"])["summary"] != null ||
     (isSince54(name) && callsFunctions(body, deployment))
   );
 }

@@ -7,7 +7,7 @@ import {
   leastEffort,
 } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { numberOf, recordOf } from "../../core/json.ts";
+import { isRecord, numberOf, recordOf } from "../../core/json.ts";
 import { changedIn } from "./neutral-values.ts";
 import { isOpenAi } from "./responses-request.ts";
 
@@ -188,6 +188,9 @@ export function nearestEffort(
   effort: unknown,
   deployment: PricedDeployment,
 ): unknown {
+  if (isRecord(effort)) {
+    return { ...effort, effort: nearestEffort(effort["effort"], deployment) };
+  }
   const name = deployment.baseModel ?? deployment.model;
   if (!isOpenAi(deployment) || !/^(o\d|gpt-)/.test(name)) {
     return effort;

@@ -126,6 +126,25 @@ describe("each provider's format", () => {
     });
   });
 
+  test("LiteLLM's effort with a summary is an effort where there is none", async () => {
+    const reasoning_effort = { effort: "high", summary: "auto" };
+    const sentTo = async (alias: string) => {
+      const fields = { model: `${alias}-chat`, reasoning_effort };
+      expect((await testbed.chat(key, "Hello", fields)).status).toBe(200);
+      return testbed.providers.requests.at(-1)?.body;
+    };
+    expect(await sentTo("openai")).toMatchObject({ reasoning_effort: "high" });
+    expect(await sentTo("anthropic")).toMatchObject({
+      thinking: { type: "enabled" },
+    });
+    expect(await sentTo("gemini")).toMatchObject({
+      extra_body: { google: { thinking_config: { thinking_level: "high" } } },
+    });
+    expect(await sentTo("responses")).toMatchObject({
+      reasoning: reasoning_effort,
+    });
+  });
+
   test("Gemini gets its own parameters in the `extra_body` of a chat; other providers lack them", async () => {
     const extra_body = { google: { thinking_config: { thinking_budget: 0 } } };
     const chatWith = (alias: string, fields: object) =>
