@@ -555,6 +555,29 @@ router_settings: {fallbacks: [{a: [b]}], default_fallbacks: [a]}
   ]);
 });
 
+test("fallbacks in both sections cause a warning: those of the router replace the others", () => {
+  const result =
+    load(`model_list: [{model_name: a, provider_params: {model: ollama/a}}]
+router_settings: {fallbacks: [{a: [a]}]}
+litellm_settings: {fallbacks: [{b: [a]}], context_window_fallbacks: [{a: [a]}]}
+`);
+  expect(result.ok && result.warnings.map(formatProblem)).toEqual([
+    "c.yaml:3: litellm_settings.fallbacks: has no effect beside that of router_settings: write all entries there",
+  ]);
+});
+
+test("fallbacks with other than names say what they have to be", () => {
+  const result =
+    load(`model_list: [{model_name: a, provider_params: {model: ollama/a}}]
+router_settings: {fallbacks: [{a: [{model: a}]}]}
+`);
+  expect(!result.ok && result.problems.map(formatProblem)).toEqual([
+    expect.stringContaining(
+      "must be names of models by alias, such as - alias: [other, another]",
+    ),
+  ]);
+});
+
 test("a stored model follows the same rules and may not read the environment", () => {
   const env = { OPENAI_API_KEY: "sk-real", PROXY_MASTER_KEY: "sk-master" };
   const row = (params: object) =>

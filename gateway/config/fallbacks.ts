@@ -3,9 +3,13 @@ import {
   type Path,
   type Reading,
 } from "../../core/config/reading.ts";
+import { locate } from "../../core/config/tree.ts";
 import type { Fallbacks, GatewayConfig } from "./types.ts";
 
-/** Warns about fallbacks and group aliases of unknown aliases; models in the database may still have that name. */
+/**
+ * Warns about fallbacks and group aliases of unknown aliases; models in the database may still have that name. As in LiteLLM, fallbacks of
+ * `router_settings` replace those of the other section.
+ */
 export function checkFallbackTargets(
   reading: Reading,
   config: GatewayConfig,
@@ -20,6 +24,19 @@ export function checkFallbackTargets(
     names.has(name) ||
     wildcards.some((wildcard) => name.startsWith(wildcard.slice(0, -1)));
   const check = (keys: readonly string[], targets: Iterable<string>): void => {
+    const other = ["proxy_settings", ...keys];
+    if (
+      sectionOf(reading, keys)[0] === "router_settings" &&
+      locate(reading.root, other).node !== null
+    ) {
+      reading.warnings.push(
+        problemAt(
+          reading,
+          other,
+          "has no effect beside that of router_settings: write all entries there",
+        ),
+      );
+    }
     const unknown = [...new Set(targets)].filter((name) => !served(name));
     if (unknown.length > 0) {
       reading.warnings.push(

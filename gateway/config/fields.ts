@@ -252,26 +252,29 @@ export const extraBody = () =>
 
 /** `[{alias: [aliases]}, …]` as LiteLLM writes it, or one mapping of the same. */
 export const fallbacks = () =>
-  field("a list such as - alias: [other, another]", (raw) => {
-    const maps = Array.isArray(raw) ? raw : [raw];
-    const result = new Map<string, readonly string[]>();
-    for (const map of maps) {
-      if (!isRecord(map)) {
-        return undefined;
-      }
-      for (const [alias, targets] of Object.entries(map)) {
-        const list = typeof targets === "string" ? [targets] : targets;
-        if (
-          !Array.isArray(list) ||
-          !list.every((one) => typeof one === "string")
-        ) {
+  field(
+    "names of models by alias, such as - alias: [other, another]",
+    (raw) => {
+      const maps = Array.isArray(raw) ? raw : [raw];
+      const result = new Map<string, readonly string[]>();
+      for (const map of maps) {
+        if (!isRecord(map)) {
           return undefined;
         }
-        result.set(alias, [...(result.get(alias) ?? []), ...list]);
+        for (const [alias, targets] of Object.entries(map)) {
+          const list = typeof targets === "string" ? [targets] : targets;
+          if (
+            !Array.isArray(list) ||
+            !list.every((one) => typeof one === "string")
+          ) {
+            return undefined;
+          }
+          result.set(alias, [...(result.get(alias) ?? []), ...list]);
+        }
       }
-    }
-    return Object.fromEntries(result) as Fallbacks;
-  }).optional();
+      return Object.fromEntries(result) as Fallbacks;
+    },
+  ).optional();
 
 /** What callers may send instead of a deployment's own: names, or `api_base: PATTERN`. */
 export const clientParams = () =>
