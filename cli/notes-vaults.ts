@@ -12,6 +12,7 @@ import { askForSetup, setupArgs } from "./setup-answer.ts";
 import { findStack } from "./stack-client.ts";
 import { print, printJson, type Tone } from "./terminal.ts";
 import { askForName, yesArg } from "./ask-for-name.ts";
+import { removalWords } from "./vault-removal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 /** `--url` is the address for devices here, so the supervisor has another option. */
@@ -205,7 +206,7 @@ export const list = defineVerb({
       "GET",
       "/api/notes",
       SLOW_MS,
-    )) as { readonly vaults: readonly VaultView[] };
+    )) as VaultList;
     if (json) {
       printJson(vaults);
     } else if (vaults.length === 0) {
@@ -257,6 +258,10 @@ export const list = defineVerb({
   },
 });
 
+interface VaultList {
+  readonly vaults: readonly VaultView[];
+}
+
 const TONES: Readonly<Record<VaultView["state"], Tone>> = {
   open: "ok",
   foreign: "soft",
@@ -279,14 +284,17 @@ export const remove = defineVerb({
     ...supervisorArg,
   },
   run: async ({ vault, yes, json, supervisor }) => {
+    const stack = findStack(supervisor);
     if (yes !== true) {
-      await askForName(
-        `vault "${vault}"`,
-        vault,
-        "This deletes the vault on the server for all devices.",
-      );
+      const { vaults } = (await stack.ask(
+        "GET",
+        "/api/notes",
+        SLOW_MS,
+      )) as VaultList;
+      const view = vaults.find((each) => each.vault === vault);
+      await askForName(`vault "${vault}"`, vault, removalWords(view));
     }
-    const removed = (await findStack(supervisor).ask(
+    const removed = (await stack.ask(
       "POST",
       `/api/notes/${encodeURIComponent(vault)}/remove`,
       SLOW_MS,

@@ -9,6 +9,7 @@ import {
   openNotesTestbed,
   type NotesTestbed,
 } from "../../test/supervisor/notes-testbed.ts";
+import { backupNotes } from "./backup.ts";
 import type { Couch } from "./couch.ts";
 import { listVaults, viewVault } from "./overview.ts";
 
@@ -57,4 +58,19 @@ test("damaged files of a vault are its problems, and the other vaults are listed
     `${files.pathOf("b")} is damaged: run \`hearth notes rotate b\` to create a new one, with a new password.`,
     expect.stringContaining(`${escrow.pathOf("b")} is damaged`),
   ]);
+});
+
+test("the newest backup that contains a vault is named", async () => {
+  const backupOf = async (vault: string) =>
+    (await viewVault(testbed, vault))?.backup;
+  expect(await backupOf("a")).toBeNull();
+  const { name } = await backupNotes({
+    ...testbed,
+    directory: testbed.backups,
+    signal: new AbortController().signal,
+    progress: () => {},
+  });
+  await testbed.couch.ask("PUT", "/later");
+  expect(await backupOf("a")).toBe(name);
+  expect(await backupOf("later")).toBeNull();
 });

@@ -1,6 +1,7 @@
 import { Failure } from "../../core/failure.ts";
 import { mapLimited } from "../../core/map-limited.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
+import { backupsOf } from "./backup-format.ts";
 import { countConflicts } from "./conflicts.ts";
 import { Database, vaultNames } from "./database.ts";
 import type { NotesState, VaultState } from "./notes-state.ts";
@@ -24,6 +25,8 @@ export interface VaultView {
   /** How many security seeds were ever seen; the accepted one is also stored elsewhere. */
   readonly seeds: number;
   readonly compactedAt: number | null;
+  /** Name of the newest backup on this machine that contains it; null if there is none. */
+  readonly backup: string | null;
   /** What is wrong with its files of credentials and seeds, and what to do. */
   readonly problems: readonly string[];
 }
@@ -38,6 +41,9 @@ interface OverviewParts {
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
+  /** `backups/notes`. */
+  readonly backups: string;
+  readonly now: () => number;
 }
 
 /** Every vault that exists or should exist in the store. */
@@ -56,7 +62,7 @@ export async function listVaults(
 
 /** One vault; undefined if none of the name exists or should exist. */
 export async function viewVault(
-  { couch, state, escrow, files }: OverviewParts,
+  { couch, state, escrow, files, backups, now }: OverviewParts,
   vault: string,
 ): Promise<VaultView | undefined> {
   const database = new Database(couch, vault);
@@ -69,6 +75,7 @@ export async function viewVault(
   const problems: string[] = [];
   const file = readOr(problems, () => files.read(vault));
   const kept = readOr(problems, () => escrow.read(vault));
+  const [newest] = backupsOf(backups, vault, now());
   const bytes = info?.sizes ?? { file: 0, active: 0 };
   return {
     vault,
@@ -85,6 +92,7 @@ export async function viewVault(
       info === undefined ? 0 : await conflictsIn(database, state.vault(vault)),
     seeds: kept?.versions.length ?? 0,
     compactedAt,
+    backup: newest?.name ?? null,
     problems,
   };
 }

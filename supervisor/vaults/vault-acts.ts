@@ -32,6 +32,8 @@ interface VaultActParts {
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
   readonly files: VaultFiles;
+  /** `backups/notes`. */
+  readonly backups: string;
   readonly inspector: VaultInspector;
   readonly provisioning: Provisioning;
   readonly turns: Mutex;

@@ -53,6 +53,7 @@ function vault(
       conflicts: 0,
       seeds: 1,
       compactedAt: null,
+      backup: null,
       problems: [],
       ...view,
     },

@@ -55,6 +55,7 @@ function vault(facts: Partial<VaultPageFacts> = {}) {
       conflicts: conflicts.length,
       seeds: 2,
       compactedAt: now - 60_000,
+      backup: null,
       problems: [],
     },
     roster: null,
