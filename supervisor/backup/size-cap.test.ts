@@ -84,6 +84,14 @@ test("a file shared by two backups counts once, and is freed only with the last 
   expect(names("notes")).toEqual(["10", "01"]);
 });
 
+test("a second backup of the notes is taken although two full ones would not fit, as it links to the first", () => {
+  put("notes", "10", 10_000);
+  expect(room("notes", 15_000)).toBe(0);
+  expect(() => room("notes", 9000)).toThrow(Failure);
+  put("postgres", "10", 10_000);
+  expect(() => room("postgres", 25_000)).toThrow(Failure);
+});
+
 test("a warning is raised before the limit, and cleared when space is available again", () => {
   put("postgres", "01", 10_000);
   const raised = new Map<string, Alarm>();

@@ -112,7 +112,10 @@ export function makeRoom(
     newest === undefined
       ? 0
       : bytesOf(backups) - bytesOf(backups.filter((each) => each !== newest));
-  const gone = beyondCap(backups, most, coming, now);
+  // Where the newest backup of the notes shares no files, as the first one, the next one still only writes what has changed.
+  const gone =
+    beyondCap(backups, most, coming, now) ??
+    (kind === "notes" ? beyondCap(backups, most, 0, now) : undefined);
   if (gone === undefined) {
     throw new Failure(
       `backups take ${sizeWords(bytesOf(backups))} and this one needs about ${sizeWords(coming)}, with a limit of ${sizeWords(most)}; those of the last two days are never removed: raise \`backups: at_most\`.`,
