@@ -33,7 +33,7 @@ export type Histogram = Readonly<Record<string, number>>;
 const STEP_FACTOR = 1.05;
 
 /** `names` of the rows of a table that fulfil a condition, each found by one index lookup: there are many rows of few names. */
-function namesOf(table: string, condition: string): string {
+export function namesOf(table: string, condition: string): string {
   const next = `SELECT min(name) FROM ${table} WHERE ${condition}`;
   return `WITH RECURSIVE names (name) AS (
     ${next} UNION ALL SELECT (${next} AND name > names.name) FROM names WHERE name IS NOT NULL
@@ -41,7 +41,7 @@ function namesOf(table: string, condition: string): string {
 }
 
 /** `names` of all checks with raw results. */
-export const WATCHED_NAMES = namesOf("check_results", "true");
+const WATCHED_NAMES = namesOf("check_results", "true");
 
 export function watchedNames(db: DatabaseSync): readonly string[] {
   return readNames(db, WATCHED_NAMES);

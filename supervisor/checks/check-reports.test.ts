@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
 import { openHistory, type History } from "../history/history.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openCheckHistory } from "./check-history.ts";
 import { rollUpChecks } from "./check-hours.ts";
 import {
+  availabilities,
   checkRecords,
   hourBars,
   hourlyMeasure,
@@ -127,6 +128,31 @@ test("the last 24 hours are bars, the current hour is the last", () => {
   expect(bars[0]?.hour).toBe(start + HOUR_MS);
   expect(bars.map(({ looks }) => looks).slice(-4)).toEqual([0, 60, 60, 30]);
   expect(bars.at(-1)).toMatchObject({ upMs: 0, downMs: HOUR_MS / 2 });
+});
+
+test("no query reads all hours of a year to find those of a few days", () => {
+  probeEveryMinute(start, 120, () => ({}));
+  now = start + 3 * HOUR_MS;
+  const { db } = history;
+  const prepare = vi.spyOn(db, "prepare");
+  hourBars(db, now);
+  checkRecords(db, start, now);
+  const byName = availabilities(db, start, now);
+  const statements = new Set(prepare.mock.calls.map(([sql]) => sql));
+  prepare.mockRestore();
+  expect(byName).toEqual(new Map([["gateway", 100]]));
+  const steps = [...statements].flatMap((sql) =>
+    db
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all()
+      .map(({ detail }) => String(detail)),
+  );
+  expect(steps).toContainEqual(expect.stringMatching(/^SEARCH check_hours/));
+  expect(
+    steps.filter((step) =>
+      /^SCAN (?:t|check_hours|check_results)\b/.test(step),
+    ),
+  ).toEqual([]);
 });
 
 test("measurements are available by the hour", () => {

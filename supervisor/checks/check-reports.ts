@@ -5,9 +5,9 @@ import {
   histogramFrom,
   hourOf,
   latenciesOf,
+  namesOf,
   rollUpChecks,
   stretchOf,
-  WATCHED_NAMES,
   type Histogram,
   type Latencies,
   type Stretch,
@@ -72,21 +72,51 @@ export function checkRecord(
   return recordOf(db, name, from, until);
 }
 
+/** The availability of each check in a time range, as in `checkRecords`, without reading latencies. */
+export function availabilities(
+  db: DatabaseSync,
+  from: number,
+  until: number,
+): ReadonlyMap<string, number | null> {
+  bringUpToDate(db, until);
+  return new Map(
+    namesIn(db, from, until).map((name) => [
+      name,
+      availabilityOf(stretchBetween(db, name, from, until)),
+    ]),
+  );
+}
+
 function recordOf(
   db: DatabaseSync,
   name: string,
   from: number,
   until: number,
 ): CheckRecord {
-  const { stretch, latencies } = gather(db, name, from, until);
-  const counted = stretch.upMs + stretch.downMs;
+  const stretch = stretchBetween(db, name, from, until);
   return {
     name,
     ...stretch,
-    ...latenciesOf(latencies),
-    availability: counted === 0 ? null : (100 * stretch.upMs) / counted,
+    ...latenciesOf(latenciesBetween(db, name, from, until)),
+    availability: availabilityOf(stretch),
   };
 }
+
+function availabilityOf({ upMs, downMs }: Stretch): number | null {
+  const counted = upMs + downMs;
+  return counted === 0 ? null : (100 * upMs) / counted;
+}
+
+const namesWithin = (table: string, time: string): string =>
+  `${namesOf(table, "true")}
+   SELECT name FROM names WHERE EXISTS
+     (SELECT 1 FROM ${table} AS t WHERE t.name = names.name AND t.${time} >= ?1 AND t.${time} < ?2)`;
+
+/** With how long before a time range their rows can start. */
+const NAMES_IN = [
+  [namesWithin("check_hours", "hour"), HOUR_MS],
+  [namesWithin("check_results", "at"), 0],
+] as const;
 
 const HOUR_BARS = 24;
 
@@ -178,39 +208,66 @@ const nothing: Stretch = {
   apartMs: 0,
 };
 
-/** Whole hours from the roll-ups, the rest at both ends from raw results, where they still exist. */
-function gather(
-  db: DatabaseSync,
-  name: string,
+/**
+ * A time range as the whole hours in the roll-ups, and the rest at both ends, for which raw results may still exist. SQLite sums up
+ * the hours: a year of them, read into memory, would block everything else for seconds.
+ */
+function partsOf(
   from: number,
   until: number,
-): { readonly stretch: Stretch; readonly latencies: Histogram } {
+): {
+  readonly hours: readonly [number, number];
+  readonly ends: readonly (readonly [number, number])[];
+} {
   const firstWhole = hourOf(from + HOUR_MS - 1);
   const lastWhole = Math.max(firstWhole, hourOf(until));
-  const rows = db
-    .prepare(
-      "SELECT * FROM check_hours WHERE name = ? AND hour >= ? AND hour < ?",
-    )
-    .all(name, firstWhole, lastWhole);
   const ends: readonly (readonly [number, number])[] = [
     [from, Math.min(firstWhole, until)],
     [lastWhole, until],
   ];
-  const pieces = ends.filter(([start, end]) => start < end);
   return {
-    stretch: [
-      ...rows.map(stretchIn),
-      ...pieces.map(([start, end]) => stretchOf(db, name, start, end)),
-    ].reduce(together, nothing),
-    latencies: addHistograms([
-      ...rows.map((row) =>
-        row["latencies"] === null
-          ? {}
-          : (JSON.parse(String(row["latencies"])) as Histogram),
-      ),
-      ...pieces.map(([start, end]) => histogramFrom(db, name, start, end)),
-    ]),
+    hours: [firstWhole, lastWhole],
+    ends: ends.filter(([start, end]) => start < end),
   };
+}
+
+function stretchBetween(
+  db: DatabaseSync,
+  name: string,
+  from: number,
+  until: number,
+): Stretch {
+  const { hours, ends } = partsOf(from, until);
+  const summed = db
+    .prepare(
+      `SELECT sum(looks) AS looks, sum(failures) AS failures, sum(up_ms) AS up_ms, sum(down_ms) AS down_ms, sum(apart_ms) AS apart_ms
+       FROM check_hours WHERE name = ? AND hour >= ? AND hour < ?`,
+    )
+    .get(name, ...hours);
+  return ends
+    .map(([start, end]) => stretchOf(db, name, start, end))
+    .reduce(together, stretchIn(summed ?? {}));
+}
+
+function latenciesBetween(
+  db: DatabaseSync,
+  name: string,
+  from: number,
+  until: number,
+): Histogram {
+  const { hours, ends } = partsOf(from, until);
+  const summed = db
+    .prepare(
+      `SELECT key, sum(value) AS count FROM check_hours, json_each(latencies)
+       WHERE name = ? AND hour >= ? AND hour < ? GROUP BY key`,
+    )
+    .all(name, ...hours);
+  return addHistograms([
+    Object.fromEntries(
+      summed.map(({ key, count }) => [String(key), Number(count)]),
+    ),
+    ...ends.map(([start, end]) => histogramFrom(db, name, start, end)),
+  ]);
 }
 
 function together(a: Stretch, b: Stretch): Stretch {
@@ -225,28 +282,25 @@ function together(a: Stretch, b: Stretch): Stretch {
 
 function stretchIn(row: Readonly<Record<string, unknown>>): Stretch {
   return {
-    looks: Number(row["looks"]),
-    failures: Number(row["failures"]),
-    upMs: Number(row["up_ms"]),
-    downMs: Number(row["down_ms"]),
-    apartMs: Number(row["apart_ms"]),
+    looks: Number(row["looks"] ?? 0),
+    failures: Number(row["failures"] ?? 0),
+    upMs: Number(row["up_ms"] ?? 0),
+    downMs: Number(row["down_ms"] ?? 0),
+    apartMs: Number(row["apart_ms"] ?? 0),
   };
 }
 
+/** Checks with hours or raw results in a time range. */
 function namesIn(
   db: DatabaseSync,
   from: number,
   until: number,
 ): readonly string[] {
-  return db
-    .prepare(
-      `${WATCHED_NAMES}
-       SELECT name FROM check_hours WHERE hour >= ?1 - ${HOUR_MS} AND hour < ?2
-       UNION
-       SELECT name FROM names WHERE EXISTS
-         (SELECT 1 FROM check_results r WHERE r.name = names.name AND at >= ?1 AND at < ?2)
-       ORDER BY name`,
-    )
-    .all(from, until)
-    .map((row) => String(row["name"]));
+  const names = NAMES_IN.flatMap(([sql, beforeMs]) =>
+    db
+      .prepare(sql)
+      .all(from - beforeMs, until)
+      .map((row) => String(row["name"])),
+  );
+  return [...new Set(names)].toSorted();
 }

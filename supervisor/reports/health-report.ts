@@ -1,6 +1,7 @@
 import { sizeWords } from "../../core/size.ts";
 import type { DatabaseSync } from "node:sqlite";
 import {
+  availabilities,
   checkRecords,
   hourlyMeasure,
   type CheckRecord,
@@ -123,7 +124,9 @@ export function readHealthReport(parts: {
     (daysBetween(period.from, period.until) + 1) / MAX_STEPS,
   );
   const steps = stepBounds(period, daysAStep, timeZone).map(([begin, end]) =>
-    recordsByName(db, begin, Math.min(until, end)),
+    begin >= until
+      ? new Map<string, null>()
+      : availabilities(db, begin, Math.min(until, end)),
   );
   const trends = readTrends(db, parts.checks, from, until);
   return {
@@ -163,8 +166,6 @@ export function readHealthReport(parts: {
   };
 }
 
-type RecordsByName = ReadonlyMap<string, CheckRecord>;
-
 /** First and last moment of each step of a period. */
 function stepBounds(
   { from, until }: Period,
@@ -180,29 +181,17 @@ function stepBounds(
   return bounds;
 }
 
-function recordsByName(
-  db: DatabaseSync,
-  from: number,
-  until: number,
-): RecordsByName {
-  return new Map(
-    from >= until
-      ? []
-      : checkRecords(db, from, until).map((each) => [each.name, each]),
-  );
-}
-
 function healthOf(
   record: CheckRecord,
   down: readonly Incident[],
-  steps: readonly RecordsByName[],
+  steps: readonly ReadonlyMap<string, number | null>[],
 ): CheckHealth {
   const own = down.filter(({ check }) => check === record.name);
   return {
     ...record,
     incidents: own.length,
     longestMs: Math.max(0, ...own.map(({ durationMs }) => durationMs)),
-    steps: steps.map((step) => step.get(record.name)?.availability ?? null),
+    steps: steps.map((step) => step.get(record.name) ?? null),
   };
 }
 
