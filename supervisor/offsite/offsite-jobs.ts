@@ -7,6 +7,7 @@ import { listBackups, newestBackup } from "../backup/manifest.ts";
 import { dropScratch } from "../backup/scratch-database.ts";
 import { watchSize } from "../backup/size-cap.ts";
 import type { Environment } from "../../core/environment.ts";
+import { freeBytesOf } from "../../core/free-bytes.ts";
 import { sizeWords } from "../../core/size.ts";
 import { operatorFile, type Home } from "../home/home.ts";
 import { readSecretsFile } from "../home/secrets.ts";
@@ -133,6 +134,7 @@ export function notesOffsiteDrill(
           backup,
           scratch: `${SCRATCH_PREFIX}offsite_`,
           busy,
+          freeBytes: () => freeBytesOf(parts.home.root),
           signal,
           progress,
         });

@@ -83,7 +83,8 @@ export async function drill(
     signal: context.signal,
     progress: context.progress,
   };
-  const drilled = await drillRestore({ ...options, busy: parts.busy });
+  const { busy, freeBytes } = parts;
+  const drilled = await drillRestore({ ...options, busy, freeBytes });
   const repaired = await repairVaults(options);
   return {
     status: "done",

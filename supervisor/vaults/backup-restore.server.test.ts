@@ -588,6 +588,31 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await vaultNames(testbed.couch)).not.toContain("vault-broken");
   });
 
+  test("a drill that would fill the disk is not started", async () => {
+    const { path } = await backup(testbed);
+    const asked: string[] = [];
+    const couch: Couch = {
+      ...testbed.couch,
+      ask: (method, url, options) => {
+        asked.push(`${method} ${url}`);
+        return testbed.couch.ask(method, url, options);
+      },
+    };
+    const drill = (freeBytes: number) =>
+      drillRestore({
+        ...testbed,
+        ...quiet,
+        couch,
+        backup: path,
+        freeBytes: () => freeBytes,
+      });
+    await expect(drill(10_000)).rejects.toThrow(
+      /^the drill restores vault .* of free disk space, and 10 kB are available: free some space\.$/,
+    );
+    expect(asked.filter((each) => each.startsWith("PUT"))).toEqual([]);
+    expect((await drill(1e8)).length).toBeGreaterThan(0);
+  });
+
   test("a damaged copy of the seed is reported before anything is restored", async () => {
     const { path } = await backup(testbed);
     const copy = testbed.escrow.pathOf("vault-unsure");

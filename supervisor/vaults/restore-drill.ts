@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { verifyFiles } from "../backup/backup-files.ts";
 import { Failure } from "../../core/failure.ts";
+import { sizeWords } from "../../core/size.ts";
+import { sum } from "../../core/sum.ts";
 import {
   parseDocument,
   readLeaves,
@@ -19,6 +21,8 @@ interface DrillOptions {
   readonly scratch?: string;
   /** Contains the names of the scratch databases while they exist. */
   readonly busy: Set<string>;
+  /** Bytes that are free where the store keeps its files. */
+  readonly freeBytes: () => number;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done?: number) => void;
 }
@@ -42,6 +46,7 @@ export async function drillRestore(
     backup,
     scratch: prefix = SCRATCH_PREFIX,
     busy,
+    freeBytes,
     signal,
     progress,
   } = options;
@@ -54,6 +59,7 @@ export async function drillRestore(
     busy.add(target);
     try {
       await scratch.drop();
+      needRoom(entry, freeBytes());
       await restoreVault({
         couch,
         backup,
@@ -84,6 +90,19 @@ export async function drillRestore(
     }
   }
   return drilled;
+}
+
+/** Of the bytes of a vault's lines: a disk that the drill fills also stops the devices, and what else writes there. */
+const ROOM_FACTOR = 1.5;
+
+/** Throws a Failure if the scratch database would nearly fill the disk. Backups of old releases do not have the sizes. */
+function needRoom({ name, size = 0, parts }: VaultEntry, free: number): void {
+  const needed = (size + sum(parts.map((part) => part.size))) * ROOM_FACTOR;
+  if (free < needed) {
+    throw new Failure(
+      `the drill restores vault ${name} into a scratch database, which needs ${sizeWords(needed)} of free disk space, and ${sizeWords(free)} are available: free some space.`,
+    );
+  }
 }
 
 /** Compares an evenly distributed sample of revisions with the scratch database. */

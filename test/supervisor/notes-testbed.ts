@@ -44,6 +44,7 @@ export interface NotesTestbed {
   readonly raised: ReadonlyMap<string, Alarm>;
   /** Vaults that were reported as large. */
   readonly large: string[];
+  readonly freeBytes: () => number;
   readonly now: () => number;
   /** Moves the clock forward by milliseconds. */
   readonly pass: (ms: number) => void;
@@ -82,6 +83,7 @@ function testbedOn(
   const alarms = alarmsIn(raised);
   const busy = new Set<string>();
   const large: string[] = [];
+  const freeBytes = () => 1e8;
   const inspector = new VaultInspector({
     couch,
     state,
@@ -93,7 +95,7 @@ function testbedOn(
     turns: createMutex(),
     busy,
     onLarge: (vault) => large.push(vault),
-    freeBytes: () => 1e8,
+    freeBytes,
     now,
   });
   const provisioning = new Provisioning({
@@ -118,6 +120,7 @@ function testbedOn(
     alarms,
     raised,
     large,
+    freeBytes,
     now,
     pass: (ms) => {
       shift += ms;
