@@ -95,6 +95,12 @@ export const fullDisk = (): Refusal =>
     "The disk that holds the notes is full. Free some space there, then sync again.",
   );
 
+export const noAttachments = (): Refusal =>
+  new Refusal(
+    "not_implemented",
+    "Attachments are not supported. Put the content into a member of the document.",
+  );
+
 const SQLITE_CORRUPT = 11;
 /** With SQLITE_NOTADB. The codes are the lowest byte of an extended code (https://www.sqlite.org/rescode.html). */
 const DAMAGE_CODES: readonly unknown[] = [SQLITE_CORRUPT, 26];

@@ -6,7 +6,7 @@ import {
 import { USERS } from "../databases.ts";
 import { sendAnswer, type DatabaseExchange } from "../http/exchange.ts";
 import { receiveBody, type ReceivedBody } from "../http/request-body.ts";
-import { Refusal } from "../refusal.ts";
+import { noAttachments, Refusal } from "../refusal.ts";
 import type { OperationName, StoreRequest } from "../store/protocol.ts";
 import type { Settings } from "../settings.ts";
 import type { ServerContext } from "./context.ts";
@@ -35,6 +35,10 @@ async function answerRoute(
 ): Promise<void> {
   if (route.body === "json") {
     requireJson(exchange);
+  }
+  // A replicator sends documents with attachments in parts.
+  if (DOCUMENT_WRITES.has(route.does) && isMultipart(exchange)) {
+    throw noAttachments();
   }
   const received =
     route.body === undefined
@@ -160,6 +164,10 @@ function authorize(
     state.security,
     feedOfUsers && !isServerAdmin(user) ? "serverAdmin" : route.right,
   );
+}
+
+function isMultipart({ request }: DatabaseExchange): boolean {
+  return /^multipart\//i.test(request.headers["content-type"] ?? "");
 }
 
 function requireJson(exchange: DatabaseExchange): void {

@@ -3,7 +3,7 @@ import type { Right } from "../auth/permissions.ts";
 import { answerChanges } from "../feeds.ts";
 import { sendJson, type DatabaseExchange } from "../http/exchange.ts";
 import type { ReceivedBody } from "../http/request-body.ts";
-import { Refusal } from "../refusal.ts";
+import { noAttachments, Refusal } from "../refusal.ts";
 import type { OperationName } from "../store/protocol.ts";
 import type { ServerContext } from "./context.ts";
 
@@ -205,9 +205,9 @@ export function findRoute(
       route: member(
         first.startsWith("_")
           ? missing
-          : lacking(
-              "Attachments are not supported. Put the content into a member of the document.",
-            ),
+          : async () => {
+              throw noAttachments();
+            },
       ),
     };
   }

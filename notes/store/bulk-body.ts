@@ -1,3 +1,4 @@
+import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 import { openSource, type BodySource } from "./body-source.ts";
 import { BodyWindow, type BulkEntry } from "./body-window.ts";
@@ -46,7 +47,7 @@ async function scan(
 ): Promise<Omit<BulkBody, "close">> {
   const window = new BodyWindow(source, maxDocumentSize);
   let entries: BulkEntry[] | undefined;
-  let newEdits = "true";
+  const options = dictionary({ new_edits: "true", all_or_nothing: "false" });
 
   if (window.peek() !== BRACE) {
     window.value();
@@ -66,8 +67,8 @@ async function scan(
       entries = await scanDocuments(window, breathe);
     } else {
       const value = window.value();
-      if (name === "new_edits") {
-        newEdits = value.toString();
+      if (name in options) {
+        options[name] = value.toString();
       }
     }
     more = window.peek() === COMMA;
@@ -84,6 +85,14 @@ async function scan(
   window.skip();
   window.expectEnd();
   window.release();
+  return checked(entries, options);
+}
+
+function checked(
+  entries: BulkEntry[] | undefined,
+  options: Readonly<Record<string, string>>,
+): Omit<BulkBody, "close"> {
+  const { new_edits: newEdits, all_or_nothing: allOrNothing } = options;
   if (entries === undefined) {
     throw new Refusal(
       "bad_request",
@@ -94,6 +103,12 @@ async function scan(
     throw new Refusal(
       "bad_request",
       "`new_edits` parameter must be a boolean.",
+    );
+  }
+  if (allOrNothing === "true" && entries.length > 0) {
+    throw new Refusal(
+      "not_implemented",
+      "all_or_nothing is not supported: each document of a request is written or rejected separately.",
     );
   }
   return { entries, newEdits: newEdits === "true" };

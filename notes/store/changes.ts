@@ -245,6 +245,11 @@ function readFilter(store: Store, request: StoreRequest): Filter | undefined {
         projection: undefined,
         pendingCountsAll: true,
       };
+    case "_view":
+      throw new Refusal(
+        "not_implemented",
+        "Design documents and their views are not supported; use filter=_selector or filter=_doc_ids.",
+      );
     default:
       if (query.filter.startsWith("_")) {
         throw new Refusal("bad_request", "unknown builtin filter name");

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { Refusal } from "../refusal.ts";
+import { noAttachments, Refusal } from "../refusal.ts";
 import {
   invalidRevision,
   isHash,
@@ -57,10 +57,7 @@ export function readDocument(bytes: Buffer): IncomingDocument {
   }
   const { head, ordinary, hasAttachments } = headOf(bytes, found.members);
   if (hasAttachments) {
-    throw new Refusal(
-      "not_implemented",
-      "Attachments are not supported. Put the content into a member of the document.",
-    );
+    throw noAttachments();
   }
   return { ...head, body: joinMembers(bytes, ordinary) };
 }

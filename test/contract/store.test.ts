@@ -384,3 +384,24 @@ test("a list of chunks to collect may be longer than a query", async () => {
   expect(await send("/collected/_collect")).toBe(200);
   expect(await send("/collected/_all_docs")).toBe(413);
 });
+
+test("a feature of CouchDB that the store lacks is named instead of an error of JSON, or of another meaning", async () => {
+  const lacking = async (path: string, request: Parameters<typeof ask>[1]) => {
+    const answer = await ask(`${notes.url}/lacking${path}`, request);
+    expect(answer.status).toBe(501);
+    return ((await answer.json()) as { reason: string }).reason;
+  };
+  await ask(`${notes.url}/lacking`, { method: "PUT" });
+  const parts = { "content-type": 'multipart/related; boundary="p"' };
+  expect(await lacking("/a", { method: "PUT", headers: parts })).toMatch(
+    /^Attachments are not supported/,
+  );
+  const together = { all_or_nothing: true, docs: [{ _id: "a" }] };
+  expect(await lacking("/_bulk_docs", { json: together })).toMatch(
+    /^all_or_nothing is not supported/,
+  );
+  expect(await lacking("/_changes?filter=_view&view=a/b", {})).toMatch(
+    /use filter=_selector/,
+  );
+  expect(await get<Info>("/lacking")).toMatchObject({ doc_count: 0 });
+});
