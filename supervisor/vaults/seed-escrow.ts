@@ -37,10 +37,13 @@ const escrowFile = z.looseObject({
 
 export type Escrow = Readonly<z.output<typeof escrowFile>>;
 
+/** The file of a vault is damaged or cannot be read. */
+export class UnreadableEscrow extends Failure {}
+
 /** Copies of the security seeds, one file per vault (0600): an encrypted vault is unreadable without its seed. */
 export interface EscrowFiles {
   readonly pathOf: (vault: string) => string;
-  /** Empty if the file does not exist; throws a Failure for a damaged file, which is never overwritten. */
+  /** Empty if the file does not exist; throws an UnreadableEscrow for a damaged file, which is never overwritten. */
   readonly read: (vault: string) => Escrow;
   readonly write: (escrow: Escrow) => void;
 }
@@ -57,7 +60,7 @@ export function openEscrow(directory: string): EscrowFiles {
         if (codeOf(error) === "ENOENT") {
           return emptyEscrow(vault);
         }
-        throw new Failure(
+        throw new UnreadableEscrow(
           codeOf(error) === undefined
             ? `${path} is damaged, and with it the copy of the vault's security seed: restore it from a copy, or move it away so that the seed of the newest backup takes its place.`
             : sentencesOf(error, path),

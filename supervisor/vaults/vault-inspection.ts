@@ -12,6 +12,7 @@ import {
   accepting,
   closing,
   judgeSeed,
+  UnreadableEscrow,
   withVersion,
   type Escrow,
   type EscrowFiles,
@@ -37,6 +38,8 @@ export type InspectionFindings = VaultAlarms & {
   readonly large: boolean;
   /** Bytes without reclaimable space; null if the database is missing. */
   readonly active: number | null;
+  /** Why seed and access rules were not inspected. */
+  readonly unreadable: UnreadableEscrow | undefined;
 };
 
 interface InspectionParts {
@@ -65,6 +68,7 @@ export async function inspectVault(
       happened: [],
       large: false,
       active: null,
+      unreadable: undefined,
     };
   }
   const instance = info.instance_start_time;
@@ -80,21 +84,42 @@ export async function inspectVault(
       space: null,
     });
   }
-  const seed = await inspectSeed(parts, database, instance);
-  const rules = await inspectRules(parts, database);
+  const access = await inspectAccess(parts, database, instance);
   const deletions = await inspectDeletions(parts, database);
   const { file, active } = info.sizes;
   return {
     large: file > parts.largeFrom && (file - active) * 5 > file,
     active,
-    lasting: seed.lasting,
+    unreadable: access.unreadable,
+    lasting: access.lasting,
     happened: [
       ...(isRecreated ? [recreatedAlarm(vault)] : []),
-      ...seed.happened,
-      ...rules,
+      ...access.happened,
       ...deletions,
     ],
   };
+}
+
+/** Both depend on the copy of the seed; without it, everything else is inspected. */
+async function inspectAccess(
+  parts: InspectionParts,
+  database: Database,
+  instance: string,
+): Promise<VaultAlarms & Pick<InspectionFindings, "unreadable">> {
+  try {
+    const { lasting, happened } = await inspectSeed(parts, database, instance);
+    const rules = await inspectRules(parts, database);
+    return {
+      lasting,
+      happened: [...happened, ...rules],
+      unreadable: undefined,
+    };
+  } catch (error) {
+    if (error instanceof UnreadableEscrow) {
+      return { ...NO_ALARMS, unreadable: error };
+    }
+    throw error;
+  }
 }
 
 /** Records the size of the vault and its use of space once a day. */

@@ -1,4 +1,4 @@
-import { rmSync, statSync } from "node:fs";
+import { rmSync, statSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
@@ -439,6 +439,44 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await database.create();
     await testbed.inspector.inspectAll();
     expect(testbed.raised.has(`notes-gone:${vault}`)).toBe(false);
+  });
+
+  test("with a damaged copy of the seed, deletions are counted, and the alarm about a replaced seed stays", async () => {
+    const vault = "vault-unsure";
+    const { database } = await vaultWithSeed(vault);
+    await database.write(
+      Array.from({ length: 10 }, (_each, index) => ({
+        _id: `note ${index}`,
+        type: "plain",
+      })),
+    );
+    const replaced = await database.document(SEED_ID);
+    await database.put(SEED_ID, {
+      ...seed("second"),
+      _rev: replaced?._rev,
+    });
+    await testbed.inspector.inspectAll();
+    testbed.pass(2 * HOUR_MS);
+    writeFileSync(testbed.escrow.pathOf(vault), "{");
+    await database.write(
+      (await database.find({ selector: { type: "plain" } })).map((note) => ({
+        ...note,
+        deleted: true,
+      })),
+    );
+    await testbed.inspector.inspectAll();
+    expect([...testbed.raised.keys()]).toEqual(
+      expect.arrayContaining([
+        `notes-look:${vault}`,
+        `notes-seed:${vault}`,
+        `notes-deletions:${vault}`,
+      ]),
+    );
+    await testbed.provisioning.remove(vault).catch(() => {});
+    testbed.inspector.forget(vault);
+    rmSync(testbed.escrow.pathOf(vault));
+    await database.drop();
+    testbed.state.forget(vault);
   });
 
   describe("deletions", () => {

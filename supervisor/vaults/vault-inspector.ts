@@ -175,6 +175,9 @@ export class VaultInspector {
       if (findings.active !== null) {
         await measureDaily(this.#parts, vault, findings.active);
       }
+      if (findings.unreadable !== undefined) {
+        throw findings.unreadable;
+      }
       alarms.clear(trouble);
       this.#failed.delete(vault);
     } catch (error) {
@@ -196,7 +199,10 @@ export class VaultInspector {
     }
   }
 
-  #report(vault: string, { lasting, happened }: InspectionFindings): void {
+  #report(
+    vault: string,
+    { lasting, happened, unreadable }: InspectionFindings,
+  ): void {
     const { alarms, state, now } = this.#parts;
     const gone = fingerprints.gone(vault);
     const found = lasting.filter(({ fingerprint }) => {
@@ -211,7 +217,9 @@ export class VaultInspector {
     if (!lasting.some(({ fingerprint }) => fingerprint === gone)) {
       this.#missingBefore.delete(vault);
     }
-    for (const fingerprint of [gone, fingerprints.seed(vault)]) {
+    const inspected =
+      unreadable === undefined ? [gone, fingerprints.seed(vault)] : [gone];
+    for (const fingerprint of inspected) {
       if (!lasting.some((alarm) => alarm.fingerprint === fingerprint)) {
         alarms.clear(fingerprint);
       }
