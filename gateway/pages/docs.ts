@@ -5,6 +5,7 @@ import { DOCS_STYLE } from "./docs-style.ts";
 import { exampleBody } from "./example-body.ts";
 import { framed, type Page } from "./frame.ts";
 import { html, NOTHING, type Html, withCode } from "../../core/html.ts";
+import type { Theme } from "../../core/theme.ts";
 import { fieldList, fieldOf, typeOf } from "./schema-words.ts";
 import { snippets } from "./snippets.ts";
 
@@ -13,17 +14,74 @@ interface Listed extends Operation {
   readonly path: string;
 }
 
-interface DocsView {
+interface DocsFacts {
   readonly document: OpenApiDocument;
   readonly version: string;
+}
+
+interface DocsView extends DocsFacts {
   /** The reader's address of this gateway. */
   readonly address: string;
   /** An alias for examples. */
   readonly model: string;
 }
 
-/** The OpenAPI document as a page: every route with its input and answer. A script adds search, examples and a form for each. */
-export function docsPage(view: DocsView): Page {
+/** In the page that all readers share; each reader's address replaces it, without being escaped. */
+const READERS_ADDRESS = "http://address-of-the-reader";
+
+/**
+ * The OpenAPI document as a page, for a reader's address and a model for examples. It is rendered and encoded once for all readers:
+ * that takes 50 ms, and strangers could keep the gateway busy with it.
+ */
+export class DocsPages {
+  readonly #facts: DocsFacts;
+  /** What is between the addresses. */
+  readonly #parts = new Map<Theme, readonly Buffer[]>();
+  #page: Page | undefined;
+  #model: string | undefined;
+
+  constructor(facts: DocsFacts) {
+    this.#facts = facts;
+  }
+
+  pageFor(address: string, model: string): Page {
+    if (this.#page === undefined || this.#model !== model) {
+      this.#model = model;
+      this.#page = docsPage({
+        ...this.#facts,
+        address: READERS_ADDRESS,
+        model,
+      });
+      this.#parts.clear();
+    }
+    const page = this.#page;
+    const bytes = Buffer.from(address);
+    return {
+      ...page,
+      html: (theme) =>
+        Buffer.concat(
+          this.#partsOf(page, theme).flatMap((part, at) =>
+            at === 0 ? [part] : [bytes, part],
+          ),
+        ),
+    };
+  }
+
+  #partsOf(page: Page, theme: Theme): readonly Buffer[] {
+    const known = this.#parts.get(theme);
+    if (known !== undefined) {
+      return known;
+    }
+    const parts = String(page.html(theme))
+      .split(READERS_ADDRESS)
+      .map((part) => Buffer.from(part));
+    this.#parts.set(theme, parts);
+    return parts;
+  }
+}
+
+/** Every route with its input and answer. A script adds search, examples and a form for each. */
+function docsPage(view: DocsView): Page {
   const { document, version, address, model } = view;
   const operations: readonly Listed[] = Object.entries(document.paths).flatMap(
     ([path, methods]) =>

@@ -20,7 +20,7 @@ interface PageParts {
 /** A page in one file; its policy allows only its own style and script. */
 export interface Page {
   readonly path: string;
-  readonly html: (theme: Theme) => string;
+  readonly html: (theme: Theme) => string | Buffer;
   readonly contentSecurityPolicy: string;
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { compressPage } from "../../../core/compress-page.ts";
 import type { Gateway } from "../../gateway.ts";
 import { OPEN_ROUTES, ROUTES } from "../route-table.ts";
-import { docsPage } from "../../pages/docs.ts";
+import { DocsPages } from "../../pages/docs.ts";
 import { exampleModel } from "../../pages/example-model.ts";
 import { ownAddress } from "../../pages/own-address.ts";
 import { send } from "../../pages/send.ts";
@@ -17,6 +17,7 @@ export function addDocumentRoutes(
   const documented = () =>
     (known ??= openApiDocument(ROUTES, OPEN_ROUTES, gateway.version));
   let bytes: Buffer | undefined;
+  let pages: DocsPages | undefined;
   server.get("/openapi.json", { onSend: compressPage }, (_request, reply) =>
     reply
       .type("application/json; charset=utf-8")
@@ -34,16 +35,12 @@ export function addDocumentRoutes(
       })),
     }),
   );
-  server.get("/docs", { onSend: compressPage }, (request, reply) =>
-    send(
-      request,
-      reply,
-      docsPage({
-        document: documented(),
-        version: gateway.version,
-        address: ownAddress(request),
-        model: exampleModel(gateway),
-      }),
-    ),
-  );
+  server.get("/docs", { onSend: compressPage }, (request, reply) => {
+    pages ??= new DocsPages({
+      document: documented(),
+      version: gateway.version,
+    });
+    const page = pages.pageFor(ownAddress(request), exampleModel(gateway));
+    return send(request, reply, page);
+  });
 }
