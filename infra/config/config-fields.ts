@@ -135,4 +135,4 @@ export const imageReference = z
   )
   .meta({ example: "NAME:TAG@sha256:DIGEST" });
 
-export const mebibytes = wholeNumber(64, 1_048_576);
+export const mebibytes = (min: number) => wholeNumber(min, 1_048_576);

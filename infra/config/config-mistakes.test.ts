@@ -174,11 +174,16 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("memory", { gateway: "much" }),
-    "hearth:memory.gateway must be a whole number from 64 to 1048576: npx pulumi config set --path hearth:memory.gateway 512",
+    "hearth:memory.gateway must be a whole number from 192 to 1048576: npx pulumi config set --path hearth:memory.gateway 512",
+  ],
+  [
+    group("memory", { gateway: 128, supervisor: 64 }),
+    "hearth:memory.gateway must be a whole number from 192 to 1048576: npx pulumi config set --path hearth:memory.gateway 512",
+    "hearth:memory.supervisor must be a whole number from 128 to 1048576: npx pulumi config set --path hearth:memory.supervisor 256",
   ],
   [
     group("memory", { gateway: 1.5 }),
-    "hearth:memory.gateway must be a whole number from 64 to 1048576: npx pulumi config set --path hearth:memory.gateway 512",
+    "hearth:memory.gateway must be a whole number from 192 to 1048576: npx pulumi config set --path hearth:memory.gateway 512",
   ],
   [
     { images: "none" },

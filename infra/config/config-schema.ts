@@ -144,10 +144,11 @@ const plainSettings = {
     }),
   memory: z
     .strictObject({
-      postgres: mebibytes.default(1024),
-      redis: mebibytes.default(512),
-      gateway: mebibytes.default(512),
-      supervisor: mebibytes.default(256),
+      postgres: mebibytes(64).default(1024),
+      redis: mebibytes(64).default(512),
+      // With 128, and with 64 for the supervisor, the kernel ends them while they start, again and again.
+      gateway: mebibytes(192).default(512),
+      supervisor: mebibytes(128).default(256),
     })
     .prefault({})
     .meta({
