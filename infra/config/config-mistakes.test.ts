@@ -426,6 +426,10 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
     "hearth:offsiteRcloneConfig is required with offsiteTarget: cat rclone.conf | npx pulumi config set --secret hearth:offsiteRcloneConfig",
   ],
   [
+    { offsiteTarget: "--config:backups" },
+    "hearth:offsiteTarget must be REMOTE:PATH in rclone's syntax: npx pulumi config set hearth:offsiteTarget nas:hearth",
+  ],
+  [
     { offsiteTarget: "backups" },
     "hearth:offsiteTarget must be REMOTE:PATH in rclone's syntax: npx pulumi config set hearth:offsiteTarget nas:hearth",
   ],

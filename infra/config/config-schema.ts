@@ -313,7 +313,7 @@ const plainSettings = {
   }),
   offsiteTarget: z
     .string("must be REMOTE:PATH in rclone's syntax")
-    .regex(/^[\w.+@ -]+:/, "must be REMOTE:PATH in rclone's syntax")
+    .regex(/^[\w.+@][\w.+@ -]*:/, "must be REMOTE:PATH in rclone's syntax")
     .optional()
     .meta({
       description:

@@ -43,7 +43,7 @@ import { hasRclone } from "../../test/supervisor/rclone.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { makeIdentity } from "./age.ts";
 import { notesOffsiteDrill, offsiteJobs } from "./offsite-jobs.ts";
-import { faultOfTarget, storeOffsite } from "./settings.ts";
+import { storeOffsite } from "./settings.ts";
 import { probeOffsite, offsiteWarning } from "./warning.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
@@ -293,11 +293,5 @@ describe.skipIf(!hasRclone())("off-site jobs", () => {
         fix: "rclone version",
       },
     ]);
-  });
-
-  test("an ambiguous target is rejected", () => {
-    expect(faultOfTarget("folder/x")).toMatch(
-      /^"folder\/x" is not a valid target: it must be REMOTE:PATH/,
-    );
   });
 });

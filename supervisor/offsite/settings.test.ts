@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
-import { noTarget } from "./settings.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { makeIdentity } from "./age.ts";
+import { findOffsite, noTarget, openOffsite } from "./settings.ts";
 
 test.each([
   [{}, "hearth offsite setup REMOTE:PATH"],
@@ -18,5 +20,25 @@ test.each([
 ])("with %j, the target is set by %s", (env, command) => {
   expect(noTarget(env)).toBe(
     `no off-site target is configured: run \`${command}\` (docs/off-site.md).`,
+  );
+});
+
+test.each([
+  ["folder/x", '"folder/x"'],
+  ["--config:backups", '"--config:backups"'],
+  [":webdav,pass=secret:backups", '":webdav,…"'],
+])("a target %s of the environment is rejected", async (target, shown) => {
+  const { home, remove } = temporaryHome();
+  onTestFinished(remove);
+  const env = {
+    OFFSITE_TARGET: target,
+    OFFSITE_IDENTITY: await makeIdentity(),
+  };
+  const settings = findOffsite(home, env);
+  if (settings === undefined) {
+    throw new Error("no target was found");
+  }
+  await expect(openOffsite(home, env, settings, "copy")).rejects.toThrow(
+    `${shown} is not a valid target: it must be REMOTE:PATH`,
   );
 });

@@ -39,11 +39,11 @@ export function findOffsite(
 }
 
 /**
- * What is wrong with a target; null if rclone can take it. Passwords of rclone's connection strings (`:webdav,pass=…:PATH`) would be in
+ * What is wrong with a target; null if rclone can take it. A name that starts with "-" would be an option. Passwords of rclone's connection strings (`:webdav,pass=…:PATH`) would be in
  * arguments and errors.
  */
 export function faultOfTarget(target: string): string | null {
-  return /^[\w.+@ -]+:|^\//.test(target)
+  return /^[\w.+@][\w.+@ -]*:|^\//.test(target)
     ? null
     : `"${target.replace(/,.*/s, ",…")}" is not a valid target: it must be REMOTE:PATH, with a remote of \`rclone listremotes\`, or an absolute path on another disk.`;
 }
@@ -112,13 +112,17 @@ export interface OffsitePlace {
   readonly staging: string;
 }
 
-/** `use` distinguishes places that are used concurrently. */
+/** `use` distinguishes places that are used concurrently. Throws a Failure if rclone cannot take the target. */
 export async function openOffsite(
   home: Home,
   env: Environment,
   settings: OffsiteSettings,
   use: string,
 ): Promise<OffsitePlace> {
+  const fault = faultOfTarget(settings.target);
+  if (fault !== null) {
+    throw new Failure(fault);
+  }
   const recipient = await recipientOf(settings.identity);
   const folder = `hearth-${hash("sha256", recipient).slice(0, 8)}`;
   const staging = stagingOf(home, use);

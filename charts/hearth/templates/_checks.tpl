@@ -116,7 +116,7 @@ sentence that says what to do.
 {{- if and .target (not .existingSecret) (or (not .identity) (not .rcloneConfig)) }}
 {{- include "hearth.mistake" "offsite.target requires offsite.identity and offsite.rcloneConfig: set both (docs/off-site.md), or offsite.existingSecret." }}
 {{- end }}
-{{- if and .target (not (regexMatch "^[A-Za-z0-9_.+@ -]+:" .target)) }}
+{{- if and .target (not (regexMatch "^[A-Za-z0-9_.+@][A-Za-z0-9_.+@ -]*:" .target)) }}
 {{- include "hearth.mistake" "offsite.target must be REMOTE:PATH, with a remote of offsite.rcloneConfig and without its options: passwords in it would be shown." }}
 {{- end }}
 {{- end }}
