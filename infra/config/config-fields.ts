@@ -47,10 +47,17 @@ export const address = z
     abort: true,
   });
 
-export const privateAddress = address.refine(
-  isPrivateAddress,
-  "must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there",
-);
+export const privateAddress = address
+  .refine(isPrivateAddress, {
+    error:
+      "must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there",
+    abort: true,
+  })
+  .refine(
+    // Link-local addresses of IPv6 need the name of an interface, which differs between hosts.
+    (text) => !/^(127\.|::1$|fe[89ab])/i.test(text),
+    "must be an address that the other host reaches: loopback and fe80:: stay on that host",
+  );
 
 /** All login roles that the program creates; roles of the operator are not managed. */
 export const LOGIN_ROLE_NAMES = [
@@ -96,7 +103,7 @@ export const webAddress = z
     error: "must be an address such as http://192.168.1.10:11434",
   })
   .refine(
-    (text) => !/^https?:\/\/(localhost|127\.|\[::1\])/i.test(text),
+    (text) => !/^https?:\/\/(localhost|127\.|0\.0\.0\.0|\[::1?\])/i.test(text),
     "must not be a loopback address: in a container that is the container itself",
   );
 

@@ -76,6 +76,13 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
     hosts({ address: "203.0.113.5" }),
     "hearth:hosts.a.address must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
   ],
+  ...["127.0.0.1", "::1", "fe80::10"].map(
+    (address) =>
+      [
+        hosts({ address }),
+        "hearth:hosts.a.address must be an address that the other host reaches: loopback and fe80:: stay on that host: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
+      ] as const,
+  ),
   [
     hosts({ publish: ["192.168.1.10", "203.0.113.5"] }),
     "hearth:hosts.a.publish.1 is 203.0.113.5, a public address: only HTTPS is served there, and edge.hostname is not set: npx pulumi config set --path 'hearth:hosts.a.publish[1]' 192.168.1.10",
@@ -284,6 +291,11 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   [
     { drainNotice: "now" },
     "hearth:drainNotice must be a duration such as 120s, 2m or 1h: npx pulumi config set hearth:drainNotice 5s",
+  ],
+  [
+    // The address that a runner for all networks listens at.
+    { localRunnerA: "http://0.0.0.0:11434" },
+    "hearth:localRunnerA must not be a loopback address: in a container that is the container itself: npx pulumi config set hearth:localRunnerA http://192.168.1.10:11434",
   ],
   [
     { localRunnerA: "192.168.1.10" },
