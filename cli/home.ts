@@ -13,7 +13,7 @@ import { syncDirectory, syncTree } from "../core/durable-file.ts";
 import { executeSync } from "../core/execute.ts";
 import { Failure, codeOf } from "../core/failure.ts";
 import { needStopped } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const show = defineVerb({
@@ -23,11 +23,7 @@ const show = defineVerb({
   args: { ...jsonArg },
   run: async ({ json }) => {
     const { root } = locateHome();
-    if (json) {
-      printJson({ root });
-    } else {
-      print(root);
-    }
+    printAnswer(json, { root }, root);
     return 0;
   },
 });

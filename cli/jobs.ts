@@ -4,7 +4,7 @@ import { forceWords } from "../supervisor/vaults/compaction-words.ts";
 import { printTable, runJob, toneOf } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { print, printJson, type Cell } from "./terminal.ts";
+import { print, printAnswer, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const jobName = {
@@ -108,11 +108,11 @@ const stop = defineVerb({
     const { stopped } = (await findStack(url).ask("POST", path)) as {
       readonly stopped: boolean;
     };
-    if (json) {
-      printJson({ job: name, stopped });
-    } else {
-      print(stopped ? `Stopping ${name}.` : `${name} is not running.`);
-    }
+    printAnswer(
+      json,
+      { job: name, stopped },
+      stopped ? `Stopping ${name}.` : `${name} is not running.`,
+    );
     return 0;
   },
 });

@@ -11,7 +11,7 @@ import {
   gatewayOf,
   type StackClient,
 } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { openSession, UserLogins } from "./user-login.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
@@ -54,11 +54,11 @@ export const login = defineVerb({
       session,
     });
     const { name, role } = session;
-    if (json) {
-      printJson({ address, name, role });
-    } else {
-      print(`Signed in at ${address} as ${name}, with the role ${role}.`);
-    }
+    printAnswer(
+      json,
+      { address, name, role },
+      `Signed in at ${address} as ${name}, with the role ${role}.`,
+    );
     return 0;
   },
 });

@@ -2,7 +2,7 @@ import { locateHome } from "../supervisor/home/home.ts";
 import { textOf } from "../core/failure.ts";
 import { CommandClient } from "./provider-tokens.ts";
 import { addressArg, endSession } from "./stack-client.ts";
-import { complain, print, printJson } from "./terminal.ts";
+import { complain, print, printAnswer, printJson } from "./terminal.ts";
 import { UserLogins, type Login } from "./user-login.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 import { serverAddress } from "../core/server-address.ts";
@@ -19,11 +19,7 @@ export const logout = defineVerb({
       url === undefined ? undefined : serverAddress(url),
     );
     if (login === undefined) {
-      if (json) {
-        printJson({ address: null });
-      } else {
-        print("Not signed in.");
-      }
+      printAnswer(json, { address: null }, "Not signed in.");
       return 0;
     }
     // First: whatever is unavailable, this machine no longer has the tokens.

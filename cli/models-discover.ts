@@ -13,7 +13,7 @@ import {
   aliveIn,
   readRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
-import { alignColumns, paint, print, printJson } from "./terminal.ts";
+import { alignColumns, paint, printAnswer } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 import { counted } from "../core/words.ts";
 
@@ -43,15 +43,13 @@ export const discover = defineVerb({
     const written = addModels(file, runners);
     const reloaded =
       written.added.length > 0 ? await reloadGateway() : "not needed";
-    if (json) {
-      printJson({ runners, ...written, file, reloaded });
-    } else {
-      print(
-        runners.length === 0
-          ? nothingFound(urls)
-          : describe(runners, written, file, reloaded),
-      );
-    }
+    printAnswer(
+      json,
+      { runners, ...written, file, reloaded },
+      runners.length === 0
+        ? nothingFound(urls)
+        : describe(runners, written, file, reloaded),
+    );
     return runners.length > 0 ? 0 : 1;
   },
 });

@@ -4,7 +4,7 @@ import {
   type DeploymentRow,
 } from "../supervisor/gateway/deployments.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { unknownModel } from "./unknown-models.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
@@ -38,15 +38,13 @@ function switchVerb(to: "on" | "off", description: string) {
       for (const { model_info: info } of found) {
         await gateway.ask("POST", path, { model_id: info.id });
       }
-      if (json === true) {
-        printJson({ model, off: to === "off", deployments: found.length });
-      } else {
-        print(
-          to === "off"
-            ? `${model} is switched off. Switch it on with \`hearth models on ${shellWord(model)}\`.`
-            : `${model} is switched on.`,
-        );
-      }
+      printAnswer(
+        json,
+        { model, off: to === "off", deployments: found.length },
+        to === "off"
+          ? `${model} is switched off. Switch it on with \`hearth models on ${shellWord(model)}\`.`
+          : `${model} is switched on.`,
+      );
       return 0;
     },
   });

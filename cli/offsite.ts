@@ -16,7 +16,7 @@ import { backupsIn } from "../supervisor/offsite/store.ts";
 import { printTable, runJob } from "./job-run.ts";
 import { restore } from "./offsite-restore.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { complain, print, printJson } from "./terminal.ts";
+import { complain, print, printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError, type Verb } from "./verb.ts";
 
 const TIMEOUT_MS = 120_000;
@@ -99,11 +99,7 @@ const key = defineVerb({
       fresh === true
         ? await makeIdentity()
         : needOffsite(locateHome(), process.env).identity;
-    if (json) {
-      printJson({ identity });
-    } else {
-      print(identity);
-    }
+    printAnswer(json, { identity }, identity);
     return 0;
   },
 });

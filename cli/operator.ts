@@ -7,7 +7,7 @@ import {
 } from "../supervisor/home/secrets.ts";
 import { Failure } from "../core/failure.ts";
 import { forOwnStack } from "../core/installation.ts";
-import { print, printJson } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const replaceFirst = {
@@ -34,11 +34,7 @@ const password = defineVerb({
     // Sessions and links are bound to the password, so a new one ends them.
     const operatorPassword =
       given ?? secretOf(locateHome(), "operatorPassword", replace);
-    if (json) {
-      printJson({ operatorPassword });
-    } else {
-      print(operatorPassword);
-    }
+    printAnswer(json, { operatorPassword }, operatorPassword);
     return 0;
   },
 });
@@ -50,11 +46,7 @@ const metricsToken = defineVerb({
   args: { new: replaceFirst, ...jsonArg },
   run: async ({ new: replace, json }) => {
     const token = secretOf(locateHome(), "metricsToken", replace);
-    if (json) {
-      printJson({ metricsToken: token });
-    } else {
-      print(token);
-    }
+    printAnswer(json, { metricsToken: token }, token);
     return 0;
   },
 });

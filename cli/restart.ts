@@ -3,7 +3,7 @@ import type { ServiceView } from "../supervisor/runtimes/runtime.ts";
 import type { Status } from "../supervisor/status.ts";
 import { locateHome } from "../supervisor/home/home.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
-import { complain, print, printJson } from "./terminal.ts";
+import { complain, print, printAnswer } from "./terminal.ts";
 import { findKeyAdvice } from "./unseen-variables.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
@@ -38,13 +38,11 @@ export const restart = defineVerb({
       path,
       RESTART_TIMEOUT_MS,
     )) as ServiceView;
-    if (json) {
-      printJson(view);
-    } else {
-      print(
-        `${view.name} is up (pid ${view.pid})${view.tookMs === null ? "" : ` after ${inWords(view.tookMs)}`}.`,
-      );
-    }
+    printAnswer(
+      json,
+      view,
+      `${view.name} is up (pid ${view.pid})${view.tookMs === null ? "" : ` after ${inWords(view.tookMs)}`}.`,
+    );
     if (name === "gateway") {
       const home = locateHome();
       const isHere = supervisorHere(home)?.address === stack.address;

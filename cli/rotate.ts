@@ -11,7 +11,7 @@ import { Failure } from "../core/failure.ts";
 import { faultOfGrace, INVALID_GRACE } from "../core/grace-options.ts";
 import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import { supervisorHere } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 export const rotate = defineVerb({
@@ -49,11 +49,11 @@ export const rotate = defineVerb({
     const place = findPlace();
     if (kind === "master" && end) {
       await endGrace(place);
-      if (json) {
-        printJson({ secret: kind, previousMasterKeyUntil: null });
-      } else {
-        print("The old master key is no longer valid.");
-      }
+      printAnswer(
+        json,
+        { secret: kind, previousMasterKeyUntil: null },
+        "The old master key is no longer valid.",
+      );
       return 0;
     }
     const { previousMasterKeyUntil } = await rotateSecret(place, kind, graceMs);

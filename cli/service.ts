@@ -23,7 +23,7 @@ import {
   type ServicePlan,
 } from "../embedded/service/unit-files.ts";
 import { Failure } from "../core/failure.ts";
-import { print, printAnswer, printJson } from "./terminal.ts";
+import { print, printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const install = defineVerb({
@@ -100,15 +100,13 @@ const remove = defineVerb({
   run: async ({ json }) => {
     const manager = serviceManager();
     const removed = manager.remove();
-    if (json) {
-      printJson({ removed, path: manager.path });
-    } else {
-      print(
-        removed
-          ? "Service removed; Hearth stopped and no longer starts at boot. Keys, spend and notes are kept."
-          : `Nothing to remove: ${manager.path} not found.`,
-      );
-    }
+    printAnswer(
+      json,
+      { removed, path: manager.path },
+      removed
+        ? "Service removed; Hearth stopped and no longer starts at boot. Keys, spend and notes are kept."
+        : `Nothing to remove: ${manager.path} not found.`,
+    );
     return 0;
   },
 });

@@ -2,7 +2,7 @@ import { locateHome } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import { endStoredSessions } from "../supervisor/history/sessions.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 import { counted } from "../core/words.ts";
 
@@ -26,11 +26,7 @@ export const signOut = defineVerb({
     const named = url ?? readVariable("HEARTH_URL");
     if (named === undefined && supervisorHere(home) === undefined) {
       endStoredSessions(home.history);
-      if (json) {
-        printJson({ ended: null });
-      } else {
-        print("All browsers signed out.");
-      }
+      printAnswer(json, { ended: null }, "All browsers signed out.");
       return 0;
     }
     const { ended } = (await findStack(url).ask(

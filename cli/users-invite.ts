@@ -5,7 +5,7 @@ import type { Invitation } from "../supervisor/history/invitations.ts";
 import { printTable } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg, type ExitCode } from "./verb.ts";
 
 export const invite = defineVerb({
@@ -118,10 +118,10 @@ async function revokeOne(
     "DELETE",
     `/api/invitations/${encodeURIComponent(id)}`,
   )) as { readonly revoked: Invitation };
-  if (json) {
-    printJson(revoked);
-  } else {
-    print(`Invitation ${revoked.id} revoked. Its link is no longer valid.`);
-  }
+  printAnswer(
+    json,
+    revoked,
+    `Invitation ${revoked.id} revoked. Its link is no longer valid.`,
+  );
   return 0;
 }
