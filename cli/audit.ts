@@ -3,9 +3,9 @@ import {
   type AuditEntry,
 } from "../console/pages/audit/audit-reader.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { printTable } from "./job-run.ts";
+import { printList } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
-import { print, printJson, type Cell } from "./terminal.ts";
+import type { Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 
 const MAX_LINES = 500;
@@ -72,16 +72,11 @@ export const audit = defineVerb({
       },
       count,
     );
-    if (json) {
-      printJson(entries);
-    } else if (entries.length === 0) {
-      print("No changes found.");
-    } else {
-      printTable(
-        ["time", "author", "action", "object", "change"],
-        entries.map(rowOf),
-      );
-    }
+    printList(json, entries, {
+      empty: "No changes found.",
+      headings: ["time", "author", "action", "object", "change"],
+      rowOf,
+    });
     return 0;
   },
 });

@@ -11,7 +11,7 @@ import { inWords } from "../core/duration.ts";
 import { locateHome, createHome } from "../supervisor/home/home.ts";
 import { Failure, codeOf } from "../core/failure.ts";
 import type { BackupView } from "../console/http/backup-routes.ts";
-import { printTable, runJob } from "./job-run.ts";
+import { printList, runJob } from "./job-run.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import { complain, print, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type ExitCode, type Verb } from "./verb.ts";
@@ -56,16 +56,11 @@ const list = defineVerb({
       return listPeer(findStack(url), json === true);
     }
     const backups = await listOf(findStack(url));
-    if (json) {
-      printJson(backups);
-    } else if (backups.length === 0) {
-      print("No backups yet. Run `hearth backup run` to create one.");
-    } else {
-      printTable(
-        ["backup", "kind", "age", "size", "state"],
-        backups.map(backupRow),
-      );
-    }
+    printList(json, backups, {
+      empty: "No backups yet. Run `hearth backup run` to create one.",
+      headings: ["backup", "kind", "age", "size", "state"],
+      rowOf: backupRow,
+    });
     return backups.some(({ problem }) => problem !== null) ? 1 : 0;
   },
 });
@@ -83,23 +78,17 @@ async function listPeer(stack: StackClient, json: boolean): Promise<ExitCode> {
   const { copies } = (await stack.ask("GET", "/api/peer-copies")) as {
     readonly copies: readonly PeerCopy[];
   };
-  if (json) {
-    printJson(copies);
-  } else if (copies.length === 0) {
-    print(
+  printList(json, copies, {
+    empty:
       "No copies on the other host yet. Run `hearth jobs run backup-copy` to send one.",
-    );
-  } else {
-    printTable(
-      ["copy", "kind", "size", "key"],
-      copies.map(({ name, kind, bytes, keyId }) => [
-        { text: name, tone: "strong" },
-        { text: kind },
-        { text: sizeWords(bytes), right: true },
-        { text: keyId, tone: "soft" },
-      ]),
-    );
-  }
+    headings: ["copy", "kind", "size", "key"],
+    rowOf: ({ name, kind, bytes, keyId }) => [
+      { text: name, tone: "strong" },
+      { text: kind },
+      { text: sizeWords(bytes), right: true },
+      { text: keyId, tone: "soft" },
+    ],
+  });
   return 0;
 }
 

@@ -6,7 +6,7 @@ import {
 } from "../supervisor/gateway/instances.ts";
 import { money } from "../core/words.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { printTable } from "./job-run.ts";
+import { printList } from "./job-run.ts";
 import { print, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
@@ -18,16 +18,17 @@ const list = defineVerb({
   args: { ...jsonArg, ...gatewayArg },
   run: async ({ json: asJson, url }) => {
     const all = await listInstances(findGateway(url));
-    if (asJson === true) {
-      printJson(all);
-    } else if (all.length === 0) {
-      print("No instances: without Redis, a gateway runs alone.");
-    } else {
-      printTable(
-        ["instance", "state", "undrained calls", "pending spend", "budgets"],
-        all.map(rowOf),
-      );
-    }
+    printList(asJson, all, {
+      empty: "No instances: without Redis, a gateway runs alone.",
+      headings: [
+        "instance",
+        "state",
+        "undrained calls",
+        "pending spend",
+        "budgets",
+      ],
+      rowOf,
+    });
     return all.some(isUndrained) ? 1 : 0;
   },
 });

@@ -9,7 +9,9 @@ import {
   paint,
   print,
   printAnswer,
+  printJson,
   widthOf,
+  type Cell,
   type Tone,
 } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
@@ -193,4 +195,27 @@ export function toneOf({ status }: Pick<RunView, "status">): Tone {
 /** Prints a table. */
 export function printTable(...table: Parameters<typeof alignTable>): void {
   alignTable(...table).forEach(print);
+}
+
+/** How a list is shown as text. */
+export interface RowTable<Row> {
+  /** Instead of a table without rows. */
+  readonly empty: string;
+  readonly headings: readonly string[];
+  readonly rowOf: (row: Row) => readonly Cell[];
+}
+
+/** Prints rows as JSON if that was asked for (`--json`), otherwise as a table. */
+export function printList<Row>(
+  json: boolean | undefined,
+  rows: readonly Row[],
+  { empty, headings, rowOf }: RowTable<Row>,
+): void {
+  if (json === true) {
+    printJson(rows);
+  } else if (rows.length === 0) {
+    print(empty);
+  } else {
+    printTable(headings, rows.map(rowOf));
+  }
 }

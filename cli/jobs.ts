@@ -1,10 +1,10 @@
 import { inWords } from "../core/duration.ts";
 import type { JobView, RunView } from "../supervisor/jobs/runner.ts";
 import { forceWords } from "../supervisor/vaults/compaction-words.ts";
-import { printTable, runJob, toneOf } from "./job-run.ts";
+import { printList, printTable, runJob, toneOf } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { print, printAnswer, printJson, type Cell } from "./terminal.ts";
+import { printAnswer, printJson, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const jobName = {
@@ -78,13 +78,11 @@ const history = defineVerb({
     const { runs } = (await findStack(url).ask("GET", path)) as {
       readonly runs: readonly RunView[];
     };
-    if (json) {
-      printJson(runs);
-    } else if (runs.length === 0) {
-      print(`${name} has not run yet.`);
-    } else {
-      printTable(["started", "took", "status", "result"], runs.map(runRow));
-    }
+    printList(json, runs, {
+      empty: `${name} has not run yet.`,
+      headings: ["started", "took", "status", "result"],
+      rowOf: runRow,
+    });
     return 0;
   },
 });

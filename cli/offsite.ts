@@ -13,7 +13,7 @@ import {
   type OffsitePlace,
 } from "../supervisor/offsite/settings.ts";
 import { backupsIn } from "../supervisor/offsite/store.ts";
-import { printTable, runJob } from "./job-run.ts";
+import { printList, runJob } from "./job-run.ts";
 import { restore } from "./offsite-restore.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { complain, print, printAnswer, printJson } from "./terminal.ts";
@@ -134,21 +134,14 @@ const list = defineVerb({
     const { remote } = await openOffsite(home, process.env, settings, "list");
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const backups = backupsIn(await remote.list(signal));
-    if (json) {
-      printJson(backups);
-    } else if (backups.length === 0) {
-      print(
-        `No backups at ${settings.target} yet. Run \`hearth offsite run\` to upload one.`,
-      );
-    } else {
-      printTable(
-        ["backup", "kind"],
-        backups.map(({ name, kind }) => [
-          { text: name, tone: "strong" },
-          { text: kind },
-        ]),
-      );
-    }
+    printList(json, backups, {
+      empty: `No backups at ${settings.target} yet. Run \`hearth offsite run\` to upload one.`,
+      headings: ["backup", "kind"],
+      rowOf: ({ name, kind }) => [
+        { text: name, tone: "strong" },
+        { text: kind },
+      ],
+    });
     return 0;
   },
 });

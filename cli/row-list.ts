@@ -1,6 +1,6 @@
-import { printTable } from "./job-run.ts";
+import { printTable, type RowTable } from "./job-run.ts";
 import { countOf } from "./limit-options.ts";
-import { print, printJson, type Cell } from "./terminal.ts";
+import { print, printJson } from "./terminal.ts";
 import { jsonArg } from "./verb.ts";
 
 /** One page of a list of the gateway. */
@@ -11,13 +11,9 @@ interface RowsPage<Row> {
 }
 
 /** A list of the gateway, as `hearth keys list` shows it. */
-interface RowList<Row> {
+interface RowList<Row> extends RowTable<Row> {
   /** "keys": the name of the rows in JSON. */
   readonly name: string;
-  /** Instead of a table without rows. */
-  readonly empty: string;
-  readonly headings: readonly string[];
-  readonly rowOf: (row: Row) => readonly Cell[];
   /** Reads the page with this number, from 1, and size. */
   readonly read: (page: number, size: number) => Promise<RowsPage<Row>>;
 }

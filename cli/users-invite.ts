@@ -2,7 +2,7 @@ import type { InvitationLink } from "../console/http/invitation-routes.ts";
 import { readable } from "../core/words.ts";
 import { invitationState } from "../supervisor/history/invitation-state.ts";
 import type { Invitation } from "../supervisor/history/invitations.ts";
-import { printTable } from "./job-run.ts";
+import { printList } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import { print, printAnswer, printJson } from "./terminal.ts";
@@ -90,22 +90,17 @@ async function show(
   const { invitations } = (await stack.ask("GET", "/api/invitations")) as {
     readonly invitations: readonly Invitation[];
   };
-  if (json) {
-    printJson(invitations);
-  } else if (invitations.length === 0) {
-    print("No invitations.");
-  } else {
-    printTable(
-      ["number", "for", "state", "team", "created by"],
-      invitations.map((each) => [
-        { text: String(each.id), tone: "strong" },
-        { text: readable(each.note) },
-        { text: invitationState(each, Date.now(), inZone).words },
-        { text: readable(each.teamName ?? "none") },
-        { text: readable(each.createdBy), tone: "soft" },
-      ]),
-    );
-  }
+  printList(json, invitations, {
+    empty: "No invitations.",
+    headings: ["number", "for", "state", "team", "created by"],
+    rowOf: (each) => [
+      { text: String(each.id), tone: "strong" },
+      { text: readable(each.note) },
+      { text: invitationState(each, Date.now(), inZone).words },
+      { text: readable(each.teamName ?? "none") },
+      { text: readable(each.createdBy), tone: "soft" },
+    ],
+  });
   return 0;
 }
 
