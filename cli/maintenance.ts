@@ -2,7 +2,7 @@ import type { MaintenanceWindow } from "../supervisor/checks/maintenance.ts";
 import { inWords } from "../core/duration.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
-import { printAnswer, printJson } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
 const EXAMPLE = 'hearth maintenance gateway 2h --why "new disk"';
@@ -60,16 +60,13 @@ async function show(
   json: boolean | undefined,
 ): Promise<ExitCode> {
   const windows = await listWindows(stack);
-  if (!json) {
-    return listActive(
-      windows,
-      "checks",
-      namesOf,
-      "No maintenance in progress.",
-    );
-  }
-  printJson(windows);
-  return 0;
+  return listActive(
+    json,
+    windows,
+    "checks",
+    namesOf,
+    "No maintenance in progress.",
+  );
 }
 
 async function listWindows(

@@ -2,7 +2,7 @@ import type { Silence } from "../supervisor/alerts/silence.ts";
 import { inZone } from "./local-time.ts";
 import { timedArgs, listActive, readTimedRequest } from "./timed-request.ts";
 import { findStack, type StackClient } from "./stack-client.ts";
-import { printAnswer, printJson } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
 export const silence = defineVerb({
@@ -60,16 +60,13 @@ async function show(
   const { silences } = (await stack.ask("GET", "/api/silences")) as {
     readonly silences: readonly Silence[];
   };
-  if (!json) {
-    return listActive(
-      silences,
-      "name",
-      ({ pattern }) => pattern,
-      "No active silences.",
-    );
-  }
-  printJson(silences);
-  return 0;
+  return listActive(
+    json,
+    silences,
+    "name",
+    ({ pattern }) => pattern,
+    "No active silences.",
+  );
 }
 
 async function endOne(

@@ -1,6 +1,6 @@
 import { inWords, parseDuration } from "../core/duration.ts";
+import { printList } from "./job-run.ts";
 import { addressArg } from "./stack-client.ts";
-import { alignColumns, print, type Cell } from "./terminal.ts";
 import { jsonArg, UsageError, type ExitCode } from "./verb.ts";
 
 /** Arguments of commands with a duration and a reason: `hearth silence`, `hearth maintenance`. */
@@ -49,27 +49,23 @@ interface ActiveEntry {
   readonly why: string;
 }
 
-/** Lists active entries, or prints `none`. */
+/** Lists active entries, as JSON if that was asked for, or prints `none`. */
 export function listActive<T extends ActiveEntry>(
+  json: boolean | undefined,
   all: readonly T[],
   column: string,
   nameOf: (one: T) => string,
   none: string,
 ): ExitCode {
-  if (all.length === 0) {
-    print(none);
-    return 0;
-  }
-  const head = ["id", column, "remaining", "reason"].map((text): Cell => ({
-    text,
-    tone: "soft",
-  }));
-  const rows = all.map((one): readonly Cell[] => [
-    { text: one.id },
-    { text: nameOf(one), tone: "strong" },
-    { text: inWords(one.until - Date.now()) },
-    { text: one.why },
-  ]);
-  alignColumns([head, ...rows]).forEach(print);
+  printList(json, all, {
+    empty: none,
+    headings: ["id", column, "remaining", "reason"],
+    rowOf: (one) => [
+      { text: one.id },
+      { text: nameOf(one), tone: "strong" },
+      { text: inWords(one.until - Date.now()) },
+      { text: one.why },
+    ],
+  });
   return 0;
 }
