@@ -379,6 +379,19 @@ async function spendOverTime(payer: Partial<SpendRow>): Promise<void> {
 
 const OTHER_DURATIONS = ["1h", "1d", "1w", "7d", "1mo", "30d", null];
 
+test.each([{}, { reset_to: null }])(
+  "a reset without an amount is rejected, and the spend remains: %j",
+  async (body) => {
+    const key = await fixture.createKey({ user_id: "not reset" });
+    await fixture.spend({ api_key: hashKey(key), spend: 0.75 });
+    expect(
+      await fixture.rejected("POST", `/key/${key}/reset_spend`, body),
+    ).toMatchObject({ status: 400, error: { param: "reset_to" } });
+    const { info } = await fixture.get(`/key/info?key=${key}`);
+    expect(info).toMatchObject({ spend: 0.75 });
+  },
+);
+
 test("a spend that was reset is 0 in windows of any duration, never less", async () => {
   const key = await fixture.createKey({ user_id: "reset over time" });
   await spendOverTime({ api_key: hashKey(key) });

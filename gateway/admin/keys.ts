@@ -15,7 +15,7 @@ import {
 import { rejectReplaced, tokensNow } from "./key-tokens.ts";
 import { KEY, keyFields, keyRow, updatedKeyRow } from "./kinds/key.ts";
 import { out } from "./kinds/out.ts";
-import { name, names, spent } from "./kinds/values.ts";
+import { dollars, name, names, spent } from "./kinds/values.ts";
 import { generate, generateForService, keyColumns } from "./new-key.ts";
 import { answerRow, change, changeAndAnswer, remove } from "./payers.ts";
 import { changeWithSpend, setSpend } from "./spend.ts";
@@ -161,7 +161,7 @@ const resetSpend = adminRoute(
     summary: "Set the spend of a key in its budget's window.",
     input: z.object({
       key: name,
-      reset_to: spent.transform((dollars) => dollars ?? 0),
+      reset_to: dollars,
     }),
     answer: z.object({
       key_hash: out.text,
