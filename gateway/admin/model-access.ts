@@ -5,7 +5,8 @@ import {
 } from "../../core/network-addresses.ts";
 import { nearest } from "../../core/nearest.ts";
 import { referencedVariable } from "../../core/config/references.ts";
-import { providerParams } from "../config/schema.ts";
+import { unreadPrices } from "../config/deployments.ts";
+import { modelInfo, providerParams } from "../config/schema.ts";
 import { isForeign } from "../config/target.ts";
 import type { Deployment } from "../config/types.ts";
 import { findRows } from "../database/rows.ts";
@@ -227,7 +228,7 @@ const LIMITS_IN_INFO: Readonly<Record<string, string>> = {
   team_model_tpm_limit: "set `tpm` of its parameters",
 };
 
-/** Throws 400 for parameters that have no effect here: a region or a limit must not be lost unnoticed. */
+/** Throws 400 for parameters that have no effect here: a region, a limit or a price must not be lost unnoticed. */
 export function rejectUnused(
   params: Readonly<Record<string, unknown>>,
   spelling: RequestedModel["spelling"],
@@ -236,15 +237,11 @@ export function rejectUnused(
   const [unused] = unusedParams(params);
   // Of a provider that is not supported, the model itself is rejected.
   if (unused !== undefined && !isForeign(params)) {
-    const param = `${spelling}.${unused}`;
-    const near = nearest(unused, Object.keys(providerParams.shape));
-    throw new CallError(
-      "invalid_request",
-      near === undefined
-        ? `\`${param}\` is not supported: leave it out. config/gateway.yaml lists the parameters of models.`
-        : `\`${param}\` is not supported (did you mean \`${near}\`?).`,
-      { param },
-    );
+    throw unsupported(spelling, unused, Object.keys(providerParams.shape));
+  }
+  const [price] = unreadPrices(info);
+  if (price !== undefined) {
+    throw unsupported("model_info", price, Object.keys(modelInfo.shape));
   }
   if (info["blocked"] === true) {
     throw new CallError(
@@ -263,4 +260,20 @@ export function rejectUnused(
       );
     }
   }
+}
+
+function unsupported(
+  section: string,
+  name: string,
+  known: readonly string[],
+): CallError {
+  const param = `${section}.${name}`;
+  const near = nearest(name, known);
+  return new CallError(
+    "invalid_request",
+    near === undefined
+      ? `\`${param}\` is not supported: leave it out. config/gateway.yaml lists the parameters of models.`
+      : `\`${param}\` is not supported (did you mean \`${near}\`?).`,
+    { param },
+  );
 }

@@ -181,6 +181,14 @@ test.each([
     },
     "`model_info.input_cost_per_second` must be dollars, a number from 0 to 1000",
   ],
+  [
+    "a misspelled price in `model_info`",
+    {
+      litellm_params: { model: "openai/m", api_key: "x" },
+      model_info: { input_cost_per_tokn: 0.000001 },
+    },
+    "`model_info.input_cost_per_tokn` is not supported (did you mean `input_cost_per_token`?)",
+  ],
 ])(
   "%s is rejected with a message, and nothing is stored",
   async (_, fields, message) => {

@@ -126,7 +126,7 @@ export function readDeployment(
     return null;
   }
   // Of a model that is skipped, only that is said.
-  reading.warnings.push(...ignored, ...unreadPrices(reading, path, info));
+  reading.warnings.push(...ignored, ...priceWarnings(reading, path, info));
   const { providerName, known, model } = connection;
   return {
     id:
@@ -342,23 +342,27 @@ function readPrices(
   return isEmpty ? null : own;
 }
 
-/** Other fields of `model_info` are free; what is named like a price is one that was misspelled, or that has no effect here. */
-function unreadPrices(
+function priceWarnings(
   reading: Reading,
   path: Path,
   info: ModelInfo,
 ): readonly ConfigProblem[] {
   const known = Object.keys(modelInfo.shape);
-  return Object.entries(info)
-    .filter(
-      ([name, value]) =>
-        /_cost_per_|_token_cost/.test(name) &&
-        value !== null &&
-        !known.includes(name),
-    )
-    .map(([name]) =>
-      unusedSetting(reading, [...path, "model_info", name], known),
-    );
+  return unreadPrices(info).map((name) =>
+    unusedSetting(reading, [...path, "model_info", name], known),
+  );
+}
+
+/** Other fields of `model_info` are free; what is named like a price is one that was misspelled, or that has no effect here. */
+export function unreadPrices(
+  info: Readonly<Record<string, unknown>>,
+): readonly string[] {
+  return Object.keys(info).filter(
+    (name) =>
+      /_cost_per_|_token_cost/.test(name) &&
+      info[name] != null &&
+      !Object.hasOwn(modelInfo.shape, name),
+  );
 }
 
 function freeFields(info: ModelInfo): Readonly<Record<string, unknown>> {
