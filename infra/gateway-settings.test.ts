@@ -54,6 +54,20 @@ test("a named file is read without the operator's layer", () => {
   expect(parse(layer)).toEqual({ general_settings: decisions });
 });
 
+test.each(["gatewayConfig", "operators"])(
+  "a file that includes others is rejected, because they are not deployed (%s)",
+  (place) => {
+    const own = file("including.yaml", "include: [models.yaml]\n");
+    expect(() =>
+      place === "operators"
+        ? readGatewaySettings({}, decisions, own)
+        : readGatewaySettings({ gatewayConfig: own }, decisions, MISSING),
+    ).toThrow(
+      "including.yaml includes other files, which are not deployed: write their contents into this file, then run up again.",
+    );
+  },
+);
+
 test.each([
   ["empty", ""],
   ["only a comment", "# nothing yet\n"],

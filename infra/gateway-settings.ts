@@ -22,10 +22,26 @@ export function readGatewaySettings(
   operators = OPERATORS_FILE,
 ): GatewaySettings {
   const own = gatewayConfig === undefined ? readOperatorsLayer(operators) : "";
+  const file = readNamedFile(
+    "hearth:gatewayConfig",
+    gatewayConfig ?? SHIPPED_FILE,
+  );
+  rejectInclude(file, gatewayConfig ?? SHIPPED_FILE);
+  rejectInclude(own, operators);
   return {
-    file: readNamedFile("hearth:gatewayConfig", gatewayConfig ?? SHIPPED_FILE),
+    file,
     layer: addGeneralSettings(decisions, own, operators),
   };
+}
+
+/** A container gets these texts alone. */
+function rejectInclude(yaml: string, name: string): void {
+  const { contents } = parseDocument(yaml);
+  if (isMap(contents) && contents.has("include")) {
+    throw new Error(
+      `${name} includes other files, which are not deployed: write their contents into this file, then run up again.`,
+    );
+  }
 }
 
 /** The text of the operator's layer over the shipped file; "" if it is missing or blank. */

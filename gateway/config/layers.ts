@@ -1,14 +1,13 @@
 import { join, resolve } from "node:path";
 import { mergeMappings, readLayer } from "../../core/config/layers.ts";
 import type { ConfigProblem } from "../../core/config/problem.ts";
-import { SPELLINGS } from "../../core/config/reading.ts";
 import {
   emptyMapping,
   plain,
-  type Entry,
   type Mapping,
   type Tree,
 } from "../../core/config/tree.ts";
+import { mergeIncluded, withIndexes } from "./includes.ts";
 
 /** The configuration files merged into one tree, references not yet resolved. */
 interface Layers {
@@ -37,12 +36,14 @@ export function readLayers(options: {
   let tree: Mapping | null = null;
 
   const add = (path: string, whenMissing: "problem" | "warning" | "fine") => {
-    const layer = readLayer(resolve(projectRoot, path), projectRoot);
+    const absolute = resolve(projectRoot, path);
+    const layer = readLayer(absolute, projectRoot);
     if (layer.ok) {
       files.push(layer.file);
-      problems.push(...layer.problems);
-      const upper = useOneDialect(layer.tree, problems);
-      tree = tree === null ? upper : mergeLayers(tree, upper);
+      const upper = mergeIncluded(layer.tree, absolute, projectRoot);
+      files.push(...upper.files);
+      problems.push(...layer.problems, ...upper.problems);
+      tree = tree === null ? upper.tree : mergeLayers(tree, upper.tree);
     } else if (!layer.isMissing || whenMissing === "problem") {
       problems.push(layer.problem);
     } else if (whenMissing === "warning") {
@@ -70,50 +71,6 @@ export function readLayers(options: {
   };
 }
 
-const NAMES: ReadonlyMap<string, string> = new Map(
-  Object.entries(SPELLINGS).flatMap(([name, spellings]) =>
-    spellings.map((spelling) => [spelling, name] as const),
-  ),
-);
-
-/** Renames LiteLLM's sections to Hearth's names; messages keep the written spelling. */
-function useOneDialect(layer: Mapping, problems: ConfigProblem[]): Mapping {
-  const renamed = rename(layer, problems);
-  const models = renamed.entries.get("model_list");
-  if (models?.node.kind !== "list") {
-    return renamed;
-  }
-  const items = models.node.items.map((item) =>
-    item.kind === "map" ? rename(item, problems) : item,
-  );
-  return {
-    ...renamed,
-    entries: new Map(renamed.entries).set("model_list", {
-      ...models,
-      node: { ...models.node, items },
-    }),
-  };
-}
-
-function rename(tree: Mapping, problems: ConfigProblem[]): Mapping {
-  const entries = new Map<string, Entry>();
-  for (const [key, entry] of tree.entries) {
-    const name = NAMES.get(key) ?? key;
-    const earlier = entries.get(name);
-    if (earlier !== undefined) {
-      problems.push({
-        file: entry.at.file,
-        line: entry.at.line,
-        path: entry.spelling,
-        message: `duplicates ${earlier.spelling} above; keep one of the two`,
-      });
-    } else {
-      entries.set(name, entry);
-    }
-  }
-  return { ...tree, entries };
-}
-
 /** Models are added, replacing all of the same `model_name`; other sections are merged key by key. */
 function mergeLayers(lower: Mapping, upper: Mapping): Mapping {
   const merged = mergeMappings(lower, upper);
@@ -136,11 +93,6 @@ function mergeLayers(lower: Mapping, upper: Mapping): Mapping {
       node: { ...above.node, items },
     }),
   };
-}
-
-/** Messages count the items of each file. */
-function withIndexes(items: readonly Tree[]): readonly Tree[] {
-  return items.map((item, index) => ({ index, ...item }));
 }
 
 function modelName(item: Tree): unknown {

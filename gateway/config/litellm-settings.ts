@@ -442,7 +442,6 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         "set `rpm_limit` and `tpm_limit` on keys and teams",
         ["priority_reservation", "priority_reservation_settings"],
       ],
-      ["write everything in this file", ["include"]],
       ["no telemetry is sent", ["telemetry"]],
       [
         "clients get the reasoning as `reasoning_content`",

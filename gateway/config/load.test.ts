@@ -762,6 +762,60 @@ test("a mistake in a model is counted in its own file, also after models that an
   ]);
 });
 
+test("included files extend lists and replace other sections, as in LiteLLM", () => {
+  write(
+    "config/models/more.yaml",
+    `include: [deeper.yaml, ../gateway.yaml, shared.yaml]\nrouter_settings: {num_retries: 3}\n${model(
+      "model: openai/m",
+      "b",
+    )}`,
+  );
+  write("config/models/deeper.yaml", model("model: openai/m", "c"));
+  write("config/shared.yaml", model("model: openai/m", "d"));
+  const config = loaded(
+    `include:\n  - models/more.yaml\n  - shared.yaml\nrouter_settings: {cooldown_time: 5s}\n${model(
+      "model: openai/m",
+    )}`,
+  );
+  expect(config.models.map(({ alias }) => alias)).toEqual(["a", "b", "d", "c"]);
+  expect(config.router).toMatchObject({ numRetries: 3, cooldownMs: 60_000 });
+  expect(config.files).toEqual([
+    "config/gateway.yaml",
+    "config/models/more.yaml",
+    "config/shared.yaml",
+    "config/models/deeper.yaml",
+  ]);
+});
+
+test("models of an included file replace those of the shipped one, and its mistakes are reported there", () => {
+  write("config/models.yaml", model("model: 5", "b"));
+  write("config/gateway.local.yaml", "include: [models.yaml]\n");
+  expect(problems(model("model: openai/m", "b"))).toEqual([
+    expect.stringContaining(
+      "config/models.yaml:3: model_list[0].provider_params.model: ",
+    ),
+  ]);
+});
+
+test.each([
+  [
+    "[none.yaml]",
+    "config/gateway.yaml:1: include: config/none.yaml: file not found",
+  ],
+  [
+    "models.yaml",
+    "config/gateway.yaml:1: include: must be a list of files such as [models.yaml], relative to this file",
+  ],
+  [
+    "[5]",
+    "config/gateway.yaml:1: include: must be a list of files such as [models.yaml], relative to this file",
+  ],
+])("an include of %s is rejected", (include, problem) => {
+  expect(problems(`include: ${include}\n${model("model: openai/m")}`)).toEqual([
+    problem,
+  ]);
+});
+
 test("port and host: the argument, then the variable, then the default", () => {
   expect(
     loaded("", {
