@@ -148,7 +148,11 @@ function through(
   return {
     endpoint,
     path: wire.path(endpoint, deployment),
-    headers: wire.headers(deployment, call.forwarded),
+    headers: wire.headers(
+      deployment,
+      call.forwarded,
+      endpoint === "chat" ? chat.body : undefined,
+    ),
     body() {
       const sent = wire.request(endpoint, chat.body, deployment, call.stream);
       return call.kind.takesFiles === true

@@ -212,6 +212,60 @@ test("unsupported parameters are named and not sent", () => {
   expect(sent).toEqual(ask({}).sent);
 });
 
+test.each<[Record<string, unknown>, string | undefined]>([
+  [{}, undefined],
+  [
+    { context_management: { edits: [{ type: "clear_tool_uses_20250919" }] } },
+    "context-management-2025-06-27",
+  ],
+  [
+    {
+      context_management: {
+        edits: [
+          { type: "compact_20260112" },
+          { type: "clear_thinking_20251015" },
+        ],
+      },
+    },
+    "compact-2026-01-12,context-management-2025-06-27",
+  ],
+  [{ context_management: { edits: [] } }, undefined],
+  [
+    { mcp_servers: [{ type: "url", url: "https://mcp.test", name: "a" }] },
+    "mcp-client-2025-04-04",
+  ],
+  [{ container: "c1" }, undefined],
+  [
+    { container: { skills: [{ type: "anthropic", skill_id: "pdf" }] } },
+    "code-execution-2025-08-25,skills-2025-10-02",
+  ],
+  [{ speed: "fast" }, "fast-mode-2026-02-01"],
+  [{ speed: "standard" }, undefined],
+  [
+    { tools: [{ type: "computer_20250124", name: "computer" }] },
+    "computer-use-2025-01-24",
+  ],
+])("a chat with %j has the betas %s", (fields, betas) => {
+  const chat = { model: "alias", messages: HELLO, ...fields };
+  expect(anthropicWire.headers(deployment(), {}, chat)["anthropic-beta"]).toBe(
+    betas,
+  );
+});
+
+test("betas of a chat are added to the client's, those of a model's own parameters too", () => {
+  const to = { ...deployment(), defaults: { speed: "fast" } };
+  const own = {
+    "anthropic-beta": "context-1m-2025-08-07, fast-mode-2026-02-01",
+  };
+  const chat = { model: "alias", messages: HELLO };
+  expect(anthropicWire.headers(to, own, chat)["anthropic-beta"]).toBe(
+    "context-1m-2025-08-07,fast-mode-2026-02-01",
+  );
+  expect(anthropicWire.headers(to, own)["anthropic-beta"]).toBe(
+    own["anthropic-beta"],
+  );
+});
+
 test("paths, headers and a native body", () => {
   const to = deployment();
   expect(anthropicWire.path("chat", to)).toBe("/v1/messages");

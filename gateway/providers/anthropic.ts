@@ -10,9 +10,10 @@ import {
   ChatStream,
   createNativeStream,
 } from "./anthropic-stream.ts";
-import { parseRecord, recordOf, textOf } from "../../core/json.ts";
+import { betasOf } from "./anthropic-betas.ts";
+import { parseRecord, present, recordOf, textOf } from "../../core/json.ts";
 import { errorMessageOf } from "./error-message.ts";
-import type { ProviderWire } from "./wire.ts";
+import type { ForwardedHeaders, ProviderWire } from "./wire.ts";
 
 const API_VERSION = "2023-06-01";
 
@@ -32,10 +33,13 @@ export function createAnthropicWire(
       endpoint === "count_tokens"
         ? "/v1/messages/count_tokens"
         : "/v1/messages",
-    headers: ({ apiKey }, forwarded) => ({
+    headers: ({ apiKey, defaults }, forwarded, chat) => ({
       ...(apiKey === null ? {} : { "x-api-key": apiKey.reveal() }),
       "anthropic-version": API_VERSION,
       ...forwarded,
+      ...(chat === undefined
+        ? {}
+        : withBetas(forwarded, betasOf({ ...defaults, ...present(chat) }))),
     }),
     unsupported: (endpoint, body, deployment) =>
       endpoint === "chat"
@@ -65,6 +69,16 @@ export function createAnthropicWire(
         : anthropicSentence(textOf(error["type"]), message);
     },
   };
+}
+
+function withBetas(
+  forwarded: ForwardedHeaders,
+  betas: readonly string[],
+): ForwardedHeaders {
+  const given = forwarded["anthropic-beta"]?.split(/\s*,\s*/) ?? [];
+  return betas.length === 0
+    ? {}
+    : { "anthropic-beta": [...new Set([...given, ...betas])].join(",") };
 }
 
 export const anthropicWire = createAnthropicWire();

@@ -33,10 +33,11 @@ export interface ProviderWire {
   speaks(endpoint: Endpoint, deployment: PricedDeployment): boolean;
   /** Appended to the deployment's `apiBase`, unless it is a whole address. */
   path(endpoint: Endpoint, deployment: PricedDeployment): string;
-  /** Credentials and the headers of the format; the deployment's own headers override them. */
+  /** Credentials and the headers of the format and of what a chat uses; the deployment's own headers override them. */
   headers(
     deployment: PricedDeployment,
     forwarded: ForwardedHeaders,
+    chat?: CallBody,
   ): Record<string, string>;
   /** Unsupported parameters, by path in the body: `request` drops them, or the call is rejected naming them. */
   unsupported(

@@ -454,3 +454,18 @@ test.each(["claude", "local"])(
     expect(received).toHaveLength(1);
   },
 );
+
+test("a chat with a parameter of a beta is sent with that beta", async () => {
+  const edits = [{ type: "clear_tool_uses_20250919" }];
+  const chat = await gateway.chat(key, "Hello", {
+    model: "claude",
+    context_management: { edits },
+  });
+  expect(chat.status).toBe(200);
+  expect(received).toMatchObject([
+    {
+      headers: { "anthropic-beta": "context-management-2025-06-27" },
+      body: { context_management: { edits } },
+    },
+  ]);
+});
