@@ -1,3 +1,4 @@
+import { hasThinkingSwitch } from "../providers/thinking-switch.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 
 /** How OpenAI's models and those of other providers differ in a chat body. */
@@ -63,9 +64,9 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
     // Those of Anthropic and Gemini are collected by their own translation.
     leadingInstructions:
       !strict && !["anthropic", "gemini"].includes(deployment.provider),
-    // DeepSeek's models take every effort; their reasoning is streamed as it comes.
+    // These take every effort; their reasoning is streamed as it comes.
     reasoning:
-      deployment.providerName === "deepseek" ||
+      hasThinkingSwitch(deployment) ||
       (reasons(deployment) && !isChatOnly(deployment)),
     files: !WITHOUT_FILES.has(deployment.providerName),
     searches: deployment.provider === "anthropic",

@@ -133,6 +133,8 @@ test.each([
   [{ model: "gemini-3-flash", provider: "gemini" }, "minimal"],
   [{ model: "openai/gpt-oss-120b", providerName: "groq" }, "low"],
   [{ model: "deepseek-v4-pro", providerName: "deepseek" }, "none"],
+  [{ model: "kimi-k2.6", providerName: "moonshot" }, "none"],
+  [{ model: "kimi-k2.7-code", providerName: "moonshot" }, undefined],
   [{ model: "gpt-4.1" }, undefined],
 ] as const)("%j with thinking disabled gets the effort %s", (fields, sent) => {
   const thinking = { type: "disabled" };

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { PROVIDERS } from "../config/providers.ts";
 import { wireOf } from "./families.ts";
+import { openaiWire } from "./openai-wire.ts";
 import { testDeployment } from "./stream-fixture.ts";
 
 const CALL = {
@@ -185,11 +186,14 @@ test.each([
     { thinking: { type: "enabled" } },
   ],
   [{ reasoning_effort: "medium" }, { reasoning_effort: "medium" }],
-])("DeepSeek gets %j as %j", (fields, expected) => {
-  const {
-    messages: _messages,
-    model: _model,
-    ...sent
-  } = sentTo("deepseek", fields);
-  expect(sent).toEqual(expected);
+])("DeepSeek and Kimi get %j as %j", (fields, expected) => {
+  for (const [providerName, model] of [
+    ["deepseek", "deepseek-v4-pro"],
+    ["moonshot", "kimi-k2.6"],
+  ] as const) {
+    const deployment = testDeployment({ providerName, model });
+    expect(
+      openaiWire.request("chat", { model: "m", ...fields }, deployment, false),
+    ).toEqual({ model, ...expected });
+  }
 });

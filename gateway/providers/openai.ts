@@ -14,7 +14,6 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
-import { withDeepSeekThinking } from "./deepseek-thinking.ts";
 import { knownHistory } from "./history.ts";
 import { forMistral, isMistral } from "./mistral.ts";
 import { withOllamaEffort } from "./ollama-effort.ts";
@@ -24,6 +23,7 @@ import {
   rejectedBy,
   withEffort,
 } from "./openai-sampling.ts";
+import { hasThinkingSwitch, withThinkingSwitch } from "./thinking-switch.ts";
 import type { AnswerFacts, Endpoint } from "./wire.ts";
 
 /** Keys of `metadata` for the gateway, Hearth's own and LiteLLM's. */
@@ -78,8 +78,8 @@ export function openaiRequest(
   if (endpoint === "chat" && deployment.provider === "ollama") {
     return withOllamaEffort(sent);
   }
-  if (endpoint === "chat" && deployment.providerName === "deepseek") {
-    return withDeepSeekThinking(sent);
+  if (endpoint === "chat" && hasThinkingSwitch(deployment)) {
+    return withThinkingSwitch(sent);
   }
   return isMistral(deployment) ? forMistral(sent) : sent;
 }
