@@ -65,7 +65,8 @@ const REJECTIONS: readonly Rejection[] = [
   },
   {
     providers: ["xai"],
-    models: /^grok-(2|3(?!-mini)|4(-|$)|4\.1|4\.20(?!-multi)|code)/,
+    models:
+      /^grok-(2|3(?!-mini)|4-(?!latest)|4\.1|4\.20(?!-multi)|build|code|composer)/,
     names: ["reasoning_effort"],
   },
   // https://platform.moonshot.ai/docs/guide/kimi-k2-5-quickstart
@@ -111,6 +112,15 @@ export function refusedSampling(
   return isOpenAi(deployment)
     ? [...new Set([...rejected, ...refusedByOpenAi(body, deployment)])]
     : rejected;
+}
+
+/** Whether a model rejects an effort, in a chat or in Responses. */
+export function refusesEffort(
+  effort: unknown,
+  deployment: PricedDeployment,
+): boolean {
+  const body = { model: deployment.model, reasoning_effort: effort };
+  return refusedSampling(body, deployment).includes("reasoning_effort");
 }
 
 function refusedByOpenAi(

@@ -13,6 +13,7 @@ import {
   isRecord,
   numberOf,
   parseRecord,
+  present,
   recordOf,
   recordsOf,
   textOf,
@@ -25,7 +26,7 @@ import {
   transcriptFacts,
 } from "./media-answer.ts";
 import { thinkingApart } from "./mistral.ts";
-import { refusedSampling } from "./openai-sampling.ts";
+import { refusedSampling, refusesEffort } from "./openai-sampling.ts";
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
 import {
   rerankAnswer,
@@ -81,6 +82,18 @@ export function hasResponses(deployment: PricedDeployment): boolean {
         WITH_RESPONSES.has(deployment.providerName);
 }
 
+/** The `reasoning` of a Responses body without an effort that the model rejects. */
+function withTakenEffort(
+  reasoning: unknown,
+  deployment: PricedDeployment,
+): unknown {
+  const { effort, ...rest } = recordOf(reasoning);
+  if (!refusesEffort(effort, deployment)) {
+    return reasoning;
+  }
+  return Object.keys(rest).length === 0 ? null : rest;
+}
+
 /** OpenAI and providers of its format: bodies and streams pass as bytes, only what is billed is read. */
 export const openaiWire: ProviderWire = {
   speaks: (endpoint, deployment) =>
@@ -97,6 +110,10 @@ export const openaiWire: ProviderWire = {
         return refusedSampling(body, deployment);
       case "rerank":
         return unsupportedByRerank(body, deployment);
+      case "responses":
+        return refusesEffort(recordOf(body["reasoning"])["effort"], deployment)
+          ? ["reasoning.effort"]
+          : [];
       default:
         return [];
     }
@@ -112,8 +129,12 @@ export const openaiWire: ProviderWire = {
       return openaiRequest(endpoint, body, deployment, false);
     }
     const named = withResponsesDefaults(deployment);
+    const { reasoning, ...sent } = openaiRequest(endpoint, body, named, false);
     return responsesRequest(
-      openaiRequest(endpoint, body, named, false),
+      {
+        ...sent,
+        ...present({ reasoning: withTakenEffort(reasoning, deployment) }),
+      },
       deployment,
     );
   },

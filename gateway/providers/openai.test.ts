@@ -226,6 +226,40 @@ test.each([
 });
 
 test.each([
+  ["xai", "grok-4-fast", true],
+  ["xai", "grok-code-fast-1", true],
+  // Answered by Grok 4.3: https://github.com/router-for-me/CLIProxyAPI/pull/3968
+  ["xai", "grok-4", false],
+  ["xai", "grok-4.3", false],
+  ["openai", "gpt-4.1", true],
+  ["openai", "gpt-5.2", false],
+  ["openrouter", "gpt-4.1", false],
+])("%s's %s rejects an effort in Responses: %s", (providerName, model, is) => {
+  const apiBase = PROVIDERS[providerName]?.apiBase ?? "";
+  const deployment = testDeployment({ providerName, model, apiBase });
+  const sentWith = (fields: object) =>
+    openaiWire.request(
+      "responses",
+      { model: "m", ...fields },
+      deployment,
+      false,
+    );
+  const lacking = (fields: object) =>
+    openaiWire.unsupported("responses", { model: "m", ...fields }, deployment);
+  const effort = { reasoning: { effort: "high" } };
+  const both = { reasoning: { effort: "high", summary: "auto" } };
+  expect(lacking(effort)).toEqual(is ? ["reasoning.effort"] : []);
+  expect(lacking({})).toEqual([]);
+  expect(lacking({ reasoning: { summary: "auto" } })).toEqual([]);
+  expect(sentWith(effort)["reasoning"]).toEqual(
+    is ? undefined : effort.reasoning,
+  );
+  expect(sentWith(both)["reasoning"]).toEqual(
+    is ? { summary: "auto" } : both.reasoning,
+  );
+});
+
+test.each([
   ["openai", "gpt-5-mini", { type: "enabled", budget_tokens: 2_000 }, "low"],
   ["openai", "gpt-5.2", { type: "disabled" }, "none"],
   ["openai", "gpt-5-mini", { type: "adaptive" }, undefined],
