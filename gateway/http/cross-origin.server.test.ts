@@ -104,10 +104,23 @@ describe("by default", () => {
   });
 
   test.each([
+    ["OPTIONS", 204],
+    ["POST", 404],
+  ])("a page may read that a path has no route: %s", async (method, status) => {
+    const headers = { "access-control-request-method": "POST" };
+    expect(await asked(gateway, method, "/api/chat", headers)).toEqual({
+      status,
+      origin: "*",
+    });
+  });
+
+  test.each([
     ["OPTIONS", "/key/generate", 404],
+    ["OPTIONS", "/key/sk-1/regenerate?x=1", 404],
     ["GET", "/health/readiness", 200],
   ])("no page may use %s %s", async (method, path, status) => {
-    expect(await asked(gateway, method, path)).toEqual({
+    const headers = { "access-control-request-method": "POST" };
+    expect(await asked(gateway, method, path, headers)).toEqual({
       status,
       origin: null,
     });

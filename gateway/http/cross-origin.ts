@@ -1,4 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+} from "fastify";
 
 /** How long browsers remember what they were answered, in seconds: the longest that Chromium accepts. */
 const REMEMBERED_SECONDS = "7200";
@@ -41,17 +46,8 @@ export class CrossOrigin {
     url: string,
     methods: readonly string[],
   ): void {
-    const answer = (request: FastifyRequest, reply: FastifyReply) => {
-      if (this.allow(request, reply)) {
-        const asked = request.headers["access-control-request-headers"];
-        reply.headers({
-          "access-control-allow-methods": methods.join(", "),
-          "access-control-allow-headers": asked ?? "authorization",
-          "access-control-max-age": REMEMBERED_SECONDS,
-        });
-      }
-      return reply.code(204).send();
-    };
+    const answer = (request: FastifyRequest, reply: FastifyReply) =>
+      this.#answerPreflight(request, reply, methods);
     server.route({
       method: "OPTIONS",
       url,
@@ -59,5 +55,42 @@ export class CrossOrigin {
       // The hook answers first.
       handler: answer,
     });
+  }
+
+  /**
+   * Lets a page read that a path has no route: otherwise it would only know that its request failed. Answers the browser that asks
+   * first, unless the path has a route, which is none for pages; null: the request is another one.
+   */
+  allowNoRoute(
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): FastifyReply | null {
+    const asked = request.headers["access-control-request-method"];
+    if (request.method !== "OPTIONS" || asked === undefined) {
+      this.allow(request, reply);
+      return null;
+    }
+    return request.server.findRoute({
+      method: asked as HTTPMethods,
+      url: request.url,
+    }) === null
+      ? this.#answerPreflight(request, reply, [asked])
+      : null;
+  }
+
+  #answerPreflight(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    methods: readonly string[],
+  ): FastifyReply {
+    if (this.allow(request, reply)) {
+      const asked = request.headers["access-control-request-headers"];
+      reply.headers({
+        "access-control-allow-methods": methods.join(", "),
+        "access-control-allow-headers": asked ?? "authorization",
+        "access-control-max-age": REMEMBERED_SECONDS,
+      });
+    }
+    return reply.code(204).send();
   }
 }

@@ -13,6 +13,7 @@ const server = createServer({
   bodyLimitBytes: LIMIT,
   bodies,
   trustedProxies: [],
+  corsOrigins: [],
   log: pino({ level: "silent" }),
   arrivalMs: 200,
 });

@@ -12,6 +12,7 @@ import type { Call } from "../calls/call.ts";
 import { messagesErrorOf } from "../dialects/messages-error.ts";
 import { asCallError } from "./as-call-error.ts";
 import { HEADERS_ARRIVAL_MS, maxArrivalMs, type Bodies } from "./bodies.ts";
+import { CrossOrigin } from "./cross-origin.ts";
 import { CallError, errorBody, statusOf } from "./errors.ts";
 import { isInner } from "./inner-request.ts";
 import { insteadOfRoute } from "./unsupported-routes.ts";
@@ -21,6 +22,7 @@ interface ServerOptions {
   readonly bodyLimitBytes: number;
   readonly bodies: Bodies;
   readonly trustedProxies: readonly string[];
+  readonly corsOrigins: readonly string[];
   readonly log: Logger;
   /** In which the headers of a request must arrive; its body has more. A client that reads nothing of its answer for so long is disconnected. */
   readonly arrivalMs?: number;
@@ -33,6 +35,7 @@ export function createServer({
   bodyLimitBytes,
   bodies,
   trustedProxies,
+  corsOrigins,
   log,
   arrivalMs = HEADERS_ARRIVAL_MS,
 }: ServerOptions): FastifyInstance {
@@ -81,15 +84,9 @@ export function createServer({
       // Without a connection, it is never idle.
       reply.raw.setTimeout = () => reply.raw;
     }
-    // Before the body is read: it would not be used.
-    if (request.is404) {
-      sendNoRoute(request, reply);
-    } else {
-      done();
-    }
+    done();
   });
-  // The hook above answers first; without this handler a body would have no parser.
-  server.setNotFoundHandler(sendNoRoute);
+  rejectUnknownPaths(server, new CrossOrigin(corsOrigins));
   server.setErrorHandler((error, request, reply) => {
     const { completeError, errorBody } = request.routeOptions.config;
     const known = asCallError(error, request, log);
@@ -184,6 +181,24 @@ function sendError(
     .headers(error.details.headers ?? {})
     .type("application/json; charset=utf-8")
     .send(JSON.stringify(bodyOf(error)));
+}
+
+function rejectUnknownPaths(
+  server: FastifyInstance,
+  crossOrigin: CrossOrigin,
+): void {
+  const reject = (request: FastifyRequest, reply: FastifyReply) =>
+    crossOrigin.allowNoRoute(request, reply) ?? sendNoRoute(request, reply);
+  server.addHook("onRequest", (request, reply, done) => {
+    // Before the body is read: it would not be used.
+    if (request.is404) {
+      reject(request, reply);
+    } else {
+      done();
+    }
+  });
+  // The hook above answers first; without this handler a body would have no parser.
+  server.setNotFoundHandler(reject);
 }
 
 /** Paths of Anthropic's API, whose errors have a shape of their own. */
