@@ -216,21 +216,18 @@ async function* chunksOf(
 ): AsyncGenerator<string> {
   const parser = new SseParser();
   const translated = new ContentsStream();
-  const textOf = (events: ReturnType<SseParser["push"]>) =>
-    events
-      .flatMap(({ data }) => translated.push(data))
-      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
-      .join("");
+  const textsOf = (events: ReturnType<SseParser["push"]>) =>
+    events.flatMap(({ data }) => translated.push(data)).map(textOf);
   for await (const bytes of stream) {
-    const text = textOf(parser.push(bytes));
-    if (text !== "") {
-      yield text;
-    }
+    yield* textsOf(parser.push(bytes));
   }
-  const rest = textOf(parser.end());
-  if (rest !== "") {
-    yield rest;
-  }
+  yield* textsOf(parser.end());
+}
+
+/** An error is JSON without an event, as Google's: several of Gemini's clients take one in an event for an empty chunk. */
+function textOf(chunk: JsonRecord): string {
+  const json = JSON.stringify(chunk);
+  return "error" in chunk ? json : `data: ${json}\n\n`;
 }
 
 function sendError(
