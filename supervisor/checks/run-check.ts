@@ -32,6 +32,8 @@ export interface CheckResult {
   readonly measures: Measures;
   /** Nothing listens at the address. */
   readonly closed?: true;
+  /** The cause remains after a restart. */
+  readonly restartFutile?: true;
 }
 
 /** Probes once. Never throws; exceeding the timeout of the check is a failure. */
@@ -55,6 +57,7 @@ export async function runCheck(
     text: result.text,
     measures: result.measures ?? {},
     ...(result.closed && { closed: result.closed }),
+    ...(result.restartFutile && { restartFutile: result.restartFutile }),
     latencyMs: Math.round(performance.now() - started),
     at: context.now,
   };

@@ -315,6 +315,24 @@ test("a warning is reported as such, without a restart and without excusing depe
   expect(restarted).toEqual([]);
 });
 
+test("a failure that a restart cannot fix is reported as down, without a restart, and excuses dependents", async () => {
+  run("redis", { since: 0 });
+  setResult("redis", {
+    ok: false,
+    text: "rejects writes (No space left on device)",
+    restartFutile: true,
+  });
+  setResult("gateway", unhealthy);
+  begin([
+    { name: "redis", heal: { restart: "redis" } },
+    { name: "gateway", depends_on: ["redis"] },
+  ]);
+  await pass(5 * MINUTE_MS);
+  expect(raised.get("check:redis")).toMatchObject({ level: "down" });
+  expect(raised.has("check:gateway")).toBe(false);
+  expect(restarted).toEqual([]);
+});
+
 test("flapping is one alarm, which ends when the state is stable", async () => {
   let isHealthy = true;
   results.set("site", () => (isHealthy ? healthy : unhealthy));

@@ -145,6 +145,7 @@ export function needsHealing({ check, memory, latest }: Watched): boolean {
     memory.state === "down" &&
     latest?.ok === false &&
     latest.level !== "warning" &&
+    latest.restartFutile !== true &&
     memory.failures >= check.fail_after
   );
 }

@@ -9,7 +9,7 @@ import { serversAllowed } from "./allowed.ts";
 import type { RedisPlace } from "../../core/redis/place.ts";
 import { freePort } from "./ports.ts";
 
-/** A real redis-server on a free port, without persistence. */
+/** A real redis-server on a free port, without persistence unless an option adds it. */
 export interface TestRedis {
   readonly port: number;
   /** A client for the test, closed with the server. */
@@ -26,6 +26,8 @@ export interface TestRedis {
 
 interface RedisServerOptions {
   readonly cluster?: boolean;
+  /** Keeps an append-only file, which cannot be larger than this, as on a full disk. */
+  readonly appendOnlyKiB?: number;
 }
 
 const INSTALL =
@@ -81,10 +83,21 @@ export async function startRedis(
   });
   client.on("error", () => undefined);
 
-  async function start({ cluster }: RedisServerOptions = {}): Promise<void> {
+  async function start({
+    cluster,
+    appendOnlyKiB,
+  }: RedisServerOptions = {}): Promise<void> {
+    // The limit is in blocks of 512 bytes; its signal, which would end Redis, is ignored.
+    const limited =
+      appendOnlyKiB === undefined
+        ? ""
+        : `trap "" XFSZ; ulimit -f ${2 * appendOnlyKiB}; `;
     const child = spawn(
-      "redis-server",
+      "sh",
       [
+        "-c",
+        `${limited}exec redis-server "$@"`,
+        "redis-server",
         "--port",
         String(port),
         "--bind",
@@ -92,7 +105,7 @@ export async function startRedis(
         "--save",
         "",
         "--appendonly",
-        "no",
+        appendOnlyKiB === undefined ? "no" : "yes",
         "--dir",
         directory,
         ...(cluster === true ? ["--cluster-enabled", "yes"] : []),

@@ -138,7 +138,8 @@ resources:
 {{- end }}
 
 {{- define "hearth.redisProbe" -}}
-# From a file through the environment: arguments are visible to every user of the node.
-exec: { command: [sh, -c, 'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli ping | grep -q PONG'] }
+# From a file through the environment: arguments are visible to every user of the node. On a full disk, PING is answered with
+# MISCONF: a restart would not help, and without an endpoint the supervisor could not name the cause.
+exec: { command: [sh, -c, 'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli ping | grep -qE "PONG|MISCONF"'] }
 timeoutSeconds: 5
 {{- end }}

@@ -11,6 +11,8 @@ export interface ProbeResult {
   readonly level?: "down" | "warning";
   /** Nothing listens at the address. */
   readonly closed?: true;
+  /** The cause remains after a restart, as with a full disk: the service is not restarted. */
+  readonly restartFutile?: true;
   /** Measurements for trends and reports, by name. */
   readonly measures?: Measures;
 }

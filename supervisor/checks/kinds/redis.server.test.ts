@@ -1,9 +1,12 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   hasRedisServer,
   startRedis,
   type TestRedis,
 } from "../../../test/servers/redis.ts";
+import { waitFor } from "../../../test/wait-for.ts";
 import { probeCheck } from "../../../test/supervisor/probe-check.ts";
 
 describe.runIf(hasRedisServer())("with a real server", () => {
@@ -60,6 +63,19 @@ describe.runIf(hasRedisServer())("with a real server", () => {
     await redis.client.config("SET", "requirepass", "");
   });
 
+  test("a failed snapshot, after which Redis rejects writes, is no reason for a restart", async () => {
+    const [, directory = ""] = await redis.client.config("GET", "dir");
+    mkdirSync(join(directory, "dump.rdb"));
+    await redis.client.config("SET", "save", "3600 1");
+    await redis.client.bgsave();
+    await waitFor("the failed snapshot", async () => !(await probe()).ok);
+    const result = await probe();
+    expect(result).toMatchObject({ level: "down", restartFutile: true });
+    expect(result.text).toMatch(/^rejects writes, .* disk: check the free/);
+    await redis.client.config("SET", "save", "");
+    expect(await probe()).toMatchObject({ ok: true });
+  });
+
   test("a server that hangs or has stopped is a failure", async () => {
     redis.freeze();
     expect(await probe({ timeout: "500ms" })).toMatchObject({ ok: false });
@@ -68,5 +84,22 @@ describe.runIf(hasRedisServer())("with a real server", () => {
     const result = await probe();
     expect(result.ok).toBe(false);
     expect(result.text).toContain("ECONNREFUSED");
+  });
+
+  test("a full disk of the append-only file is named, and is no reason for a restart", async () => {
+    const full = await startRedis({ appendOnlyKiB: 20 });
+    try {
+      const url = `redis://127.0.0.1:${full.port}`;
+      await full.client.set("key", "x".repeat(60_000));
+      await waitFor(
+        "the failed write",
+        async () => !(await probeCheck({ kind: "redis", url })).ok,
+      );
+      const result = await probeCheck({ kind: "redis", url });
+      expect(result).toMatchObject({ level: "down", restartFutile: true });
+      expect(result.text).toMatch(/written to disk \([^)]+\): check the free/);
+    } finally {
+      await full.remove();
+    }
   });
 });

@@ -1,5 +1,7 @@
+import type { Redis } from "ioredis";
 import { z } from "zod";
 import { MINUTE_MS } from "../../../core/duration.ts";
+import { textOf } from "../../../core/failure.ts";
 import { CLUSTER_REJECTED, isCluster } from "../../../core/redis/advice.ts";
 import {
   readRedisPlace,
@@ -93,10 +95,27 @@ export async function probeRedis(
     place,
     { timeoutMs: check.timeout, signal, connectionName: "hearth-check" },
     async (redis) => {
-      await redis.ping();
-      return judge(await redis.info(), { before, now }, check.expect);
+      const unable = await whyUnable(redis);
+      return unable === undefined
+        ? judge(await redis.info(), { before, now }, check.expect)
+        : { ...failing(unable), restartFutile: true };
     },
   );
+}
+
+/** Why a running Redis rejects calls, as its answer to PING says; undefined: it accepts them. Other errors are thrown. */
+async function whyUnable(redis: Redis): Promise<string | undefined> {
+  try {
+    await redis.ping();
+    return undefined;
+  } catch (error) {
+    const text = textOf(error);
+    if (!text.startsWith("MISCONF")) {
+      throw error;
+    }
+    const [, cause] = /AOF file: (.+)/.exec(text) ?? [];
+    return `rejects writes, because its data cannot be written to disk${cause === undefined ? "" : ` (${cause})`}: check the free space there (\`df -h\`), and the log of Redis; writes are accepted again once the disk can be written`;
+  }
 }
 
 function judge(
@@ -129,16 +148,7 @@ function judge(
   if (isCluster(info)) {
     return failing(CLUSTER_REJECTED, measures);
   }
-  if (figure("loading") === 1) {
-    return failing("loading its data from disk", measures);
-  }
   const appends = figure("aof_enabled") === 1;
-  if (appends && fields.get("aof_last_write_status") !== "ok") {
-    return failing(
-      "cannot write its append-only file and rejects writes",
-      measures,
-    );
-  }
   const text = [
     `${mebibytes(used)} MiB${percent === undefined ? "" : `, ${percent} % of its limit`}`,
     `${perMinute} evicted in a minute`,
