@@ -18,6 +18,9 @@ declare module "zod" {
   }
 }
 
+/** A deployment waits that long; timers of Node.js end at once after 24 days. */
+const MAX_SECONDS = 24 * 3600;
+
 /** "30s", "2m": whole seconds once read. */
 export const seconds = z
   .string()
@@ -26,7 +29,8 @@ export const seconds = z
     (text) =>
       Number.parseInt(text, 10) *
       (text.endsWith("h") ? 3600 : text.endsWith("m") ? 60 : 1),
-  );
+  )
+  .refine((duration) => duration <= MAX_SECONDS, "must be at most 24h");
 
 export const wholeNumber = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}`;
@@ -112,11 +116,19 @@ export const dockerEndpoint = z
   .regex(
     /^(ssh:\/\/([^/:@]+@)?(\[[\da-f:]+\]|[^/:@[\]]+)(:\d+)?|unix:\/\/\/.+|tcp:\/\/(\[[\da-f:]+\]|[^/:[\]]+):\d+)$/i,
     "must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT (an IPv6 address in brackets)",
-  );
+  )
+  .refine((text) => {
+    const [, port = "1"] = /^(?:ssh|tcp):.*:(\d+)$/i.exec(text) ?? [];
+    return Number(port) >= 1 && Number(port) <= 65_535;
+  }, "must have a port from 1 to 65535");
 
 export const absolutePath = z
   .string("must be an absolute path")
   .regex(/^\/[\w./-]+$/, "must be an absolute path on that host");
+
+/** Directories of the operating system, and those in which others have theirs. */
+const SYSTEM_DIRECTORY =
+  /^\/+((bin|boot|dev|etc|lib\d*|proc|run|sbin|sys)(\/|$)|(home|media|mnt|opt|root|srv|tmp|usr|var)\/*$)/;
 
 /** Location of data: a volume of the program, or a directory of the host. */
 export const volumeOrPath = z
@@ -124,6 +136,10 @@ export const volumeOrPath = z
   .regex(
     /^(volume|\/[\w./-]+)$/,
     "must be volume, or an absolute path on the host",
+  )
+  .refine(
+    (text) => !/(^|\/)\.\.(\/|$)/.test(text) && !SYSTEM_DIRECTORY.test(text),
+    "must be a separate directory such as /srv/hearth (no system directory, no ..), since it belongs to the user of the container",
   );
 
 export const dnsName = z

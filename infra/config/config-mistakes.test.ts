@@ -56,6 +56,13 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
     group("hosts", { a: right.a, b: "there" }),
     "hearth:hosts.b must be a group of settings: npx pulumi config rm --path hearth:hosts.b",
   ],
+  ...["ssh://root@10.8.0.1:99999", "tcp://10.8.0.1:0"].map(
+    (docker) =>
+      [
+        hosts({ docker }),
+        "hearth:hosts.a.docker must have a port from 1 to 65535: npx pulumi config set --path hearth:hosts.a.docker ssh://root@192.168.1.10",
+      ] as const,
+  ),
   [
     hosts({ docker: "ssh://root@10.8.0.1/x" }),
     "hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT (an IPv6 address in brackets): npx pulumi config set --path hearth:hosts.a.docker ssh://root@192.168.1.10",
@@ -281,6 +288,15 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
     "hearth:drainTimeout must be a duration such as 120s, 2m or 1h: npx pulumi config set hearth:drainTimeout 120s",
   ],
   [
+    { drainTimeout: "0s" },
+    "hearth:drainTimeout must be at least 1s, or every running call is cut off: npx pulumi config set hearth:drainTimeout 120s",
+  ],
+  [
+    { drainTimeout: "99999h", drainNotice: "25h" },
+    "hearth:drainTimeout must be at most 24h: npx pulumi config set hearth:drainTimeout 120s",
+    "hearth:drainNotice must be at most 24h: npx pulumi config set hearth:drainNotice 5s",
+  ],
+  [
     { drainNotice: "0s" },
     "hearth:drainNotice must be longer than 2s: both edges must notice that a gateway is about to stop: npx pulumi config set hearth:drainNotice 5s",
   ],
@@ -357,6 +373,16 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
     { backupDirectory: "./b" },
     "hearth:backupDirectory must be volume, or an absolute path on the host: npx pulumi config set hearth:backupDirectory volume",
   ],
+  ...["/etc", "/etc/hearth", "/srv", "/srv/", "/srv/../etc", "/srv/.."].flatMap(
+    (path) =>
+      ["notesData", "backupDirectory"].map(
+        (setting) =>
+          [
+            { [setting]: path },
+            `hearth:${setting} must be a separate directory such as /srv/hearth (no system directory, no ..), since it belongs to the user of the container: npx pulumi config set hearth:${setting} volume`,
+          ] as const,
+      ),
+  ),
   [
     { notesOpenFiles: "many" },
     "hearth:notesOpenFiles must be a whole number from 1024 to 1048576: npx pulumi config set hearth:notesOpenFiles 65536",
@@ -391,7 +417,18 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("providerKeys", { openai: "x" }),
-    "hearth:providerKeys.openai must be named like OPENAI_API_KEY: npx pulumi config set --secret --path hearth:providerKeys.openai (it asks for the key)",
+    "hearth:providerKeys.openai must be named like OPENAI_API_KEY: npx pulumi config rm --path hearth:providerKeys.openai",
+  ],
+  ...["DATABASE_URL", "NODE_OPTIONS", "PROXY_MASTER_KEY_PREVIOUS"].map(
+    (name) =>
+      [
+        group("providerKeys", { [name]: "x" }),
+        `hearth:providerKeys.${name} is a name that Hearth itself uses: choose another, such as OPENAI_API_KEY, and remove this one: npx pulumi config rm --path hearth:providerKeys.${name}`,
+      ] as const,
+  ),
+  [
+    group("alertSecrets", { REDIS_PASSWORD: "x" }),
+    "hearth:alertSecrets.REDIS_PASSWORD is a name that Hearth itself uses: choose another, such as SLACK_URL, and remove this one: npx pulumi config rm --path hearth:alertSecrets.REDIS_PASSWORD",
   ],
   [
     group("alertSecrets", { SLACK_URL: "" }),
@@ -399,7 +436,7 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   ],
   [
     group("alertSecrets", { slack: "" }),
-    "hearth:alertSecrets.slack must be named like SLACK_URL: npx pulumi config set --secret --path hearth:alertSecrets.slack (it asks for the secret)",
+    "hearth:alertSecrets.slack must be named like SLACK_URL: npx pulumi config rm --path hearth:alertSecrets.slack",
   ],
   [
     group("providerKeys", { OPENAI_API_KEY: 5 }),

@@ -216,10 +216,16 @@ const plainSettings = {
       // As an argument it would be an option: the text starts with "-".
       example: "< fullchain.pem",
     }),
-  drainTimeout: seconds.prefault("120s").meta({
-    description:
-      "Maximum time for running calls to finish when a gateway is replaced.",
-  }),
+  drainTimeout: seconds
+    .refine(
+      (timeout) => timeout > 0,
+      "must be at least 1s, or every running call is cut off",
+    )
+    .prefault("120s")
+    .meta({
+      description:
+        "Maximum time for running calls to finish when a gateway is replaced.",
+    }),
   // With a shorter time, 1 in 1,642 calls failed during a replacement.
   drainNotice: seconds
     .refine(

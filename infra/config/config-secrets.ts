@@ -1,14 +1,28 @@
 import { createPrivateKey } from "node:crypto";
 import { z } from "zod";
+import { REDIS_VARIABLES } from "../../core/redis/place.ts";
 import { password, readableBy } from "./config-fields.ts";
 import { parseRotation } from "./rotation.ts";
+
+/** Of the gateway, the supervisor and Node.js: Hearth's own values would win, or the program would change. */
+const OWN_VARIABLE =
+  /^(HEARTH_\w+|NODE_\w+|PATH|PROXY_MASTER_KEY\w*|OFFSITE_(IDENTITY|RCLONE_CONFIG|TARGET)|LOCAL_RUNNER_[AB]|NOTES_ADMIN_PASSWORD|(SUPERVISOR_|BACKUP_)?DATABASE_(DIRECT_)?URL)$/;
+const isOwn = (name: string) =>
+  OWN_VARIABLE.test(name) ||
+  Object.values<string>(REDIS_VARIABLES).includes(name);
 
 /** Secrets by the names of their variables; `what` each of them is. */
 function namedSecrets(entry: string, what: string) {
   const empty = `must be the ${what} itself`;
   return z
     .record(
-      z.string().regex(/^[A-Z][A-Z0-9_]*$/, `must be named like ${entry}`),
+      z
+        .string()
+        .regex(/^[A-Z][A-Z0-9_]*$/, `must be named like ${entry}`)
+        .refine(
+          (name) => !isOwn(name),
+          `is a name that Hearth itself uses: choose another, such as ${entry}, and remove this one`,
+        ),
       z.string(empty).min(1, empty),
     )
     .default({})

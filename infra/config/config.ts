@@ -129,7 +129,7 @@ function describeIssue(
   }
   if (issue.code === "invalid_key") {
     return [
-      sentence(path, issue.issues[0]?.message ?? issue.message, settings),
+      `hearth:${path.join(".")} ${issue.issues[0]?.message ?? issue.message}: ${removeCommand(path)}`,
     ];
   }
   const missing = valueAt(values, path) === undefined;
