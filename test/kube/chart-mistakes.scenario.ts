@@ -180,6 +180,17 @@ test.each<readonly [ChartValues, string]>([
     { existingProviderKeys: { secret: "providers" } },
     "existingProviderKeys.secret is set without existingProviderKeys.names: list the keys of the Secret that are used, such as [OPENAI_API_KEY].",
   ],
+  ...["191Mi", "200M", "512", "0.1Gi"].map(
+    (memory) =>
+      [
+        { gateway: { resources: { limits: { memory } } } },
+        `gateway.resources.limits.memory is ${memory}: set it to at least 192Mi, or the pod is killed while it starts.`,
+      ] as const,
+  ),
+  [
+    { supervisor: { resources: { limits: { memory: "64Mi" } } } },
+    "supervisor.resources.limits.memory is 64Mi: set it to at least 128Mi, or the pod is killed while it starts.",
+  ],
   [
     { redis: { bundled: { resources: { limits: { memory: "1G" } } } } },
     "redis.bundled.resources.limits.memory must be at least 64Mi, in Mi or Gi: maxmemory is 70 % of it.",

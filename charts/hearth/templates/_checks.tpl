@@ -34,6 +34,9 @@ sentence that says what to do.
 {{- end }}
 {{- include "hearth.secretMistakes" . }}
 {{- include "hearth.gatewayMistakes" $root }}
+{{- /* With less, the kernel ends them while they start, again and again. */}}
+{{- include "hearth.memoryMistake" (list "gateway.resources" .gateway.resources 192) }}
+{{- include "hearth.memoryMistake" (list "supervisor.resources" .supervisor.resources 128) }}
 {{- include "hearth.environmentMistakes" (list "gateway.env" .gateway.env "providerKeys") }}
 {{- include "hearth.environmentMistakes" (list "supervisor.env" .supervisor.env "alertSecrets") }}
 {{- include "hearth.postgresMistakes" . }}
@@ -53,6 +56,18 @@ sentence that says what to do.
 {{- define "hearth.durationMistake" -}}
 {{- if not (regexMatch "^[0-9]+[smh]$" (index . 1)) }}
 {{- include "hearth.mistake" (printf "%s is %q: set it to a duration such as 120s, 2m or 1h." (index . 0) (index . 1)) }}
+{{- end }}
+{{- end }}
+
+{{/* Takes (list PATH RESOURCES MIB), where MIB is the minimum of a memory limit; none is accepted. */}}
+{{- define "hearth.memoryMistake" -}}
+{{- $limit := dig "limits" "memory" "" (default (dict) (index . 1)) | toString }}
+{{- $bytes := dict "m" 0.001 "" 1 "k" 1000 "Ki" 1024 "M" 1000000 "Mi" 1048576 "G" 1000000000 "Gi" 1073741824 }}
+{{- $unit := regexFind "[A-Za-z]*$" $limit }}
+{{- if and $limit (hasKey $bytes $unit) }}
+{{- if lt (mulf (trimSuffix $unit $limit | float64) (index $bytes $unit)) (mulf (index . 2) 1048576) }}
+{{- include "hearth.mistake" (printf "%s.limits.memory is %s: set it to at least %dMi, or the pod is killed while it starts." (index . 0) $limit (index . 2)) }}
+{{- end }}
 {{- end }}
 {{- end }}
 
