@@ -64,6 +64,11 @@ const gatewaysUnavailable = answerErrors(NO_GATEWAY);
  * device's, for which the TLS endpoint of the notes' host trusts only the other host.
  */
 const FORWARDED_FOR = "header_up X-Forwarded-For {client_ip}";
+/**
+ * After a partition, what is sent on an older connection to the other host is lost, and a device waits for TCP's repetitions. A new
+ * connection fails or works within seconds; within a sync, requests still share one.
+ */
+const NOTES_IDLE_SECONDS = 10;
 const NOTES_OPTIONS = `lb_try_duration 5s
 		${FORWARDED_FOR}`;
 const passNotesOn = `reverse_proxy notes:${ports.notes} {
@@ -153,6 +158,7 @@ export function buildCaddyfile({
     : `reverse_proxy ${bracketed(peer.address)}:${peer.ports.notesTls} {
 		${NOTES_OPTIONS}
 		transport http {
+			keepalive ${NOTES_IDLE_SECONDS}s
 			${tlsTransport}
 		}
 	}

@@ -2,14 +2,45 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { DAY_MS } from "../../core/duration.ts";
+import { authorityFile } from "../../infra/certificates.ts";
 import { buildCaddyfile } from "../../infra/caddyfile.ts";
 import { ports } from "../../infra/hosts.ts";
 import { freePort, listen } from "../servers/ports.ts";
+import { makeSelfSigned } from "../supervisor/self-signed.ts";
 import { runScript } from "./two-engines.ts";
+
+async function startCaddy(
+  directory: string,
+  file: string,
+): Promise<ChildProcess> {
+  const toolchain = await runScript("scripts/toolchain.sh", "caddy");
+  return spawn(
+    join(toolchain.trim(), "bin", "caddy"),
+    ["run", "--config", file, "--adapter", "caddyfile"],
+    {
+      stdio: "ignore",
+      env: {
+        ...process.env,
+        XDG_DATA_HOME: directory,
+        XDG_CONFIG_HOME: directory,
+      },
+    },
+  );
+}
+
+async function stopCaddy(caddy: ChildProcess): Promise<void> {
+  if (caddy.exitCode === null) {
+    caddy.kill();
+    await once(caddy, "exit");
+  }
+}
 
 describe("the edge's real Caddy", () => {
   let directory: string;
@@ -54,26 +85,11 @@ describe("the edge's real Caddy", () => {
         .replace(`http://:${ports.notes} `, `http://127.0.0.1:${notes} `)
         .replace(`http://:${ports.edge} `, `http://127.0.0.1:${edge} `),
     );
-    const toolchain = await runScript("scripts/toolchain.sh", "caddy");
-    caddy = spawn(
-      join(toolchain.trim(), "bin", "caddy"),
-      ["run", "--config", file, "--adapter", "caddyfile"],
-      {
-        stdio: "ignore",
-        env: {
-          ...process.env,
-          XDG_DATA_HOME: directory,
-          XDG_CONFIG_HOME: directory,
-        },
-      },
-    );
+    caddy = await startCaddy(directory, file);
     await vi.waitUntil(async () => (await ask()) === "own", 60_000);
   });
   afterAll(async () => {
-    if (caddy.exitCode === null) {
-      caddy.kill();
-      await once(caddy, "exit");
-    }
+    await stopCaddy(caddy);
     gateways.forEach((gateway) => gateway.close());
     rmSync(directory, { recursive: true });
   });
@@ -135,5 +151,78 @@ describe("the edge's real Caddy", () => {
       error: "bad_gateway",
       reason: expect.stringContaining("The notes store cannot be reached."),
     });
+  });
+});
+
+describe("notes on the other host", () => {
+  let directory: string;
+  let store: Server;
+  let caddy: ChildProcess;
+  let notes: number;
+  const connections = new Set<unknown>();
+  let answersOnce = true;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "hearth-edge-"));
+    const { cert, key } = makeSelfSigned(new Date(Date.now() + DAY_MS), [
+      "localhost",
+    ]);
+    const authority = join(directory, "ca.crt");
+    writeFileSync(authority, cert);
+    // As after a partition: what is sent on a connection from before never arrives.
+    store = createTlsServer({ cert, key }, ({ socket }, response) => {
+      if (answersOnce && connections.has(socket)) {
+        return;
+      }
+      connections.add(socket);
+      response.end("notes");
+    });
+    // As Caddy, which is there in place of this server.
+    store.keepAliveTimeout = 300_000;
+    const notesTls = await listen(store);
+    notes = await freePort();
+    const file = join(directory, "Caddyfile");
+    writeFileSync(
+      file,
+      buildCaddyfile({
+        peer: { address: "localhost", ports: { ...ports, notesTls } },
+        hasNotes: false,
+        https: { tls: "none" },
+      })
+        .replaceAll(authorityFile, authority)
+        // Without the sites of the gateways.
+        .replace(/http:\/\/:4000[\s\S]*?(?=http:\/\/:5984)/, "")
+        .replace(`http://:${ports.notes} `, `http://127.0.0.1:${notes} `),
+    );
+    caddy = await startCaddy(directory, file);
+    await vi.waitUntil(async () => (await ask()) === "notes", 60_000);
+  });
+  afterAll(async () => {
+    await stopCaddy(caddy);
+    store.close();
+    store.closeAllConnections();
+    rmSync(directory, { recursive: true });
+  });
+
+  const ask = (): Promise<string | null> =>
+    fetch(`http://127.0.0.1:${notes}/`, {
+      signal: AbortSignal.timeout(20_000),
+    }).then(
+      async (answer) => (answer.ok ? await answer.text() : null),
+      () => null,
+    );
+
+  test("a connection that was not used for 10 s is not used again: it may be from before a partition", async () => {
+    await setTimeout(11_000);
+    expect(await ask()).toBe("notes");
+  });
+
+  test("requests that follow each other share a connection", async () => {
+    answersOnce = false;
+    await ask();
+    const before = connections.size;
+    await ask();
+    await ask();
+    expect(connections.size).toBe(before);
   });
 });

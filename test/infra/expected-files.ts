@@ -138,6 +138,7 @@ export const NOTES_THERE = `reverse_proxy 10.8.0.1:6984 {
 		lb_try_duration 5s
 		header_up X-Forwarded-For {client_ip}
 		transport http {
+			keepalive 10s
 			versions 1.1
 			tls_trust_pool file /run/hearth/ca.crt
 		}
