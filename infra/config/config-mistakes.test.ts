@@ -419,7 +419,12 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
     group("providerKeys", { openai: "x" }),
     "hearth:providerKeys.openai must be named like OPENAI_API_KEY: npx pulumi config rm --path hearth:providerKeys.openai",
   ],
-  ...["DATABASE_URL", "NODE_OPTIONS", "PROXY_MASTER_KEY_PREVIOUS"].map(
+  ...[
+    "DATABASE_URL",
+    "LOCAL_RUNNER_A_URL",
+    "NODE_OPTIONS",
+    "PROXY_MASTER_KEY_PREVIOUS",
+  ].map(
     (name) =>
       [
         group("providerKeys", { [name]: "x" }),

@@ -6,7 +6,7 @@ import { parseRotation } from "./rotation.ts";
 
 /** Of the gateway, the supervisor and Node.js: Hearth's own values would win, or the program would change. */
 const OWN_VARIABLE =
-  /^(HEARTH_\w+|NODE_\w+|PATH|PROXY_MASTER_KEY\w*|OFFSITE_(IDENTITY|RCLONE_CONFIG|TARGET)|LOCAL_RUNNER_[AB]|NOTES_ADMIN_PASSWORD|(SUPERVISOR_|BACKUP_)?DATABASE_(DIRECT_)?URL)$/;
+  /^(HEARTH_\w+|(NODE|LD)_\w+|PATH|PROXY_MASTER_KEY\w*|OFFSITE_(IDENTITY|RCLONE_CONFIG|TARGET)|LOCAL_RUNNER_[AB]_URL|NOTES_ADMIN_PASSWORD|(SUPERVISOR_|BACKUP_)?DATABASE_(DIRECT_)?URL)$/;
 const isOwn = (name: string) =>
   OWN_VARIABLE.test(name) ||
   Object.values<string>(REDIS_VARIABLES).includes(name);

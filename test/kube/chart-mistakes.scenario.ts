@@ -25,6 +25,10 @@ test.each<readonly [ChartValues, string]>([
     'drainTimeout is "two minutes": set it to a duration such as 120s, 2m or 1h.',
   ],
   [
+    { drainTimeout: "0m" },
+    "drainTimeout is 0m: set it to at least 1s, or every running call is cut off.",
+  ],
+  [
     { drainNotice: "1s" },
     "drainNotice is 1s: set it to more than 2s, so that connections which are kept alive end before the gateway stops.",
   ],

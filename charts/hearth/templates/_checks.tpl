@@ -167,6 +167,9 @@ sentence that says what to do.
 {{- include "hearth.mistake" (printf "drainNotice is %s: set it to more than 2s, so that connections which are kept alive end before the gateway stops." .drainNotice) }}
 {{- end }}
 {{- end }}
+{{- if and (regexMatch "^[0-9]+[smh]$" .drainTimeout) (lt (include "hearth.seconds" .drainTimeout | atoi) 1) }}
+{{- include "hearth.mistake" (printf "drainTimeout is %s: set it to at least 1s, or every running call is cut off." .drainTimeout) }}
+{{- end }}
 {{- if and (regexMatch "^[0-9]+[smh]$" .endpointDelay) (lt (include "hearth.seconds" .endpointDelay | atoi) 1) }}
 {{- include "hearth.mistake" (printf "endpointDelay is %s: set it to at least 1s, so that load balancers notice that a gateway is leaving." .endpointDelay) }}
 {{- end }}
