@@ -25,6 +25,14 @@ test.each<readonly [ChartValues, string]>([
     'drainTimeout is "two minutes": set it to a duration such as 120s, 2m or 1h.',
   ],
   [
+    { providerKeys: { DATABASE_URL: "mine" } },
+    "providerKeys contains DATABASE_URL, a name that Hearth itself uses: choose another.",
+  ],
+  [
+    { existingAlertSecrets: { secret: "ours", names: ["REDIS_PASSWORD"] } },
+    "existingAlertSecrets.names contains REDIS_PASSWORD, a name that Hearth itself uses: choose another.",
+  ],
+  [
     { drainTimeout: "0m" },
     "drainTimeout is 0m: set it to at least 1s, or every running call is cut off.",
   ],

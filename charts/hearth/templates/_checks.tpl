@@ -117,6 +117,14 @@ sentence that says what to do.
 {{- include "hearth.mistake" (printf "%s.names is set without %s.secret: set the name of the Secret, or remove the names." . .) }}
 {{- end }}
 {{- end }}
+{{- /* Kubernetes rejects pods with two files of one name. */}}
+{{- range $path, $names := dict "providerKeys" (keys .providerKeys) "existingProviderKeys.names" .existingProviderKeys.names "alertSecrets" (keys .alertSecrets) "existingAlertSecrets.names" .existingAlertSecrets.names }}
+{{- range $names }}
+{{- if regexMatch "^(HEARTH_\\w+|NODE_\\w+|PROXY_MASTER_KEY\\w*|REDIS_(URL|PASSWORD|SENTINEL_PASSWORD)|OFFSITE_(IDENTITY|RCLONE_CONFIG)|NOTES_ADMIN_PASSWORD|(SUPERVISOR_|BACKUP_)?DATABASE_(DIRECT_)?URL)$" . }}
+{{- include "hearth.mistake" (printf "%s contains %s, a name that Hearth itself uses: choose another." $path .) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- range $name := .existingProviderKeys.names }}
 {{- if hasKey $values.providerKeys $name }}
 {{- include "hearth.mistake" (printf "%s is in providerKeys and in existingProviderKeys.names: remove one of them." $name) }}
