@@ -22,7 +22,6 @@ interface VolumeMount {
   /** A volume's name, or an absolute path on the host. */
   readonly source: string;
   readonly path: string;
-  readonly readOnly?: boolean;
 }
 
 interface HealthCheck {
@@ -131,12 +130,12 @@ function buildContents(spec: ContainerSpec) {
       }))
       .toSorted((x, y) => x.internal - y.internal || compare(x.ip, y.ip)),
     // A change of `volumes` replaces the container; a change of `mounts` is reported as updated and ignored.
-    volumes: spec.volumes.map(({ source, path, readOnly }) => ({
+    volumes: spec.volumes.map(({ source, path }) => ({
       ...(source.startsWith("/")
         ? { hostPath: source }
         : { volumeName: source }),
       containerPath: path,
-      readOnly: readOnly ?? false,
+      readOnly: false,
     })),
     // `networksAdvanced`, not `networkMode`. The names are static: an output of another resource would replace its dependents.
     networksAdvanced: spec.networks.map(({ name, aliases }) => ({
