@@ -30,11 +30,11 @@ export type Field = {
 );
 
 /** The fields with typed values and mistakes. */
-export function withTyped(
-  fields: readonly Field[],
+export function withTyped<Shown extends Field>(
+  fields: readonly Shown[],
   typed: Readonly<Record<string, string | readonly string[]>>,
   mistakes: Readonly<Record<string, string>>,
-): readonly Field[] {
+): readonly Shown[] {
   return fields.map((field) => ({
     ...field,
     value: [typed[field.name] ?? ""].flat().at(-1),

@@ -3,7 +3,7 @@ import { capital } from "../../../core/words.ts";
 import type { Fields } from "../../http/forms.ts";
 import { Failure } from "../../../core/failure.ts";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
-import type { Field } from "../field.ts";
+import { withTyped, type Field } from "../field.ts";
 import type { NounContext } from "./noun-context.ts";
 
 /** A row in the table of a noun: one field of its form, from the label to the body that the gateway gets. */
@@ -280,11 +280,7 @@ export async function viewFields(
     .map(async (field) =>
       viewField(field, shown, await field.suggestions?.(context)),
     );
-  return (await Promise.all(views)).map((view) => ({
-    ...view,
-    value: [typed[view.name] ?? ""].flat().at(-1),
-    mistake: mistakes[view.name],
-  }));
+  return withTyped(await Promise.all(views), typed, mistakes);
 }
 
 /** The fields of an empty form, without suggestions. */
