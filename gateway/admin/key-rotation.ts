@@ -4,6 +4,7 @@ import { ensurePartitions } from "../database/partitions.ts";
 import { query, transaction, type Client } from "../database/pool.ts";
 import { insertRow, type Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
+import type { RouteName } from "../access/policy.ts";
 import type { Route } from "../http/route.ts";
 import { expiresAt } from "../ledger/budget-durations.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
@@ -154,27 +155,23 @@ async function openByOldSecret(
   }
 }
 
-const regenerate = adminRoute(
-  "POST /key/regenerate",
-  {
-    summary:
-      "Give a key a new secret. The old one stops working at once, or after grace_period.",
-    input: z.object({ ...rotation, key: name }),
-    answer: newKeyRow,
-  },
-  (admin, { key, new_key: newKey, grace_period: grace, ...fields }) =>
-    rotate(admin, key, { fields, newKey, grace }),
-);
+/** The key is named in the body or in the path. */
+function regenerate(route: RouteName, summary: string): Route {
+  return adminRoute(
+    route,
+    { summary, input: z.object({ ...rotation, key: name }), answer: newKeyRow },
+    (admin, { key, new_key: newKey, grace_period: grace, ...fields }) =>
+      rotate(admin, key, { fields, newKey, grace }),
+  );
+}
 
-const regenerateByPath = adminRoute(
-  "POST /key/:key/regenerate",
-  {
-    summary: "Give the key in the path a new secret.",
-    input: z.object({ ...rotation, key: name }),
-    answer: newKeyRow,
-  },
-  (admin, { key, new_key: newKey, grace_period: grace, ...fields }) =>
-    rotate(admin, key, { fields, newKey, grace }),
-);
-
-export const KEY_ROTATION: readonly Route[] = [regenerate, regenerateByPath];
+export const KEY_ROTATION: readonly Route[] = [
+  regenerate(
+    "POST /key/regenerate",
+    "Give a key a new secret. The old one stops working at once, or after grace_period.",
+  ),
+  regenerate(
+    "POST /key/:key/regenerate",
+    "Give the key in the path a new secret.",
+  ),
+];
