@@ -6,7 +6,7 @@ import {
   type Pool,
 } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { tokensNow } from "./key-tokens.ts";
@@ -109,10 +109,9 @@ const updateGroup = adminRoute(
   async (admin, { access_group_id: id, ...given }) => {
     const { assigned_team_ids: teams, assigned_key_ids: keys, ...rest } = given;
     if (rest.access_group_name === null) {
-      throw new CallError(
-        "invalid_request",
-        "`access_group_name` must not be null: send another name, or leave it out.",
-        { param: "access_group_name" },
+      throw invalidParam(
+        "access_group_name",
+        "must not be null: send another name, or leave it out.",
       );
     }
     const row = await transaction(admin.pool, async (client) => {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
 import {
@@ -44,11 +44,7 @@ const budgetDelete = adminRoute(
   async (admin, { id, budget_id: budgetId }) => {
     const named = id ?? budgetId;
     if (named === undefined) {
-      throw new CallError(
-        "invalid_request",
-        "`id` is required: the id of a budget.",
-        { param: "id" },
-      );
+      throw invalidParam("id", "is required: the id of a budget.");
     }
     const [deleted] = await removeAll(admin, BUDGET, [named]);
     return answerRow(admin, BUDGET, deleted ?? {});

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { rejectionOf } from "../http/conflicts.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { MEMBER, memberRow, newMember } from "./kinds/member.ts";
@@ -56,10 +56,9 @@ const addMembers = adminRoute(
     const requested =
       all === true ? await otherUsers(admin, teamId) : (members ?? []);
     if (all !== true && requested.length === 0) {
-      throw new CallError(
-        "invalid_request",
-        "`members` is required: a list of users with `user_id` or `user_email`; a proxy_admin may send `all_users` instead.",
-        { param: "members" },
+      throw invalidParam(
+        "members",
+        "is required: a list of users with `user_id` or `user_email`; a proxy_admin may send `all_users` instead.",
       );
     }
     const columns = { ...memberColumns(limits), team_id: teamId };

@@ -5,7 +5,7 @@ import { refersToVariable } from "../config/stored.ts";
 import type { Deployment } from "../config/types.ts";
 import { query, type Client } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import {
   CREDENTIAL_PARAMS,
   type CredentialValues,
@@ -68,7 +68,7 @@ export function newValues(
 function rejectUnusable(param: string, value: unknown): void {
   const at = `credential_values.${param}`;
   const reject = (why: string) => {
-    throw new CallError("invalid_request", `\`${at}\` ${why}`, { param: at });
+    throw invalidParam(at, why);
   };
   if (!NAMES.includes(param)) {
     const near = nearest(param, NAMES);
@@ -94,10 +94,9 @@ function rejectUnusable(param: string, value: unknown): void {
 /** Throws 400 for a key that cannot be the value of a header: https://httpwg.org/specs/rfc9110.html#fields.values */
 export function requireSendable(key: unknown, param: string): void {
   if (typeof key === "string" && !/^[\t\x20-\x7e\x80-\xff]*$/.test(key)) {
-    throw new CallError(
-      "invalid_request",
-      `\`${param}\` has a character that no key has, such as "…" or the end of a line: copy the whole key again.`,
-      { param },
+    throw invalidParam(
+      param,
+      `has a character that no key has, such as "…" or the end of a line: copy the whole key again.`,
     );
   }
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query, transaction, type Pool } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
 import {
@@ -38,9 +38,7 @@ const customerInfo = adminRoute(
   async (admin, { end_user_id: endUser, user_id: user }) => {
     const id = endUser ?? user;
     if (id === undefined) {
-      throw new CallError("invalid_request", "`end_user_id` is required.", {
-        param: "end_user_id",
-      });
+      throw invalidParam("end_user_id", "is required.");
     }
     return answerRow(admin, END_USER, await endUserOf(admin.pool, id));
   },

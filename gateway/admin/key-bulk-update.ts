@@ -2,7 +2,7 @@ import { z } from "zod";
 import { query } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
 import { rejectionOf } from "../http/conflicts.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { checkInput } from "./body.ts";
@@ -111,11 +111,7 @@ const updateKeysOfTeam = adminRoute(
       );
     }
     if (Object.keys(fields).length === 0) {
-      throw new CallError(
-        "invalid_request",
-        "`update_fields` must have at least one field.",
-        { param: "update_fields" },
-      );
+      throw invalidParam("update_fields", "must have at least one field.");
     }
     const keys =
       all === true

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
@@ -56,10 +56,9 @@ function ownKey(admin: Admin): string {
   if (admin.actor.token !== null) {
     return admin.actor.token;
   }
-  throw new CallError(
-    "invalid_request",
-    "`key` is required with the master key, which is not a virtual key: send a key or its hash.",
-    { param: "key" },
+  throw invalidParam(
+    "key",
+    "is required with the master key, which is not a virtual key: send a key or its hash.",
   );
 }
 
@@ -213,10 +212,9 @@ async function filterOf(
   }
   if (input.state !== undefined) {
     if (input.status === "deleted") {
-      throw new CallError(
-        "invalid_request",
-        "`state` cannot be combined with `status=deleted`: deleted keys have no state.",
-        { param: "state" },
+      throw invalidParam(
+        "state",
+        "cannot be combined with `status=deleted`: deleted keys have no state.",
       );
     }
     filter.and(IN_STATE[input.state]);

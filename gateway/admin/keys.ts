@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import {
@@ -62,10 +62,9 @@ async function tokenOfAlias(
   alias: string | null | undefined,
 ): Promise<string> {
   if (alias == null) {
-    throw new CallError(
-      "invalid_request",
-      "`key` is required: a key or its hash; or send the `key_alias` that it has.",
-      { param: "key" },
+    throw invalidParam(
+      "key",
+      "is required: a key or its hash; or send the `key_alias` that it has.",
     );
   }
   const [row] = await query<{ token: string }>(
@@ -93,10 +92,9 @@ const deleteKeys = adminRoute(
   },
   async (admin, { keys, key_aliases: aliases }) => {
     if ((keys ?? aliases) == null) {
-      throw new CallError(
-        "invalid_request",
-        "`keys` is required: a list of keys or hashes; or send `key_aliases`.",
-        { param: "keys" },
+      throw invalidParam(
+        "keys",
+        "is required: a list of keys or hashes; or send `key_aliases`.",
       );
     }
     return transaction(admin.pool, async (client) => {

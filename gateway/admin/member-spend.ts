@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
 import { MEMBER } from "./kinds/member.ts";
@@ -42,10 +42,9 @@ const resetSpend = adminRoute(
     const [before] = await answerBudgetedRows(admin, MEMBER, [member]);
     const spend = Number(before?.["spend"] ?? 0);
     if (target > spend) {
-      throw new CallError(
-        "invalid_request",
-        `\`reset_to\` must be at most the current spend, ${spend}: only calls raise a spend.`,
-        { param: "reset_to" },
+      throw invalidParam(
+        "reset_to",
+        `must be at most the current spend, ${spend}: only calls raise a spend.`,
       );
     }
     const { previous } = await setSpend(

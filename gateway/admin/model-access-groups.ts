@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query, transaction, type Client } from "../database/pool.ts";
 import { updateRows } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { accessGroupsOf } from "../routing/catalog.ts";
 import type { ModelRow } from "../routing/stored-models.ts";
@@ -226,10 +226,9 @@ function chosenModels<Stored extends ModelRow>(
   const byId = ids != null && ids.length > 0;
   const named = byId ? ids : (names ?? []);
   if (named.length === 0) {
-    throw new CallError(
-      "invalid_request",
-      "`model_names` or `model_ids` is required: a list of stored models.",
-      { param: "model_names" },
+    throw invalidParam(
+      "model_names",
+      "or `model_ids` is required: a list of stored models.",
     );
   }
   const param = byId ? "model_ids" : "model_names";

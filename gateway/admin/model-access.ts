@@ -11,7 +11,7 @@ import { isForeign } from "../config/target.ts";
 import type { Deployment } from "../config/types.ts";
 import { findRows } from "../database/rows.ts";
 import type { Client, Pool } from "../database/pool.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import { credentialOf } from "../routing/credentials.ts";
 import { SECRET_PARAMS, unusedParams } from "../routing/stored-models.ts";
 import type { Admin } from "./admin-route.ts";
@@ -95,10 +95,9 @@ export function requireOwnKey(
     return;
   }
   const param = `${spelling}.api_key`;
-  throw new CallError(
-    "invalid_request",
-    `\`${param}\` is required: a team's admin adds models with a provider key of the team. Only a proxy_admin may use those of the gateway.`,
-    { param },
+  throw invalidParam(
+    param,
+    "is required: a team's admin adds models with a provider key of the team. Only a proxy_admin may use those of the gateway.",
   );
 }
 
@@ -160,10 +159,9 @@ export function requirePublicAddress(
     isIP(host) === 0 ? !isPrivateHost(host) : isPublicAddress(host);
   if (!isPublic) {
     const param = `${spelling}.api_base`;
-    throw new CallError(
-      "invalid_request",
-      `\`${param}\` must be a public address: ${host} is not. Only a proxy_admin may add models at addresses of a private network.`,
-      { param },
+    throw invalidParam(
+      param,
+      `must be a public address: ${host} is not. Only a proxy_admin may add models at addresses of a private network.`,
     );
   }
 }
@@ -215,10 +213,9 @@ export function requireNewSecrets(
     return;
   }
   const param = `${spelling}.${kept}`;
-  throw new CallError(
-    "invalid_request",
-    `\`${param}\` is required with ${why}. Send a new one, or ask a proxy_admin.`,
-    { param },
+  throw invalidParam(
+    param,
+    `is required with ${why}. Send a new one, or ask a proxy_admin.`,
   );
 }
 
@@ -244,19 +241,17 @@ export function rejectUnused(
     throw unsupported("model_info", price, Object.keys(modelInfo.shape));
   }
   if (info["blocked"] === true) {
-    throw new CallError(
-      "invalid_request",
-      "`model_info.blocked` is not supported: switch the model off with POST /model/block, and leave it out.",
-      { param: "model_info.blocked" },
+    throw invalidParam(
+      "model_info.blocked",
+      "is not supported: switch the model off with POST /model/block, and leave it out.",
     );
   }
   for (const [field, instead] of Object.entries(LIMITS_IN_INFO)) {
     if (info[field] != null) {
       const param = `model_info.${field}`;
-      throw new CallError(
-        "invalid_request",
-        `\`${param}\` is not supported: ${instead}. Leave it out here.`,
-        { param },
+      throw invalidParam(
+        param,
+        `is not supported: ${instead}. Leave it out here.`,
       );
     }
   }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { present } from "../../core/json.ts";
 import { transaction } from "../database/pool.ts";
 import { updateRows } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { openParams, type ModelRow } from "../routing/stored-models.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
@@ -54,10 +54,9 @@ const updateModel = adminRoute(
     rejectUnlessStored(admin);
     const modelId = given.model_id ?? given.id ?? given.model_info?.id;
     if (modelId == null) {
-      throw new CallError(
-        "invalid_request",
-        "`model_info.id` is required: the model to update. GET /model/info lists the models.",
-        { param: "model_info.id" },
+      throw invalidParam(
+        "model_info.id",
+        "is required: the model to update. GET /model/info lists the models.",
       );
     }
     const { id: _, ...changes } = given;
@@ -159,10 +158,9 @@ function paramsToChange(
 ): Readonly<Record<string, unknown>> {
   const opened = openParams(before, gateway.config.general);
   if (opened === null && changes["api_key"] == null) {
-    throw new CallError(
-      "invalid_request",
-      "`provider_params.api_key` is required: the stored one was encrypted with a key that this gateway does not have.",
-      { param: "provider_params.api_key" },
+    throw invalidParam(
+      "provider_params.api_key",
+      "is required: the stored one was encrypted with a key that this gateway does not have.",
     );
   }
   return opened?.params ?? before.params;

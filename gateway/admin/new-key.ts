@@ -2,7 +2,7 @@ import { z } from "zod";
 import { hashKey, keyName, newKey } from "../access/keys.ts";
 import { transaction, type Client } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import { expiresAt } from "../ledger/budget-durations.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import {
@@ -102,10 +102,9 @@ export const generateForService = adminRoute(
   },
   async (admin, { key, user_id: userId, ...fields }) => {
     if (userId != null) {
-      throw new CallError(
-        "invalid_request",
-        "`user_id` must not be sent: the key of a service account belongs to its team, not to a user.",
-        { param: "user_id" },
+      throw invalidParam(
+        "user_id",
+        "must not be sent: the key of a service account belongs to its team, not to a user.",
       );
     }
     denySpecialRights(admin, fields);
@@ -162,10 +161,9 @@ function rejectPastRaise(
     Date.parse(until) <= now &&
     Date.parse(until) !== kept?.getTime()
   ) {
-    throw new CallError(
-      "invalid_request",
-      "`temp_budget_expiry` must be in the future; send null for it and `temp_budget_increase` to end a temporary increase.",
-      { param: "temp_budget_expiry" },
+    throw invalidParam(
+      "temp_budget_expiry",
+      "must be in the future; send null for it and `temp_budget_increase` to end a temporary increase.",
     );
   }
 }

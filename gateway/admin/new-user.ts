@@ -8,7 +8,7 @@ import {
   type Client,
   type Pool,
 } from "../database/pool.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { KEY, keyFields, type KeyFields } from "./kinds/key.ts";
 import { teamRole } from "./kinds/member.ts";
@@ -137,10 +137,9 @@ async function payerOfFirstKey(
     if (reachesAll) {
       return null;
     }
-    throw new CallError(
-      "invalid_request",
-      "`auto_create_key` must be false for several organizations: create the key with POST /key/generate and the organization that pays for it.",
-      { param: "auto_create_key" },
+    throw invalidParam(
+      "auto_create_key",
+      "must be false for several organizations: create the key with POST /key/generate and the organization that pays for it.",
     );
   }
   if (given != null && roleOfSharedKey(given) !== given) {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query, type Pool } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import { namesOf } from "./kinds/field.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { out } from "./kinds/out.ts";
@@ -145,11 +145,7 @@ export function orderOf(
     ? sortable[sortBy]
     : undefined;
   if (expression === undefined) {
-    throw new CallError(
-      "invalid_request",
-      `\`sort_by\` must be one of ${names.join(", ")}.`,
-      { param: "sort_by" },
-    );
+    throw invalidParam("sort_by", `must be one of ${names.join(", ")}.`);
   }
   // Never null, and in the order of an index, which has no place for nulls at the other end.
   const nulls = expression === "created_at" ? "" : " NULLS LAST";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
 import { rejectUnknownGuardrails } from "./guardrail-names.ts";
@@ -148,10 +148,9 @@ function changeModels(
         }
         const after = changed(before, given);
         if (after.length === 0) {
-          throw new CallError(
-            "invalid_request",
-            "`models` must leave at least one model: with an empty list the team may use all. To allow none, set `no-default-models`.",
-            { param: "models" },
+          throw invalidParam(
+            "models",
+            "must leave at least one model: with an empty list the team may use all. To allow none, set `no-default-models`.",
           );
         }
         return change(

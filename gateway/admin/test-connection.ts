@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tryDeployment, type Tried } from "../calls/health-check.ts";
 import { howToSupplyGateway } from "../../core/installation.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { rowOfModel } from "../routing/stored-models.ts";
@@ -60,10 +60,9 @@ const testConnection = adminRoute(
     const about = given.model_info ?? {};
     const configured = configuredDeployment(admin, asked, about);
     if (configured === null && asked === null) {
-      throw new CallError(
-        "invalid_request",
-        "`litellm_params` is required: the `model` to test, or the `id` of a configured one in `model_info`.",
-        { param: "litellm_params" },
+      throw invalidParam(
+        "litellm_params",
+        "is required: the `model` to test, or the `id` of a configured one in `model_info`.",
       );
     }
     const found =

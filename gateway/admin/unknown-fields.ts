@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isRecord } from "../../core/json.ts";
 import { nearest } from "../../core/nearest.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import { insteadOf, isLitellmField } from "./litellm-fields.ts";
 
 /**
@@ -37,11 +37,7 @@ function refuse(
 ): void {
   const instead = insteadOf(field, value);
   if (instead !== null) {
-    throw new CallError(
-      "invalid_request",
-      `\`${at}\` is not supported: ${instead}. Leave it out here.`,
-      { param: at },
-    );
+    throw invalidParam(at, `is not supported: ${instead}. Leave it out here.`);
   }
   if (isLitellmField(field)) {
     return;

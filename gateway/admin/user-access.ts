@@ -4,7 +4,7 @@ import { outOfReach } from "../access/reach.ts";
 import type { Role } from "../access/roles.ts";
 import { query, type Client, type Pool } from "../database/pool.ts";
 import { findRows, type Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
 import type { Kind } from "./kinds/kind.ts";
 import { USER } from "./kinds/user.ts";
@@ -24,11 +24,7 @@ async function findUser(
   { user_id: id, user_email: email }: UserReference,
 ): Promise<Row | null> {
   if (id == null && email == null) {
-    throw new CallError(
-      "invalid_request",
-      "`user_id` or `user_email` is required.",
-      { param: "user_id" },
-    );
+    throw invalidParam("user_id", "or `user_email` is required.");
   }
   const [row] =
     id == null

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ROLES } from "../access/roles.ts";
 import { query } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { budgetState, isUsedUp, sortableBySpend } from "./budgets-in-force.ts";
@@ -80,10 +80,9 @@ const infoWithoutLists = adminRoute(
   async (admin, { user_id: requested }) => {
     const userId = requested ?? admin.actor.userId;
     if (userId === null) {
-      throw new CallError(
-        "invalid_request",
-        "`user_id` is required: this key belongs to no user.",
-        { param: "user_id" },
+      throw invalidParam(
+        "user_id",
+        "is required: this key belongs to no user.",
       );
     }
     return infoOfUser(admin, userId);

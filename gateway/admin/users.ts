@@ -2,7 +2,7 @@ import { z } from "zod";
 import { query, transaction } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
 import { rejectionOf } from "../http/conflicts.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute, type Admin } from "./admin-route.ts";
 import { checkInput } from "./body.ts";
@@ -103,10 +103,9 @@ const bulkUpdate = adminRoute(
           ).map((user) => ({ ...updates, ...user }))
         : users;
     if (entries == null || entries.length === 0) {
-      throw new CallError(
-        "invalid_request",
-        "`users` is required: a list of users with their changes; or send `all_users` with `user_updates`.",
-        { param: "users" },
+      throw invalidParam(
+        "users",
+        "is required: a list of users with their changes; or send `all_users` with `user_updates`.",
       );
     }
     const results: Row[] = [];

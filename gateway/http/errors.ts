@@ -92,6 +92,11 @@ interface ErrorObject {
   readonly code: string;
 }
 
+/** A field or parameter that cannot be accepted; `reason` continues its name: "must be a number." */
+export function invalidParam(param: string, reason: string): CallError {
+  return new CallError("invalid_request", `\`${param}\` ${reason}`, { param });
+}
+
 export function databaseUnavailable(): CallError {
   return new CallError(
     "database_unavailable",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Row } from "../../database/rows.ts";
-import { CallError } from "../../http/errors.ts";
+import { invalidParam } from "../../http/errors.ts";
 import type { Admin } from "../admin-route.ts";
 import { out } from "../kinds/out.ts";
 import { queryNumber } from "../kinds/values.ts";
@@ -48,7 +48,7 @@ export async function findCalls(
   { older, newer, page_size: size }: CallPaging,
 ) {
   if (older !== undefined && newer !== undefined) {
-    throw invalidParam("newer", "must not be combined with `older`");
+    throw invalidParam("newer", "must not be combined with `older`.");
   }
   const from = placeOf("older", older) ?? placeOf("newer", newer);
   const order = newer === undefined ? "desc" : "asc";
@@ -120,15 +120,11 @@ function placeOf(
     requestId === undefined ||
     Number.isNaN(Date.parse(at))
   ) {
-    throw invalidParam(param, `must be the \`${param}\` of an answer`);
+    throw invalidParam(param, `must be the \`${param}\` of an answer.`);
   }
   return { at, requestId };
 }
 
 function textOf({ at, requestId }: Position): string {
   return `${at},${requestId}`;
-}
-
-export function invalidParam(param: string, reason: string): CallError {
-  return new CallError("invalid_request", `\`${param}\` ${reason}.`, { param });
 }

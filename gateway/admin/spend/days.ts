@@ -1,5 +1,5 @@
 import { DAY_MS } from "../../../core/duration.ts";
-import { CallError } from "../../http/errors.ts";
+import { invalidParam } from "../../http/errors.ts";
 import { dayOf } from "../../ledger/budget-windows.ts";
 import type { Admin } from "../admin-route.ts";
 import { queryDay } from "../kinds/values.ts";
@@ -40,10 +40,9 @@ export function daysOf(
       .slice(0, end.length);
   const length = (Date.parse(end) - Date.parse(start)) / DAY_MS;
   if (length < 0 || length > MAX_DAYS) {
-    throw new CallError(
-      "invalid_request",
-      `\`end_date\` must be on or after \`start_date\`, at most ${MAX_DAYS} days later.`,
-      { param: "end_date" },
+    throw invalidParam(
+      "end_date",
+      `must be on or after \`start_date\`, at most ${MAX_DAYS} days later.`,
     );
   }
   return { start, end };

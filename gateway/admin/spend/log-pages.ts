@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
-import { CallError } from "../../http/errors.ts";
+import { CallError, invalidParam } from "../../http/errors.ts";
 import type { Route } from "../../http/route.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
 import { out } from "../kinds/out.ts";
@@ -13,7 +13,6 @@ import {
   type Conditions,
   type Filters,
 } from "../paging.ts";
-import { invalidParam } from "./call-paging.ts";
 import { keepReachableSpend } from "./former-keys.ts";
 import { spendLogRow } from "./log-answer.ts";
 import { namedInLog, restrictToNamed } from "./log-filters.ts";
@@ -151,19 +150,19 @@ function rejectUnfit(input: PagesQuery): void {
   if (missing !== undefined && input.request_id === undefined) {
     throw invalidParam(
       missing,
-      "is required, such as 2026-11-21 or 2026-11-21 12:00:00 (UTC)",
+      "is required, such as 2026-11-21 or 2026-11-21 12:00:00 (UTC).",
     );
   }
   if ((page - 1) * size >= MAX_COUNTED) {
     throw invalidParam(
       "page",
-      `must be at most ${Math.ceil(MAX_COUNTED / size)} with this \`page_size\`: continue with \`cursor\`, the \`next_cursor\` of the page before`,
+      `must be at most ${Math.ceil(MAX_COUNTED / size)} with this \`page_size\`: continue with \`cursor\`, the \`next_cursor\` of the page before.`,
     );
   }
   if (cursor !== undefined && (sortBy !== "startTime" || page !== 1)) {
     throw invalidParam(
       "cursor",
-      "must not be combined with `page`, or with a `sort_by` other than startTime",
+      "must not be combined with `page`, or with a `sort_by` other than startTime.",
     );
   }
 }
@@ -237,7 +236,7 @@ async function momentOf({ pool }: Admin, requestId: string): Promise<string> {
   if (row === undefined) {
     throw invalidParam(
       "cursor",
-      "must be the `next_cursor` of an answer; its row is no longer in the ledger",
+      "must be the `next_cursor` of an answer; its row is no longer in the ledger.",
     );
   }
   return String(row["at"]);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CallError } from "../../http/errors.ts";
+import { invalidParam } from "../../http/errors.ts";
 import type { Conditions } from "../paging.ts";
 import { queryDay } from "../kinds/values.ts";
 import { endOfDay, startOfDay } from "./log-filters.ts";
@@ -42,11 +42,7 @@ export function keepRange(
   const from = start === undefined ? undefined : startOf(start, timeZone);
   const to = end === undefined ? undefined : endOf(end, timeZone);
   if (from !== undefined && to !== undefined && from >= to) {
-    throw new CallError(
-      "invalid_request",
-      "`end_date` must be on or after `start_date`.",
-      { param: "end_date" },
-    );
+    throw invalidParam("end_date", "must be on or after `start_date`.");
   }
   if (from !== undefined) {
     filter.and(`${column} >= ?`, from);

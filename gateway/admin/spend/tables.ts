@@ -2,7 +2,7 @@ import { z } from "zod";
 import { findModel, unknownModel } from "../../access/models.ts";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
-import { CallError } from "../../http/errors.ts";
+import { invalidParam } from "../../http/errors.ts";
 import type { Route } from "../../http/route.ts";
 import { billOf } from "../../pricing/cost.ts";
 import { inputOnly, usageFromOpenAI } from "../../tokens/reported-usage.ts";
@@ -116,12 +116,9 @@ const calculate = adminRoute(
     const { catalog, tokens } = gateway;
     const named = model ?? answer?.model;
     if (named == null) {
-      throw new CallError(
-        "invalid_request",
-        "`model` is required: an alias, or a model of the price catalogue.",
-        {
-          param: "model",
-        },
+      throw invalidParam(
+        "model",
+        "is required: an alias, or a model of the price catalogue.",
       );
     }
     const deployment = findModel(catalog, caller, named)?.deployments[0];
