@@ -1,7 +1,7 @@
 import { withoutTrailingSlashes } from "../../core/trailing-slashes.ts";
 import type { ClientParam } from "../config/types.ts";
 import { secret } from "../config/secret.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import { textOf } from "../../core/json.ts";
 import { matchesAddress } from "../routing/caller-pattern.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
@@ -31,10 +31,9 @@ function plainAddress(text: string): string {
     !/^https?:$/.test(url.protocol) ||
     url.username + url.password + url.search + url.hash !== ""
   ) {
-    throw new CallError(
-      "invalid_request",
-      "`api_base` must be an http:// or https:// address without user, password and query.",
-      { param: "api_base" },
+    throw invalidParam(
+      "api_base",
+      "must be an http:// or https:// address without user, password and query.",
     );
   }
   return withoutTrailingSlashes(url.origin + url.pathname);
@@ -116,9 +115,5 @@ function textIn(body: CallBody, field: string): string | null {
   if (/^[!-~]+$/.test(textOf(value))) {
     return textOf(value);
   }
-  throw new CallError(
-    "invalid_request",
-    `\`${field}\` must be text without spaces.`,
-    { param: field },
-  );
+  throw invalidParam(field, "must be text without spaces.");
 }

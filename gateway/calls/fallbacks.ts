@@ -3,7 +3,7 @@ import { authorizeNamedModels } from "../access/named-models.ts";
 import type { Caller } from "../access/callers.ts";
 import { authorizeModel, isLimitedAs } from "../access/models.ts";
 import type { Gateway } from "../gateway.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import type { Measure } from "../pricing/measure.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { CallBody } from "./body.ts";
@@ -114,10 +114,9 @@ function replacedBody(
       ? Object.keys(fields ?? {})[0]
       : NOT_OF_A_FALLBACK.find((name) => fields?.[name] !== undefined);
   if (wrong !== undefined) {
-    throw new CallError(
-      "invalid_request",
-      `\`fallbacks\` must not set \`${wrong}\`: omit it there.`,
-      { param: "fallbacks" },
+    throw invalidParam(
+      "fallbacks",
+      `must not set \`${wrong}\`: omit it there.`,
     );
   }
   const merged = withMetadata(

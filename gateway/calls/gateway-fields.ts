@@ -1,4 +1,4 @@
-import { CallError } from "../http/errors.ts";
+import { type CallError, invalidParam } from "../http/errors.ts";
 import { isRecord, listOf, recordOf } from "../../core/json.ts";
 import type { CallBody } from "./body.ts";
 
@@ -193,11 +193,7 @@ function reasonAgainst(name: string): string | undefined {
 }
 
 function unsupported(field: string, reason: string): CallError {
-  return new CallError(
-    "invalid_request",
-    `\`${field}\` is not supported: ${reason}. Omit it.`,
-    { param: field },
-  );
+  return invalidParam(field, `is not supported: ${reason}. Omit it.`);
 }
 
 function isEmpty(value: unknown): boolean {

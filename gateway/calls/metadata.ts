@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import {
   isRecord,
   parseRecord,
@@ -25,11 +25,7 @@ export function withMetadata(body: CallBody): CallBody {
     }
     const read = typeof value === "string" ? parseRecord(value) : null;
     if (read === null) {
-      throw new CallError(
-        "invalid_request",
-        `\`${field}\` must be an object, or its JSON as text.`,
-        { param: field },
-      );
+      throw invalidParam(field, "must be an object, or its JSON as text.");
     }
     parsed = { ...parsed, model: body.model, [field]: read };
   }

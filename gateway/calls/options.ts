@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Caller } from "../access/callers.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { faultOfName } from "../ledger/names.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import { isRecord, listOf, textOf } from "../../core/json.ts";
 import type { Place } from "../runners/line.ts";
 import type { CallBody } from "./body.ts";
@@ -127,11 +127,7 @@ function numberOf(field: string, value: unknown, most: number): number | null {
   if (Number.isFinite(number) && number >= 0 && number <= most) {
     return number;
   }
-  throw new CallError(
-    "invalid_request",
-    `\`${field}\` must be a number from 0 to ${most}.`,
-    { param: field },
-  );
+  throw invalidParam(field, `must be a number from 0 to ${most}.`);
 }
 
 function dropParamsOf(value: unknown): CallOptions["dropParams"] {
@@ -165,12 +161,9 @@ function fallbacksOf(
   ) {
     return fallbacks;
   }
-  throw new CallError(
-    "invalid_request",
-    `\`fallbacks\` must be a list of at most ${MAX_FALLBACKS} model names, or of objects with a \`model\` and the fields that differ for it.`,
-    {
-      param: "fallbacks",
-    },
+  throw invalidParam(
+    "fallbacks",
+    `must be a list of at most ${MAX_FALLBACKS} model names, or of objects with a \`model\` and the fields that differ for it.`,
   );
 }
 

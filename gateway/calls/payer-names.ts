@@ -1,6 +1,6 @@
 import type { Caller } from "../access/callers.ts";
 import { faultOfName, storableName } from "../ledger/names.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 
 /** Together with the length of names it limits the size of a call's record in the journal. */
 const MAX_TAGS = 32;
@@ -17,10 +17,9 @@ export function payingTags(
   rejectUnstorable("tags", own);
   const tags = distinct([...storedTags(caller), ...own]);
   if (tags.length > MAX_TAGS) {
-    throw new CallError(
-      "invalid_request",
-      `\`tags\` has ${tags.length} entries, including those of the key and its team: the maximum is ${MAX_TAGS}.`,
-      { param: "tags" },
+    throw invalidParam(
+      "tags",
+      `has ${tags.length} entries, including those of the key and its team: the maximum is ${MAX_TAGS}.`,
     );
   }
   return tags;
@@ -33,9 +32,7 @@ export function rejectUnstorable(
 ): void {
   const fault = names.map(faultOfName).find((fault) => fault !== null);
   if (fault !== undefined) {
-    throw new CallError("invalid_request", `\`${field}\` ${fault}.`, {
-      param: field,
-    });
+    throw invalidParam(field, `${fault}.`);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Caller } from "../access/callers.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import type { Place } from "../runners/line.ts";
 import type { CallBody } from "./body.ts";
 
@@ -26,9 +26,8 @@ export function placeOf(body: CallBody, caller: Caller): Place {
   if (typeof asked === "number" && Number.isSafeInteger(asked)) {
     return { ...own, order: asked };
   }
-  throw new CallError(
-    "invalid_request",
-    "`priority` must be interactive, batch, or a whole number (the lowest is served first).",
-    { param: "priority" },
+  throw invalidParam(
+    "priority",
+    "must be interactive, batch, or a whole number (the lowest is served first).",
   );
 }

@@ -1,6 +1,6 @@
 import type { FormData } from "undici";
 import type { GatewayConfig } from "../config/types.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import {
   chatByResponses,
   goesByResponses,
@@ -108,10 +108,9 @@ export function mockTranslation(
 ): Translation {
   const { endpoint, shape, route } = call.kind;
   if (endpoint !== "chat" && shape === null) {
-    throw new CallError(
-      "invalid_request",
-      `\`mock_response\` has no meaning for ${route}: omit it.`,
-      { param: "mock_response" },
+    throw invalidParam(
+      "mock_response",
+      `has no meaning for ${route}: omit it.`,
     );
   }
   const chat: PricedDeployment = {

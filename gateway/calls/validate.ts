@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { isRecord } from "../../core/json.ts";
 import { faultOfName } from "../ledger/names.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 
 /** The model that a request names, in its body or (Azure-style clients) in its path; checked first. */
 export function modelOf(request: FastifyRequest): string {
@@ -29,10 +29,9 @@ export function modelOf(request: FastifyRequest): string {
   if (named !== null && fault === null) {
     return named;
   }
-  throw new CallError(
-    "invalid_request",
-    `\`model\` ${fault}. Call \`/v1/models\` to see the models that this key may use.`,
-    { param: "model" },
+  throw invalidParam(
+    "model",
+    `${fault}. Call \`/v1/models\` to see the models that this key may use.`,
   );
 }
 

@@ -2,7 +2,7 @@ import { nearest } from "../../core/nearest.ts";
 import type { Caller } from "../access/callers.ts";
 import type { GuardrailConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import { isRecord, recordOf, type JsonRecord } from "../../core/json.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import { CallGuards } from "./call-guards.ts";
@@ -123,10 +123,9 @@ function namesIn(field: string, value: unknown): readonly string[] {
     }
     const isSet = isRecord(setting) && Object.keys(setting).length > 0;
     if (typeof name !== "string" || isSet) {
-      throw new CallError(
-        "invalid_request",
-        `\`${field}\` must be a list of names of guardrails; their parameters are set in the gateway's configuration.`,
-        { param: field },
+      throw invalidParam(
+        field,
+        "must be a list of names of guardrails; their parameters are set in the gateway's configuration.",
       );
     }
     return name;
@@ -147,9 +146,8 @@ export function unknownGuardrail(
       : names.length === 0
         ? "This gateway runs no guardrails, and the call would be unguarded: omit it."
         : `Guardrails: ${names.join(", ")}.`;
-  return new CallError(
-    "invalid_request",
-    `\`${field}\` names an unknown guardrail, ${name}. ${existing}`,
-    { param: field },
+  return invalidParam(
+    field,
+    `names an unknown guardrail, ${name}. ${existing}`,
   );
 }
