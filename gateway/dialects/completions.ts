@@ -1,6 +1,6 @@
 import type { CallBody } from "../calls/body.ts";
 import { openaiErrorPieces } from "../calls/stream-error.ts";
-import { CallError, errorBody } from "../http/errors.ts";
+import { errorBody, invalidParam } from "../http/errors.ts";
 import {
   listOf,
   numberOf,
@@ -61,10 +61,9 @@ function promptOf(prompt: unknown): string {
   if (listOf(prompt).length === 1 && typeof only === "string") {
     return only;
   }
-  throw new CallError(
-    "invalid_request",
-    "`prompt` must be one string: the provider of this model supports neither several prompts nor token numbers.",
-    { param: "prompt" },
+  throw invalidParam(
+    "prompt",
+    "must be one string: the provider of this model supports neither several prompts nor token numbers.",
   );
 }
 

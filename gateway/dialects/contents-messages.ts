@@ -1,4 +1,4 @@
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import {
   isRecord,
   listOf,
@@ -40,7 +40,7 @@ interface Part {
 function partsOf(content: JsonRecord, path: string): readonly Part[] {
   return listOf(content["parts"]).map((value, index) => {
     if (!isRecord(value)) {
-      throw invalid(`${path}[${index}]`, "must be an object");
+      throw invalidParam(`${path}[${index}]`, "must be an object.");
     }
     return { value, path: `${path}[${index}]` };
   });
@@ -171,9 +171,9 @@ function contentOf({ value, path }: Part): JsonRecord {
   if (/^https?:/.test(url) && mediaType(file).startsWith("image/")) {
     return { type: "image_url", image_url: { url } };
   }
-  throw invalid(
+  throw invalidParam(
     path,
-    "must have `text`, `inlineData`, `functionCall` or `functionResponse`, or as `fileData` the address of an image",
+    "must have `text`, `inlineData`, `functionCall` or `functionResponse`, or as `fileData` the address of an image.",
   );
 }
 
@@ -201,10 +201,4 @@ function dataOf(inline: JsonRecord): JsonRecord {
 
 function mediaType(data: JsonRecord): string {
   return textOf(fieldOf(data, "mimeType"));
-}
-
-export function invalid(param: string, mistake: string): CallError {
-  return new CallError("invalid_request", `\`${param}\` ${mistake}.`, {
-    param,
-  });
 }

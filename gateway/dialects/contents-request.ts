@@ -9,11 +9,8 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { fieldOf, jsonSchemaOf } from "./contents-fields.ts";
-import {
-  invalid,
-  messagesOfContents,
-  textOfContent,
-} from "./contents-messages.ts";
+import { messagesOfContents, textOfContent } from "./contents-messages.ts";
+import { invalidParam } from "../http/errors.ts";
 import { effortOfBudget } from "./dialect.ts";
 
 /**
@@ -22,9 +19,9 @@ import { effortOfBudget } from "./dialect.ts";
  */
 export function chatOfContents(body: JsonRecord): JsonRecord {
   if (fieldOf(body, "cachedContent") != null) {
-    throw invalid(
+    throw invalidParam(
       "cachedContent",
-      "is not supported: send the content in `contents`",
+      "is not supported: send the content in `contents`.",
     );
   }
   const instructions = textOfContent(fieldOf(body, "systemInstruction"));
@@ -69,9 +66,9 @@ function functionsOf(tool: JsonRecord, path: string) {
     (name) => !/^function_?declarations$/i.test(name),
   );
   if (other !== undefined) {
-    throw invalid(
+    throw invalidParam(
       `${path}.${other}`,
-      "is not supported: it runs at Google; declare a function instead",
+      "is not supported: it runs at Google; declare a function instead.",
     );
   }
   return recordsOf(declared).map((declaration) => ({
@@ -116,16 +113,19 @@ function thinkingOf(thinking: JsonRecord): JsonRecord {
 
 function rejectUnfit(config: JsonRecord): void {
   if ((numberOf(fieldOf(config, "candidateCount")) ?? 1) > 1) {
-    throw invalid("generationConfig.candidateCount", "must be 1");
+    throw invalidParam("generationConfig.candidateCount", "must be 1.");
   }
   if (fieldOf(config, "responseLogprobs") === true) {
-    throw invalid("generationConfig.responseLogprobs", "is not supported");
+    throw invalidParam(
+      "generationConfig.responseLogprobs",
+      "is not supported.",
+    );
   }
   const modalities = listOf(fieldOf(config, "responseModalities"));
   if (modalities.some((modality) => modality !== "TEXT")) {
-    throw invalid(
+    throw invalidParam(
       "generationConfig.responseModalities",
-      "must be TEXT: use POST /v1/images/generations or /v1/audio/speech",
+      "must be TEXT: use POST /v1/images/generations or /v1/audio/speech.",
     );
   }
 }

@@ -1,5 +1,5 @@
 import type { CallBody } from "../calls/body.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, invalidParam } from "../http/errors.ts";
 import {
   isRecord,
   numberOf,
@@ -83,11 +83,7 @@ export function chatBodyOf(
 function messagesIn(body: CallBody): readonly JsonRecord[] {
   const { messages } = body;
   if (!Array.isArray(messages) || messages.length === 0) {
-    throw new CallError(
-      "invalid_request",
-      "`messages` must be a list of at least one message.",
-      { param: "messages" },
-    );
+    throw invalidParam("messages", "must be a list of at least one message.");
   }
   messages.forEach((message: unknown, index) => {
     if (isRecord(message) && typeof message["role"] === "string") {

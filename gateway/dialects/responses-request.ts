@@ -1,5 +1,5 @@
 import type { CallBody } from "../calls/body.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import { listOf, numberOf, present, recordOf } from "../../core/json.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { ChatBody } from "./client-shape.ts";
@@ -77,21 +77,16 @@ export function chatBodyOf(
 /** Prompts are not stored: what requires a stored one is rejected, with an alternative. What was said before is in the input. */
 function rejectUnreadable(body: CallBody): void {
   if (body["prompt"] != null) {
-    throw new CallError(
-      "invalid_request",
-      `\`prompt\` refers to a stored prompt, which the provider of ${body.model} does not support. Send its text in \`instructions\` and \`input\`.`,
-      { param: "prompt" },
+    throw invalidParam(
+      "prompt",
+      `refers to a stored prompt, which the provider of ${body.model} does not support. Send its text in \`instructions\` and \`input\`.`,
     );
   }
   const { input } = body;
   if (typeof input === "string" || Array.isArray(input)) {
     return;
   }
-  throw new CallError(
-    "invalid_request",
-    "`input` must be a string or a list of items.",
-    { param: "input" },
-  );
+  throw invalidParam("input", "must be a string or a list of items.");
 }
 
 function formatOf(format: unknown): unknown {

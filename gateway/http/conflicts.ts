@@ -1,5 +1,5 @@
 import pg from "pg";
-import { CallError } from "./errors.ts";
+import { CallError, invalidParam } from "./errors.ts";
 
 const UNIQUE_VIOLATION = "23505";
 const FOREIGN_KEY_VIOLATION = "23503";
@@ -35,19 +35,11 @@ export function conflictOf(error: unknown): CallError | null {
       );
     }
     const field = fieldOf(constraint, table, "_key");
-    return new CallError(
-      "invalid_request",
-      `\`${field}\` already exists: choose another one.`,
-      { param: field },
-    );
+    return invalidParam(field, "already exists: choose another one.");
   }
   if (code === FOREIGN_KEY_VIOLATION) {
     const field = fieldOf(constraint, table, "_fkey");
-    return new CallError(
-      "invalid_request",
-      `\`${field}\` does not exist: create it first.`,
-      { param: field },
-    );
+    return invalidParam(field, "does not exist: create it first.");
   }
   return null;
 }

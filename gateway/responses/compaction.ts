@@ -1,5 +1,5 @@
 import { open, seal, sealingKeys, type SealingKeys } from "../config/sealed.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import { isRecord, textOf, type JsonRecord } from "../../core/json.ts";
 
 /** Marks compactions of this gateway; those of a provider pass to it unchanged. */
@@ -41,10 +41,9 @@ export function openedCompaction(
   const sealed = textOf(item["encrypted_content"]).slice(OURS.length);
   const opened = open(sealed, sealingKeys(keys), owner);
   if (opened === null) {
-    throw new CallError(
-      "invalid_request",
-      `\`${param}\` cannot be read: it was compacted for another user or key. Send the conversation itself.`,
-      { param },
+    throw invalidParam(
+      param,
+      "cannot be read: it was compacted for another user or key. Send the conversation itself.",
     );
   }
   return { type: "message", ...summaryMessage(opened.text.reveal()) };

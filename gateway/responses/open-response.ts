@@ -2,7 +2,7 @@ import type { Caller } from "../access/callers.ts";
 import type { CallBody } from "../calls/body.ts";
 import type { SealingKeys } from "../config/sealed.ts";
 import type { GatewayConfig } from "../config/types.ts";
-import { CallError } from "../http/errors.ts";
+import { invalidParam } from "../http/errors.ts";
 import { listOf, recordOf, textOf, type JsonRecord } from "../../core/json.ts";
 import { isCompaction, openedCompaction } from "./compaction.ts";
 import { asInput, itemsOf, referenceIn } from "./items.ts";
@@ -105,10 +105,9 @@ export async function openResponse(
 
 function rejectEmpty(input: unknown): void {
   if (typeof input !== "string") {
-    throw new CallError(
-      "invalid_request",
-      "`input` must have an item: there is nothing to answer.",
-      { param: "input" },
+    throw invalidParam(
+      "input",
+      "must have an item: there is nothing to answer.",
     );
   }
 }
@@ -142,24 +141,21 @@ function rejectUnfit(
         ? "previous_response_id"
         : null;
   if (param !== null && !storeResponses) {
-    throw new CallError(
-      "invalid_request",
-      `\`${param}\` requires stored responses, which this gateway does not store (\`store_responses: false\`). Omit it, and send the whole conversation in \`input\`.`,
-      { param },
+    throw invalidParam(
+      param,
+      "requires stored responses, which this gateway does not store (`store_responses: false`). Omit it, and send the whole conversation in `input`.",
     );
   }
   if (previousId !== null && conversationId !== null) {
-    throw new CallError(
-      "invalid_request",
-      "`previous_response_id` and `conversation` exclude each other: send one of them.",
-      { param: "previous_response_id" },
+    throw invalidParam(
+      "previous_response_id",
+      "and `conversation` exclude each other: send one of them.",
     );
   }
   if (background && store === false) {
-    throw new CallError(
-      "invalid_request",
-      "`background` requires a stored response: omit `store: false`.",
-      { param: "background" },
+    throw invalidParam(
+      "background",
+      "requires a stored response: omit `store: false`.",
     );
   }
 }

@@ -4,7 +4,7 @@ import { authorizeRoute } from "../../access/authorize.ts";
 import { teamOf } from "../../access/models.ts";
 import { startRace } from "../../calls/race.ts";
 import type { Gateway } from "../../gateway.ts";
-import { CallError } from "../errors.ts";
+import { invalidParam } from "../errors.ts";
 import { passOn, sendInner, type InnerAnswer } from "../inner-request.ts";
 
 const MAX_MODELS = 10;
@@ -64,17 +64,15 @@ function rejectUnfit(
   models: readonly string[],
 ): void {
   if (models.length > MAX_MODELS || models.includes("")) {
-    throw new CallError(
-      "invalid_request",
-      `\`model\` must name one model, or at most ${MAX_MODELS} separated by commas.`,
-      { param: "model" },
+    throw invalidParam(
+      "model",
+      `must name one model, or at most ${MAX_MODELS} separated by commas.`,
     );
   }
   if (body["stream"] === true) {
-    throw new CallError(
-      "invalid_request",
-      "`stream` cannot be combined with several models in `model`: leave it out, or send a call for each model.",
-      { param: "stream" },
+    throw invalidParam(
+      "stream",
+      "cannot be combined with several models in `model`: leave it out, or send a call for each model.",
     );
   }
 }

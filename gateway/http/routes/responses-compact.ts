@@ -17,7 +17,7 @@ import { itemsOf, withIds } from "../../responses/items.ts";
 import { newId } from "../../responses/response-context.ts";
 import { openResponse } from "../../responses/open-response.ts";
 import { ownerOf } from "../../responses/owner.ts";
-import { CallError } from "../errors.ts";
+import { CallError, invalidParam } from "../errors.ts";
 import { headersToPass, passOn, sendInner } from "../inner-request.ts";
 import { route } from "../route.ts";
 
@@ -72,10 +72,9 @@ async function compact(
   });
   const items = itemsOf(opened.body["input"]);
   if (items.length === 0) {
-    throw new CallError(
-      "invalid_request",
-      "`input` or `previous_response_id` is required: there is nothing to compact.",
-      { param: "input" },
+    throw invalidParam(
+      "input",
+      "or `previous_response_id` is required: there is nothing to compact.",
     );
   }
   const answer = await sendInner(request, "/v1/responses", {

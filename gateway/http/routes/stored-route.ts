@@ -10,7 +10,7 @@ import type { Gateway } from "../../gateway.ts";
 import type { JsonRecord } from "../../../core/json.ts";
 import type { ItemPage } from "../../responses/conversations.ts";
 import { ownerOf } from "../../responses/owner.ts";
-import { CallError } from "../errors.ts";
+import { invalidParam } from "../errors.ts";
 import { route, type Route } from "../route.ts";
 
 /**
@@ -111,10 +111,9 @@ export function pageOfAll(
   const ordered = order === "asc" ? all : all.toReversed();
   const at = after === null ? -1 : ordered.findIndex(({ id }) => id === after);
   if (after !== null && at === -1) {
-    throw new CallError(
-      "invalid_request",
-      "`after` must be the id of one of the items: take `last_id` of the page before.",
-      { param: "after" },
+    throw invalidParam(
+      "after",
+      "must be the id of one of the items: take `last_id` of the page before.",
     );
   }
   return ordered.slice(at + 1, at + 1 + limit + 1);

@@ -12,7 +12,7 @@ import { tokenizedModel } from "../../calls/call.ts";
 import { modelOf, validateBody } from "../../calls/validate.ts";
 import type { Gateway } from "../../gateway.ts";
 import { listOf, recordOf, textOf } from "../../../core/json.ts";
-import { CallError } from "../errors.ts";
+import { invalidParam } from "../errors.ts";
 import { route } from "../route.ts";
 
 const item = z.looseObject({});
@@ -98,10 +98,9 @@ function countOf(
   if (prompt != null) {
     return tokens.estimateText(prompt, model);
   }
-  throw new CallError(
-    "invalid_request",
-    "`messages` is required: or send a `prompt`, or `contents` in Google's shape.",
-    { param: "messages" },
+  throw invalidParam(
+    "messages",
+    "is required: or send a `prompt`, or `contents` in Google's shape.",
   );
 }
 

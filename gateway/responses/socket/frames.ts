@@ -1,4 +1,9 @@
-import { errorBody, statusOf, CallError } from "../../http/errors.ts";
+import {
+  errorBody,
+  statusOf,
+  CallError,
+  invalidParam,
+} from "../../http/errors.ts";
 import {
   isRecord,
   parseRecord,
@@ -39,10 +44,9 @@ export function readFrame(parsed: unknown): ClientFrame {
     case "response.processed":
       return { kind: "ignored" };
     default:
-      throw new CallError(
-        "invalid_request",
-        `\`type\` must be response.create${shownType(parsed["type"])}. Cancel a response by closing the WebSocket.`,
-        { param: "type" },
+      throw invalidParam(
+        "type",
+        `must be response.create${shownType(parsed["type"])}. Cancel a response by closing the WebSocket.`,
       );
   }
 }
@@ -60,10 +64,9 @@ function streamIdOf(value: unknown): string | null {
   if (typeof value === "string" && STREAM_ID.test(value)) {
     return value;
   }
-  throw new CallError(
-    "invalid_request",
-    "`stream_id` must be 1 to 256 letters, digits, dots, underscores or hyphens.",
-    { param: "stream_id" },
+  throw invalidParam(
+    "stream_id",
+    "must be 1 to 256 letters, digits, dots, underscores or hyphens.",
   );
 }
 
@@ -77,10 +80,9 @@ export function bodyOfFrame(frame: unknown): JsonRecord {
     ...body
   } = recordOf(frame);
   if (background === true) {
-    throw new CallError(
-      "invalid_request",
-      "`background` is not for WebSockets: omit it, or send the call with POST /v1/responses.",
-      { param: "background" },
+    throw invalidParam(
+      "background",
+      "is not for WebSockets: omit it, or send the call with POST /v1/responses.",
     );
   }
   return { ...body, stream: true };
