@@ -2,19 +2,17 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openAlarmStore } from "../../supervisor/alerts/alarm-store.ts";
 import { Alerting } from "../../supervisor/alerts/alerting.ts";
-import { openHistory, type History } from "../../supervisor/history/history.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import type { History } from "../../supervisor/history/history.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
 import { registerAlertRoutes } from "./alert-routes.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let alerting: Alerting;
 let server: FastifyInstance;
 let sent: number;
 
 beforeEach(() => {
-  place = temporaryHome();
-  history = openHistory(`${place.directory}/history.db`);
+  history = temporaryHistory();
   sent = 0;
   alerting = new Alerting({
     store: openAlarmStore(history.db),
@@ -39,8 +37,6 @@ beforeEach(() => {
 afterEach(async () => {
   await server.close();
   await alerting.stop();
-  history.close();
-  place.remove();
 });
 
 const silence = { pattern: "gateway", for: "2h", why: "new memory" };

@@ -5,22 +5,20 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startWatch } from "../../supervisor/checks/check-watch.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
 import { configSchema } from "../../supervisor/config/schema.ts";
-import { openHistory, type History } from "../../supervisor/history/history.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import type { History } from "../../supervisor/history/history.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
 import { waitFor } from "../../test/wait-for.ts";
 import { registerCheckRoutes } from "./check-routes.ts";
 import { listen } from "../../test/servers/ports.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let watch: Watch;
 let api: FastifyInstance;
 let site: Server;
 
 beforeEach(async () => {
-  place = temporaryHome();
-  history = openHistory(`${place.directory}/history.db`);
+  history = temporaryHistory();
   site = createServer((_request, response) => response.end());
   const port = await listen(site);
   const url = `http://127.0.0.1:${port}`;
@@ -50,8 +48,6 @@ afterEach(async () => {
   await api.close();
   site.closeAllConnections();
   site.close();
-  history.close();
-  place.remove();
 });
 
 function stateOf(name: string): string | undefined {

@@ -7,7 +7,7 @@ import { operatorHeaders } from "../../supervisor/credentials.ts";
 import type { Watch } from "../../supervisor/checks/watch.ts";
 import type { CheckView } from "../../supervisor/checks/watched.ts";
 import { Failure } from "../../core/failure.ts";
-import { openHistory, type History } from "../../supervisor/history/history.ts";
+import type { History } from "../../supervisor/history/history.ts";
 import type {
   Runtime,
   ServiceView,
@@ -15,13 +15,12 @@ import type {
 import { findAttention, type Status } from "../../supervisor/status.ts";
 import { judge } from "../../supervisor/verdict.ts";
 import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
 import { openGatewayApi } from "../pages/nouns/noun-context.ts";
 import { registerCheckRoutes } from "./check-routes.ts";
 import { buildApi } from "./server.ts";
 import { showPage } from "./show-page.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let api: ReturnType<typeof buildApi>;
 let stopped: string[];
@@ -67,8 +66,7 @@ const CHECK: CheckView = {
 const MAX_CONNECTIONS = 8;
 
 beforeEach(() => {
-  place = temporaryHome();
-  history = openHistory(`${place.directory}/history.db`);
+  history = temporaryHistory();
   stopped = [];
   restarted = [];
   searches = 0;
@@ -95,8 +93,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await api.close();
-  history.close();
-  place.remove();
 });
 
 const watch: Watch = {

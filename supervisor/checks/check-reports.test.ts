@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/duration.ts";
-import { openHistory, type History } from "../history/history.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import type { History } from "../history/history.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
 import { openCheckHistory } from "./check-history.ts";
 import { rollUpChecks } from "./check-hours.ts";
 import {
@@ -12,20 +12,14 @@ import {
   retainChecks,
 } from "./check-reports.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let now: number;
 
 const start = Date.UTC(2026, 10, 1);
 
 beforeEach(() => {
-  place = temporaryHome();
   now = start;
-  history = openHistory(`${place.directory}/history.db`, () => now);
-});
-afterEach(() => {
-  history.close();
-  place.remove();
+  history = temporaryHistory(() => now);
 });
 
 interface Probe {

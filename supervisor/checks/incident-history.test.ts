@@ -1,23 +1,17 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { MINUTE_MS } from "../../core/duration.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { openHistory, type History } from "../history/history.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
+import type { History } from "../history/history.ts";
 import { historyByIncident } from "./incident-history.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let now: number;
 
 const start = Date.UTC(2026, 10, 1);
 
 beforeEach(() => {
-  place = temporaryHome();
   now = start;
-  history = openHistory(`${place.directory}/history.db`, () => now);
-});
-afterEach(() => {
-  history.close();
-  place.remove();
+  history = temporaryHistory(() => now);
 });
 
 test("a service that flaps forty times is one row, between what people did", () => {

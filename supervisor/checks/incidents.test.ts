@@ -1,25 +1,19 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../core/duration.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { openHistory, type History } from "../history/history.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
+import type { History } from "../history/history.ts";
 import { openCheckHistory } from "./check-history.ts";
 import { checkRecords } from "./check-reports.ts";
 import { incidents } from "./incidents.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let now: number;
 
 const start = Date.UTC(2026, 10, 1);
 
 beforeEach(() => {
-  place = temporaryHome();
   now = start;
-  history = openHistory(`${place.directory}/history.db`, () => now);
-});
-afterEach(() => {
-  history.close();
-  place.remove();
+  history = temporaryHistory(() => now);
 });
 
 /** A probe of the gateway each 30 seconds, until `until`; those in [failsFrom, failsUntil) fail. */

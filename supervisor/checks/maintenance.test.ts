@@ -1,20 +1,14 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import { configSchema } from "../config/schema.ts";
-import { openHistory, type History } from "../history/history.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import type { History } from "../history/history.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
 import { openMaintenance } from "./maintenance.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 
 beforeEach(() => {
-  place = temporaryHome();
-  history = openHistory(`${place.directory}/history.db`);
-});
-afterEach(() => {
-  history.close();
-  place.remove();
+  history = temporaryHistory();
 });
 
 const open = (...plans: readonly Readonly<Record<string, unknown>>[]) =>

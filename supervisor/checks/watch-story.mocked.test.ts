@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MINUTE_MS, SECOND_MS } from "../../core/duration.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
-import { openHistory, type History } from "../history/history.ts";
+import type { History } from "../history/history.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import { CONTAINER_FACTS } from "../../test/supervisor/container-facts.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
 import { incidents } from "./incidents.ts";
 import type { ProbeResult } from "./kinds/probe.ts";
 import { startWatch } from "./check-watch.ts";
@@ -26,7 +26,6 @@ vi.mock(import("./run-check.ts"), () => ({
 const healthy: ProbeResult = { ok: true, text: "answered 200" };
 const unhealthy: ProbeResult = { ok: false, text: "answered 500" };
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let watch: Watch;
 let raised: Map<string, Alarm>;
@@ -37,8 +36,7 @@ let services: Map<string, ServiceView>;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 12) });
-  place = temporaryHome();
-  history = openHistory(`${place.directory}/history.db`);
+  history = temporaryHistory();
   results.clear();
   raised = new Map();
   alarms = [];
@@ -47,8 +45,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   watch.stop();
-  history.close();
-  place.remove();
   vi.useRealTimers();
 });
 

@@ -3,16 +3,15 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
-import { openHistory, type History } from "../history/history.ts";
+import type { History } from "../history/history.ts";
 import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import { listen } from "../../test/servers/ports.ts";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
 import { waitFor } from "../../test/wait-for.ts";
 import { startWatch } from "./check-watch.ts";
 import type { Watch, WatchOptions } from "./watch.ts";
 import { alarmsIn } from "../../test/supervisor/raised-alarms.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let watch: Watch | undefined;
 let server: Server;
@@ -23,8 +22,7 @@ let restarted: string[];
 let raised: Map<string, Alarm>;
 
 beforeEach(async () => {
-  place = temporaryHome();
-  history = openHistory(`${place.directory}/history.db`);
+  history = temporaryHistory();
   unhealthy = new Set();
   restarted = [];
   raised = new Map();
@@ -37,8 +35,6 @@ afterEach(() => {
   watch?.stop();
   server.closeAllConnections();
   server.close();
-  history.close();
-  place.remove();
 });
 
 /** Services that have been running for long; a restart fixes their path if `heals`. */

@@ -1,23 +1,17 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryHistory } from "../../test/supervisor/temporary-history.ts";
 import { openJobHistory } from "../jobs/job-history.ts";
 import { actAs, byAuthor, withAuthor } from "./author.ts";
-import { openHistory, type History } from "./history.ts";
+import type { History } from "./history.ts";
 import { listPersonalActs } from "./personal-acts.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let now: number;
 const ANNA = "anna@example.org (home)";
 
 beforeEach(() => {
-  place = temporaryHome();
   now = 1000;
-  history = openHistory(`${place.directory}/history.db`, () => now);
-});
-afterEach(() => {
-  history.close();
-  place.remove();
+  history = temporaryHistory(() => now);
 });
 
 /** Acts of the operator and of a person, among events that nobody caused. */

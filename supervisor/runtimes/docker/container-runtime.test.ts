@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Failure } from "../../../core/failure.ts";
-import { openHistory, type History } from "../../history/history.ts";
+import type { History } from "../../history/history.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
 import { configSchema } from "../../config/schema.ts";
 import { startWatch } from "../../checks/check-watch.ts";
@@ -10,13 +10,12 @@ import {
   startSmallEngine,
   type SmallEngine,
 } from "../../../test/supervisor/small-engine.ts";
-import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
+import { temporaryHistory } from "../../../test/supervisor/temporary-history.ts";
 import { waitFor } from "../../../test/wait-for.ts";
 import { ContainerRuntime } from "./container-runtime.ts";
 import { openEngine } from "./engine.ts";
 
 const quick = { probe: 20, measure: 20, absentAfter: 0, unknownAfter: 0 };
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let engine: SmallEngine;
 let runtime: ContainerRuntime;
@@ -24,8 +23,7 @@ let changes: string[];
 let troubles: string[];
 
 beforeEach(async () => {
-  place = temporaryHome();
-  history = openHistory(`${place.directory}/history.db`);
+  history = temporaryHistory();
   engine = await startSmallEngine();
   changes = [];
   troubles = [];
@@ -38,8 +36,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await runtime.close();
   await engine.close();
-  history.close();
-  place.remove();
 });
 
 /** Configuration problems that would prevent a start of the gateway. */

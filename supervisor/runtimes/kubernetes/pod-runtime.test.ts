@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openHistory, type History } from "../../history/history.ts";
+import type { History } from "../../history/history.ts";
 import {
   crashLooping,
   notReady,
@@ -12,12 +12,11 @@ import {
   startSmallKube,
   type SmallKube,
 } from "../../../test/supervisor/small-kube.ts";
-import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
+import { temporaryHistory } from "../../../test/supervisor/temporary-history.ts";
 import { waitFor } from "../../../test/wait-for.ts";
 import { openKubeApi } from "./kube-api.ts";
 import { PodRuntime } from "./pod-runtime.ts";
 
-let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let kube: SmallKube;
 let runtime: PodRuntime;
@@ -25,8 +24,7 @@ let changes: string[];
 let troubles: string[];
 
 beforeEach(async () => {
-  place = temporaryHome();
-  history = openHistory(`${place.directory}/history.db`);
+  history = temporaryHistory();
   kube = await startSmallKube();
   kube.pods = [samplePod("hearth-gateway-0"), samplePod("hearth-gateway-1")];
   changes = [];
@@ -36,8 +34,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await runtime.close();
   await kube.close();
-  history.close();
-  place.remove();
 });
 
 function open(env: SmallKube["env"]): PodRuntime {
