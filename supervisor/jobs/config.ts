@@ -20,20 +20,17 @@ const cronText = z
   });
 
 /** Settings of every job, with the defaults of the job. `more` are its additional settings. */
-function jobSettings<const More extends z.ZodRawShape>(
-  defaults: {
-    /** Five cron fields, or `off`. */
-    readonly cron: string;
-    readonly timeout: string;
-    readonly retries: number;
-  },
-  more: More,
+function jobSettings<const More extends z.ZodRawShape = Record<never, never>>(
+  cron: string,
+  timeout: string,
+  retries: number,
+  more: More = {} as More,
 ) {
   return z
     .strictObject({
-      cron: cronText.prefault(defaults.cron),
-      timeout: duration.prefault(defaults.timeout),
-      retries: whole(0, 10).default(defaults.retries),
+      cron: cronText.prefault(cron),
+      timeout: duration.prefault(timeout),
+      retries: whole(0, 10).default(retries),
       ...more,
     })
     .prefault({} as never);
@@ -53,6 +50,13 @@ const keepSetting = { keep };
 
 const directory = z.string("must be a directory").min(1, "must be a directory");
 
+const reportSettings = (period: "week" | "month") => ({
+  period: z
+    .enum(["day", "week", "month"], "must be day, week or month")
+    .default(period),
+  to: directory.default("reports/"),
+});
+
 /** `jobs:` of the configuration: settings of each job, with `_` for `-` in its name. */
 export const jobsSchema = z
   .strictObject({
@@ -60,85 +64,32 @@ export const jobsSchema = z
       .string("must be a time zone such as Europe/Berlin")
       .refine(isTimeZone, "must be a time zone such as Europe/Berlin")
       .default(() => Intl.DateTimeFormat().resolvedOptions().timeZone),
-    postgres_backup: jobSettings(
-      { cron: "0 3 * * *", timeout: "4h", retries: 3 },
-      keepSetting,
-    ),
-    backup_copy: jobSettings(
-      { cron: "0 5 * * *", timeout: "8h", retries: 4 },
-      { accept_at_most: size.prefault("50GB") },
-    ),
-    offsite_copy: jobSettings(
-      { cron: "30 5 * * *", timeout: "12h", retries: 4 },
-      {},
-    ),
-    offsite_drill: jobSettings(
-      { cron: "0 9 2 * *", timeout: "12h", retries: 1 },
-      {},
-    ),
-    notes_offsite_drill: jobSettings(
-      { cron: "0 9 3 * *", timeout: "12h", retries: 1 },
-      {},
-    ),
-    restore_drill: jobSettings(
-      { cron: "0 6 * * 0", timeout: "4h", retries: 1 },
-      {},
-    ),
-    compaction: jobSettings(
-      { cron: "0 4 1 * *", timeout: "6h", retries: 1 },
-      {
-        least: size.prefault("64MB"),
-        least_percent: whole(0, 100).default(20),
-        most_conflicts: whole(0, 100_000).default(50),
-        rest: duration.prefault("24h"),
-      },
-    ),
-    notes_backup: jobSettings(
-      { cron: "30 3 * * *", timeout: "4h", retries: 3 },
-      keepSetting,
-    ),
-    notes_drill: jobSettings(
-      { cron: "30 6 * * 0", timeout: "4h", retries: 1 },
-      {},
-    ),
-    notes_conflicts: jobSettings(
-      { cron: "45 7 * * *", timeout: "30m", retries: 2 },
-      {},
-    ),
-    notes_devices: jobSettings(
-      { cron: "50 7 * * *", timeout: "30m", retries: 2 },
-      {},
-    ),
-    ledger_check: jobSettings(
-      { cron: "30 4 * * *", timeout: "1h", retries: 2 },
-      {},
-    ),
-    retention: jobSettings(
-      { cron: "15 2 * * *", timeout: "30m", retries: 1 },
-      {
-        raw: duration.prefault("7d"),
-        hourly: duration.prefault("400d"),
-        reports: duration.prefault("800d"),
-      },
-    ),
-    spend_report: jobSettings(
-      { cron: "0 8 1 * *", timeout: "30m", retries: 3 },
-      {
-        period: z
-          .enum(["day", "week", "month"], "must be day, week or month")
-          .default("month"),
-        to: directory.default("reports/"),
-      },
-    ),
-    health_report: jobSettings(
-      { cron: "0 8 * * 1", timeout: "30m", retries: 3 },
-      {
-        period: z
-          .enum(["day", "week", "month"], "must be day, week or month")
-          .default("week"),
-        to: directory.default("reports/"),
-      },
-    ),
+    postgres_backup: jobSettings("0 3 * * *", "4h", 3, keepSetting),
+    backup_copy: jobSettings("0 5 * * *", "8h", 4, {
+      accept_at_most: size.prefault("50GB"),
+    }),
+    offsite_copy: jobSettings("30 5 * * *", "12h", 4),
+    offsite_drill: jobSettings("0 9 2 * *", "12h", 1),
+    notes_offsite_drill: jobSettings("0 9 3 * *", "12h", 1),
+    restore_drill: jobSettings("0 6 * * 0", "4h", 1),
+    compaction: jobSettings("0 4 1 * *", "6h", 1, {
+      least: size.prefault("64MB"),
+      least_percent: whole(0, 100).default(20),
+      most_conflicts: whole(0, 100_000).default(50),
+      rest: duration.prefault("24h"),
+    }),
+    notes_backup: jobSettings("30 3 * * *", "4h", 3, keepSetting),
+    notes_drill: jobSettings("30 6 * * 0", "4h", 1),
+    notes_conflicts: jobSettings("45 7 * * *", "30m", 2),
+    notes_devices: jobSettings("50 7 * * *", "30m", 2),
+    ledger_check: jobSettings("30 4 * * *", "1h", 2),
+    retention: jobSettings("15 2 * * *", "30m", 1, {
+      raw: duration.prefault("7d"),
+      hourly: duration.prefault("400d"),
+      reports: duration.prefault("800d"),
+    }),
+    spend_report: jobSettings("0 8 1 * *", "30m", 3, reportSettings("month")),
+    health_report: jobSettings("0 8 * * 1", "30m", 3, reportSettings("week")),
   })
   .prefault({});
 
