@@ -47,6 +47,9 @@ const spend = adminRoute(
   },
 );
 
+/** What an answer has of the calls of each value. */
+const CALL_SUMS = { api_requests: out.count, total_tokens: out.count };
+
 /** The spend of each value of a column, most expensive first. */
 function bySpend(column: string, as: string, spend: string, joined = "") {
   return (from: string, where: string, limit: number) =>
@@ -76,8 +79,7 @@ const keys = report(
         key_alias: out.text.nullable(),
         key_name: out.text.nullable(),
         total_spend: out.dollars,
-        api_requests: out.count,
-        total_tokens: out.count,
+        ...CALL_SUMS,
       }),
     ),
   },
@@ -92,12 +94,7 @@ const models = report(
   {
     summary: "List models by spend in a period.",
     answer: z.array(
-      z.object({
-        model: out.text,
-        total_spend: out.dollars,
-        api_requests: out.count,
-        total_tokens: out.count,
-      }),
+      z.object({ model: out.text, total_spend: out.dollars, ...CALL_SUMS }),
     ),
   },
   [],
@@ -109,12 +106,7 @@ const providers = report(
   {
     summary: "Get the spend at each provider.",
     answer: z.array(
-      z.object({
-        provider: out.text,
-        spend: out.dollars,
-        api_requests: out.count,
-        total_tokens: out.count,
-      }),
+      z.object({ provider: out.text, spend: out.dollars, ...CALL_SUMS }),
     ),
   },
   [],

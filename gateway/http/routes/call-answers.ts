@@ -14,8 +14,9 @@ const message = z
   })
   .meta({ id: "AssistantMessage" });
 
-export const chatAnswer = z
-  .looseObject({
+/** An answer with choices; `content` is what each of them has written. */
+function answerWith<const Content extends z.ZodRawShape>(content: Content) {
+  return z.looseObject({
     id: out.text,
     object: out.text,
     created: out.count,
@@ -23,30 +24,21 @@ export const chatAnswer = z
     choices: z.array(
       z.looseObject({
         index: out.count,
-        message,
+        ...content,
         finish_reason: out.text.nullable(),
       }),
     ),
     usage: usage.optional(),
-  })
-  .meta({ id: "ChatCompletion" });
+  });
+}
 
-export const completionAnswer = z
-  .looseObject({
-    id: out.text,
-    object: out.text,
-    created: out.count,
-    model: out.text,
-    choices: z.array(
-      z.looseObject({
-        index: out.count,
-        text: out.text,
-        finish_reason: out.text.nullable(),
-      }),
-    ),
-    usage: usage.optional(),
-  })
-  .meta({ id: "Completion" });
+export const chatAnswer = answerWith({ message }).meta({
+  id: "ChatCompletion",
+});
+
+export const completionAnswer = answerWith({ text: out.text }).meta({
+  id: "Completion",
+});
 
 export const embeddingsAnswer = z
   .looseObject({
