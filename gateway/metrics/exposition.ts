@@ -118,6 +118,8 @@ function ownFamilies(gateway: Gateway): readonly Family[] {
 function ofCalls(metrics: CallMetrics): readonly Family[] {
   const each = (value: (sums: CallSums) => number) => (): readonly Sample[] =>
     [...metrics.sums].map((sums) => [sums.labels, value(sums)]);
+  const latencies = (name: "duration" | "firstToken") => () =>
+    [...metrics.latencies].map((each) => [each.labels, each[name]] as const);
   return [
     counter(
       "hearth_calls_total",
@@ -148,20 +150,12 @@ function ofCalls(metrics: CallMetrics): readonly Family[] {
     histogram(
       "hearth_call_duration_seconds",
       "Time from a call's arrival to its recorded end.",
-      () =>
-        [...metrics.latencies].map(({ labels, duration }) => [
-          labels,
-          duration,
-        ]),
+      latencies("duration"),
     ),
     histogram(
       "hearth_first_token_seconds",
       "Time from a streamed call's arrival to its first text.",
-      () =>
-        [...metrics.latencies].map(({ labels, firstToken }) => [
-          labels,
-          firstToken,
-        ]),
+      latencies("firstToken"),
     ),
     histogram(
       "hearth_added_latency_seconds",

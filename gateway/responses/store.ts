@@ -138,11 +138,8 @@ export class ResponseStore {
   }
 
   /** Everything that led to a response, and its output. Throws 404, and 400 where it cannot be continued. */
-  async historyOf(
-    owner: string,
-    id: string,
-    param = "previous_response_id",
-  ): Promise<History> {
+  async historyOf(owner: string, id: string): Promise<History> {
+    const param = "previous_response_id";
     const { before, last } = await this.#chainOf(owner, id, param);
     rejectUnfinished(last, param);
     return {
