@@ -144,7 +144,7 @@ test("limits are those of a key, and none where the claim is missing", () => {
     models: ["a"],
     allowed_routes: ["llm_api_routes"],
   });
-  for (const wrong of [{ rpm: -1 }, { usd: "5" }, { models: "a" }]) {
+  for (const wrong of [{ rpm: -1 }, { usd: "five" }, { models: "a" }]) {
     expect(() => identity(wrong, names)).toThrow(/^The claim `/);
   }
 });
