@@ -179,6 +179,34 @@ test("an empty id of an owner or a tier means none, as in LiteLLM; one that is r
   ).toMatchObject({ error: { message: "`team_id` must not be empty." } });
 });
 
+// https://github.com/BerriAI/terraform-provider-litellm sends all of them with each change.
+test("a change with an empty alias and an empty budget duration removes the one and keeps the other, as in LiteLLM", async () => {
+  const { key } = await fixture.post("/key/generate", {
+    key_alias: "tf-key",
+    max_budget: 5,
+    budget_duration: "30d",
+  });
+  await fixture.post("/key/update", {
+    key,
+    team_id: "",
+    metadata: null,
+    budget_duration: "",
+    key_alias: "",
+    aliases: null,
+    permissions: null,
+    model_max_budget: null,
+    model_rpm_limit: null,
+    model_tpm_limit: null,
+    blocked: false,
+  });
+  expect(await fixture.get(`/key/info?key=${String(key)}`)).toMatchObject({
+    info: { key_alias: null, max_budget: 5, budget_duration: "30d" },
+  });
+  expect(
+    await fixture.post("/key/generate", { key_alias: "", budget_duration: "" }),
+  ).toMatchObject({ key_alias: null, budget_duration: null });
+});
+
 test("the guide lists every field of LiteLLM and its replacement", () => {
   const guide = readFileSync(
     new URL("../../docs/litellm.md", import.meta.url),

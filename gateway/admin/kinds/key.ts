@@ -35,7 +35,7 @@ const routes = z.array(name.refine(isRouteOrGroup, FAULT_OF_ROUTES));
 const KEY_FIELDS = {
   token: readOnly("id"),
   key_name: readOnly("id", SORTABLE_AND_SEARCHABLE),
-  key_alias: settable("text", name, SORTABLE_AND_SEARCHABLE),
+  key_alias: settable("text", reference, SORTABLE_AND_SEARCHABLE),
   user_id: settable("text", reference, SORTABLE_AND_SEARCHABLE),
   team_id: settable("text", reference, SORTABLE_AND_SEARCHABLE),
   organization_id: settable("text", reference),

@@ -1,13 +1,19 @@
 import { z } from "zod";
 import { settable, SORTABLE } from "./field.ts";
 import { out } from "./out.ts";
-import { atOnce, dollars, duration, perMinute, reference } from "./values.ts";
+import {
+  atOnce,
+  dollars,
+  perMinute,
+  reference,
+  resetInterval,
+} from "./values.ts";
 
 /** The limits that a tier can have. */
 export const TIER_LIMITS = {
   max_budget: settable("dollars", dollars, SORTABLE),
   soft_budget: settable("dollars", dollars),
-  budget_duration: settable("text", duration),
+  budget_duration: settable("text", resetInterval),
   tpm_limit: settable("count", perMinute),
   rpm_limit: settable("count", perMinute),
   max_parallel_requests: settable("smallCount", atOnce),

@@ -79,10 +79,18 @@ export const moment = z
 
 /** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`; LiteLLM also writes `monthly`. */
 export const duration = durationBy(parseBudgetDuration);
+/** Of a budget: an empty text changes nothing, as in LiteLLM. */
+export const resetInterval = durationBy((text) =>
+  text === "" ? { ok: true } : parseBudgetDuration(text),
+).transform((text) => (text === "" ? undefined : text));
 /** Of a key or a secret; `0s` ends it at once. */
 export const lifetime = durationBy(parseLifetime);
 
-function durationBy(parse: typeof parseBudgetDuration) {
+function durationBy(
+  parse: (
+    text: string,
+  ) => { readonly ok: true } | { readonly ok: false; readonly error: string },
+) {
   return z
     .string()
     .overwrite(withoutWord)
