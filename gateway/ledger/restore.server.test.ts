@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pino } from "pino";
 import { afterEach, beforeEach, expect, inject, test } from "vitest";
 import { DAY_MS } from "../../core/duration.ts";
 import {
@@ -9,6 +10,7 @@ import {
 } from "../../test/servers/database.ts";
 import {
   INPUT_PRICE,
+  MASTER_KEY,
   modelYaml,
   OUTPUT_PRICE,
   startTestGateway,
@@ -30,11 +32,13 @@ let database: ThrowAwayDatabase;
 let provider: MockProvider;
 let directory: string;
 let gateway: TestGateway;
+let lines: string[];
 /** Copies of the database, to be dropped. */
 let copies: string[];
 
 beforeEach(async () => {
   copies = [];
+  lines = [];
   directory = mkdtempSync(join(tmpdir(), "hearth-test-restore-"));
   database = await throwAwayDatabase();
   provider = await startMockProvider();
@@ -55,6 +59,7 @@ function start(settings = ""): Promise<TestGateway> {
     databaseUrl: database.url,
     providerUrl: provider.url,
     directory,
+    log: pino({ base: null }, { write: (line) => lines.push(line) }),
     yaml: modelYaml(provider.url, settings),
   });
 }
@@ -161,6 +166,35 @@ test("a backup restored while the gateway is stopped gets the calls since then",
   gateway = await start();
   expect(parts().ledger.restored()).toBe(4);
   await expectComplete();
+});
+
+test("a restored backup names the keys with calls that it does not have, and no others", async () => {
+  const kept = await gateway.createKey();
+  const deleted = await gateway.createKey();
+  await drained();
+  const backup = await copy();
+  await drained();
+  const lost = await gateway.createKey();
+  await calls(kept, 1);
+  await calls(deleted, 1);
+  await calls(lost, 2);
+  await calls(MASTER_KEY, 1);
+  await gateway.stop();
+  await goBackTo(backup);
+  await withClient(database.url, (client) =>
+    client.query(
+      "WITH gone AS (DELETE FROM keys WHERE token = $1 RETURNING token, key_name) INSERT INTO deleted_keys (token, key_name) SELECT * FROM gone",
+      [hashKey(deleted)],
+    ),
+  );
+  gateway = await start();
+  expect(parts().ledger.restored()).toBe(5);
+  await expectComplete();
+  const named = lines.flatMap((line) => {
+    const { keys } = JSON.parse(line) as { readonly keys?: string[] };
+    return keys ?? [];
+  });
+  expect(named).toEqual([hashKey(lost)]);
 });
 
 test("an empty database gets all calls that are kept", async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pino } from "pino";
+import { pino, type Logger } from "pino";
 import { formatProblem } from "../../core/config/problem.ts";
 import { loggedError } from "../../core/failure.ts";
 import { loadConfig } from "../../gateway/config/load.ts";
@@ -65,6 +65,7 @@ export async function startTestGateway(options: {
   readonly yaml?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly directory?: string;
+  readonly log?: Logger;
   /** Whether to return without waiting until the gateway is ready. */
   readonly atOnce?: true;
 }): Promise<TestGateway> {
@@ -93,10 +94,12 @@ export async function startTestGateway(options: {
   const running = await startGateway({
     config: loaded.config,
     readConfig,
-    log: pino({
-      level: process.env["TEST_LOG"] ?? "silent",
-      serializers: { error: loggedError },
-    }),
+    log:
+      options.log ??
+      pino({
+        level: process.env["TEST_LOG"] ?? "silent",
+        serializers: { error: loggedError },
+      }),
     version: "0.0.0-test",
     env,
   });
