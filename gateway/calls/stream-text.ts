@@ -1,5 +1,6 @@
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import { timeIn, type CallClock } from "./call-clock.ts";
+import { EarlyUsage } from "./early-usage.ts";
 
 /** A longer stream is passed on but not cached. */
 const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
@@ -16,6 +17,7 @@ interface TakenText {
 export class StreamText {
   readonly #clock: CallClock;
   readonly #usageWanted: boolean;
+  readonly #earlyUsage = new EarlyUsage();
   #firstTokenAt: number | null = null;
   /** null once it is too long for the cache. */
   #kept: string[] | null = [];
@@ -55,11 +57,14 @@ export class StreamText {
         continue;
       }
       failed ||= piece.kind === "error";
+      if (piece.kind === "done" && this.#usageWanted) {
+        this.#ending += this.#earlyUsage.rest();
+      }
       done ||= piece.kind === "done";
       if (done) {
         this.#ending += ssePieceText(piece);
       } else {
-        text += ssePieceText(piece);
+        text += this.#earlyUsage.textOf(piece);
       }
     }
     if (text !== "") {
