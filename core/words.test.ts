@@ -6,6 +6,7 @@ import {
   clock,
   counted,
   countTitle,
+  daysFrom,
   isDay,
   listed,
   moment,
@@ -119,4 +120,14 @@ test.each([
   ["`models` must be a list.", "`models` must be a list."],
 ])("%s continues a sentence as %s", (sentence, continued) => {
   expect(withoutCapital(sentence)).toBe(continued);
+});
+
+test("days from one to another include both, also across a change of the clock", () => {
+  expect(daysFrom("2026-10-24", "2026-10-26")).toEqual([
+    "2026-10-24",
+    "2026-10-25",
+    "2026-10-26",
+  ]);
+  expect(daysFrom("2026-02-28", "2026-03-01")).toHaveLength(2);
+  expect(daysFrom("2026-11-21", "2026-11-21")).toEqual(["2026-11-21"]);
 });

@@ -140,6 +140,15 @@ export function isDay(text: string): boolean {
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }
 
+/** The days from one to another, both included. */
+export function daysFrom(first: string, last: string): readonly string[] {
+  const start = Date.parse(first);
+  const length = Math.round((Date.parse(last) - start) / DAY_MS) + 1;
+  return Array.from({ length: Math.max(1, length) }, (_, at) =>
+    new Date(start + at * DAY_MS).toISOString().slice(0, 10),
+  );
+}
+
 /** A name without bidirectional control characters, which would reverse the text around it. */
 export function readable(name: string): string {
   return name.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");

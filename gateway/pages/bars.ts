@@ -1,7 +1,6 @@
-import { DAY_MS } from "../../core/duration.ts";
 import { drawBarChart, drawMeter } from "../../core/charts.ts";
 import type { Html } from "../../core/html.ts";
-import { money } from "../../core/words.ts";
+import { daysFrom, money } from "../../core/words.ts";
 import { dayName } from "./words.ts";
 
 interface DayBar {
@@ -21,7 +20,7 @@ export function dayBars(
   const spends = new Map(days.map(({ date, spend }) => [date, spend]));
   const most = Math.max(0, ...spends.values());
   const total = days.reduce((sum, { spend }) => sum + spend, 0);
-  const bars = daysBetween(start, end).map((date) => {
+  const bars = daysFrom(start, end).map((date) => {
     const spend = spends.get(date) ?? 0;
     return {
       height: spend <= 0 ? 0 : Math.max(1, (MAX_BAR_HEIGHT * spend) / most),
@@ -36,14 +35,6 @@ export function dayBars(
       SIZE,
     ),
   };
-}
-
-function daysBetween(start: string, end: string): readonly string[] {
-  const first = Date.parse(start);
-  const count = Math.round((Date.parse(end) - first) / DAY_MS) + 1;
-  return Array.from({ length: Math.max(1, count) }, (_, at) =>
-    new Date(first + at * DAY_MS).toISOString().slice(0, 10),
-  );
 }
 
 /** The used share of a whole, from 0 to 1. */

@@ -16,6 +16,7 @@ import {
   ago,
   axisMoney,
   counted,
+  daysFrom,
   grouped,
   moment,
   momentFrom,
@@ -288,11 +289,7 @@ function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
   if ([...spends.values()].every((spend) => spend <= 0)) {
     return null;
   }
-  const first = Date.parse(start_date);
-  const days = Array.from(
-    { length: Math.round((Date.parse(end_date) - first) / DAY_MS) + 1 },
-    (_, index) => new Date(first + index * DAY_MS).toISOString().slice(0, 10),
-  );
+  const days = daysFrom(start_date, end_date);
   return drawColumns(
     {
       labels: days.map((day) => String(Number(day.slice(8)))),
