@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { looksLikeToken } from "../../core/tokens/verify-token.ts";
 import type { Secret } from "../config/secret.ts";
-import { DatabaseUnavailable } from "../database/pool.ts";
+import { DatabaseUnavailable, nullIfUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
 import {
@@ -110,12 +110,7 @@ async function masterCaller(gateway: Gateway): Promise<Caller> {
   }
   const found = await gateway.callers.users
     .find(MASTER_USER)
-    .catch((error: unknown) => {
-      if (error instanceof DatabaseUnavailable) {
-        return null;
-      }
-      throw error;
-    });
+    .catch(nullIfUnavailable);
   return { kind: "master", userId: MASTER_USER, user: found };
 }
 

@@ -4,7 +4,7 @@ import {
   type Caller,
   type OtherPayer,
 } from "../access/callers.ts";
-import { DatabaseUnavailable } from "../database/pool.ts";
+import { nullIfUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import {
@@ -105,12 +105,7 @@ async function findPayer(
   if (known !== undefined) {
     return known;
   }
-  return lookup.find(id).catch((error: unknown) => {
-    if (error instanceof DatabaseUnavailable) {
-      return null;
-    }
-    throw error;
-  });
+  return lookup.find(id).catch(nullIfUnavailable);
 }
 
 /** Whose limits a call has. */

@@ -19,6 +19,14 @@ export class DatabaseUnavailable extends Error {
 /** Postgres ended a statement that is not in the path of a call because it took too long. */
 export class StatementTooLong extends DatabaseUnavailable {}
 
+/** For the `catch` of a lookup: null while the database is unavailable. Throws every other error. */
+export function nullIfUnavailable(error: unknown): null {
+  if (error instanceof DatabaseUnavailable) {
+    return null;
+  }
+  throw error;
+}
+
 /** A statement in the path of a call is answered within this time, the wait for a connection included, or Postgres is away. */
 export const CALL_DEADLINE_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 2_000;
