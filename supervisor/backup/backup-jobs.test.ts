@@ -2,8 +2,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { configSchema } from "../config/schema.ts";
 import type { Context } from "../context.ts";
+import { createHome } from "../home/home.ts";
 import { offsiteJobs } from "../offsite/offsite-jobs.ts";
-import { backupJobs } from "./backup-jobs.ts";
+import { backupJobs, backupPlaces } from "./backup-jobs.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 
@@ -38,4 +39,16 @@ test("a download of an off-site backup is rejected before it starts where no tar
     "no off-site target is configured",
   );
   expect(() => check("offsite-fetch", { kind: "mail" })).toThrow("kind");
+});
+
+test("the free space of Postgres is known where it shares the disk of the home", () => {
+  createHome(place.home);
+  const freeBytes = (runtime: string | undefined) =>
+    backupPlaces(place.home, { HEARTH_RUNTIME: runtime }).freeBytes();
+  for (const runtime of ["process", "docker"]) {
+    expect(freeBytes(runtime), runtime).toBeGreaterThan(0);
+  }
+  for (const runtime of ["kubernetes", "none", undefined]) {
+    expect(freeBytes(runtime), runtime).toBeUndefined();
+  }
 });

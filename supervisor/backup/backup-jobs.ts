@@ -3,6 +3,7 @@ import { DAY_MS } from "../../core/duration.ts";
 import { counted } from "../../core/words.ts";
 import type { Home } from "../home/home.ts";
 import { readVariable, type Environment } from "../../core/environment.ts";
+import { freeBytesOf } from "../../core/free-bytes.ts";
 import { Failure } from "../../core/failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
@@ -28,6 +29,8 @@ interface BackupPlaces {
   /** The gateway's SQL files: a restore starts with the tables they create. */
   readonly migrations: string;
   readonly env: Environment;
+  /** Bytes that are free where Postgres keeps its files; undefined if its disk is not known. */
+  readonly freeBytes: () => number | undefined;
 }
 
 export function backupPlaces(home: Home, env: Environment): BackupPlaces {
@@ -37,7 +40,15 @@ export function backupPlaces(home: Home, env: Environment): BackupPlaces {
       readVariable("HEARTH_MIGRATIONS", env) ??
       join(home.project, "gateway", "database", "migrations"),
     env,
+    freeBytes: () => (sharesDisk(env) ? freeBytesOf(home.root) : undefined),
   };
+}
+
+/** Whether Postgres is on the disk of the home: in a cluster and with a supervisor of checks only, it may be anywhere. */
+function sharesDisk(env: Environment): boolean {
+  return ["process", "docker"].includes(
+    readVariable("HEARTH_RUNTIME", env) ?? "none",
+  );
 }
 
 /** Jobs for backups of Postgres: take, drill, verify, restore. */

@@ -33,6 +33,7 @@ test("a drill restores the newest backup as the role backup, compares it, and dr
       migrations,
       databaseUrl: testbed.backupUrl(),
       scratch: "_drill",
+      freeBytes: () => 1e12,
     },
     jobContext(),
   );
@@ -40,6 +41,28 @@ test("a drill restores the newest backup as the role backup, compares it, and dr
     status: "done",
     details: { backup: name, sums: manifest.sums },
   });
+  expect(await scratchDatabases()).toEqual([]);
+});
+
+test("a drill that would fill the disk of Postgres is not started", async () => {
+  await testbed.take();
+  const drill = (freeBytes: number) =>
+    drillRestore(
+      {
+        directory: testbed.directory(),
+        migrations,
+        databaseUrl: testbed.backupUrl(),
+        scratch: "_drill",
+        freeBytes: () => freeBytes,
+      },
+      {
+        ...jobContext(),
+        progress: (text) => expect.fail(`the drill started: ${text}`),
+      },
+    );
+  expect(await failureOf(drill(10_000))).toMatch(
+    /^the drill restores backup .* of free disk space, and 10 kB are available: free some space\.$/,
+  );
   expect(await scratchDatabases()).toEqual([]);
 });
 

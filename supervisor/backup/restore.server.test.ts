@@ -383,6 +383,7 @@ ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
         migrations: testbed.migrations,
         databaseUrl: testbed.backupUrl(),
         scratch: "_drill",
+        freeBytes: () => undefined,
       },
       jobContext(),
     );

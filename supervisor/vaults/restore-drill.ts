@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { verifyFiles } from "../backup/backup-files.ts";
+import { needDrillRoom } from "../backup/drill-room.ts";
 import { Failure } from "../../core/failure.ts";
-import { sizeWords } from "../../core/size.ts";
 import { sum } from "../../core/sum.ts";
 import {
   parseDocument,
@@ -59,7 +59,7 @@ export async function drillRestore(
     busy.add(target);
     try {
       await scratch.drop();
-      needRoom(entry, freeBytes());
+      needDrillRoom(`vault ${entry.name}`, bytesOf(entry), freeBytes());
       await restoreVault({
         couch,
         backup,
@@ -92,17 +92,9 @@ export async function drillRestore(
   return drilled;
 }
 
-/** Of the bytes of a vault's lines: a disk that the drill fills also stops the devices, and what else writes there. */
-const ROOM_FACTOR = 1.5;
-
-/** Throws a Failure if the scratch database would nearly fill the disk. Backups of old releases do not have the sizes. */
-function needRoom({ name, size = 0, parts }: VaultEntry, free: number): void {
-  const needed = (size + sum(parts.map((part) => part.size))) * ROOM_FACTOR;
-  if (free < needed) {
-    throw new Failure(
-      `the drill restores vault ${name} into a scratch database, which needs ${sizeWords(needed)} of free disk space, and ${sizeWords(free)} are available: free some space.`,
-    );
-  }
+/** Of a vault's lines. Backups of old releases do not have the sizes. */
+function bytesOf({ size = 0, parts }: VaultEntry): number {
+  return size + sum(parts.map((part) => part.size));
 }
 
 /** Compares an evenly distributed sample of revisions with the scratch database. */
