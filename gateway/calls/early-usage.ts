@@ -9,7 +9,7 @@ import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 const HAS_USAGE = /"usage":\s*\{/;
 
 /**
- * Leaves out the usage that Gemini, xAI, Perplexity and vLLM (on request) send with every chunk of a chat: it is of the answer up to
+ * Leaves out the usage that Gemini, xAI and Perplexity send with every chunk of a chat, without being asked: it is of the answer up to
  * it, and several clients add up what they receive. With a finish reason it is that of the whole answer.
  */
 export class EarlyUsage {

@@ -1,3 +1,4 @@
+import type { RequestedUsage } from "../providers/openai.ts";
 import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import { timeIn, type CallClock } from "./call-clock.ts";
 import { EarlyUsage } from "./early-usage.ts";
@@ -16,7 +17,7 @@ interface TakenText {
 /** The text of a stream on its way to the client, also kept for the cache. */
 export class StreamText {
   readonly #clock: CallClock;
-  readonly #usageWanted: boolean;
+  readonly #usage: RequestedUsage;
   readonly #earlyUsage = new EarlyUsage();
   #firstTokenAt: number | null = null;
   /** null once it is too long for the cache. */
@@ -24,9 +25,9 @@ export class StreamText {
   #characters = 0;
   #ending = "";
 
-  constructor(clock: CallClock, usageWanted: boolean) {
+  constructor(clock: CallClock, usage: RequestedUsage) {
     this.#clock = clock;
-    this.#usageWanted = usageWanted;
+    this.#usage = usage;
   }
 
   /** Ms since the epoch. */
@@ -53,18 +54,21 @@ export class StreamText {
     let done = false;
     let failed = false;
     for (const piece of pieces) {
-      if (piece.kind === "usage_only" && !this.#usageWanted) {
+      if (piece.kind === "usage_only" && this.#usage === "none") {
         continue;
       }
       failed ||= piece.kind === "error";
-      if (piece.kind === "done" && this.#usageWanted) {
+      if (piece.kind === "done" && this.#usage === "once") {
         this.#ending += this.#earlyUsage.rest();
       }
       done ||= piece.kind === "done";
       if (done) {
         this.#ending += ssePieceText(piece);
       } else {
-        text += this.#earlyUsage.textOf(piece);
+        text +=
+          this.#usage === "every chunk"
+            ? ssePieceText(piece)
+            : this.#earlyUsage.textOf(piece);
       }
     }
     if (text !== "") {

@@ -7,7 +7,7 @@ import { errorInEvent } from "../providers/answered-error.ts";
 import { reservePart } from "../providers/counted-answer.ts";
 import { withoutSecret } from "../providers/error-answer.ts";
 import { brokenOff, UpstreamFailure } from "../providers/failure.ts";
-import { wantsUsage } from "../providers/openai.ts";
+import { requestedUsage } from "../providers/openai.ts";
 import { createStreamParser } from "../providers/stream-errors.ts";
 import { lastEvents } from "../providers/stream-start.ts";
 import { readRest, stopReading } from "../providers/streamed-answer.ts";
@@ -86,7 +86,7 @@ async function passAndRecord(
 ): Promise<void> {
   const client = reply.raw;
   const stream = withReadableErrors(gateway, call, upstream);
-  const text = new StreamText(call, wantsUsage(call.body));
+  const text = new StreamText(call, requestedUsage(call.body));
   const audience = new Audience(
     gateway.flights,
     call,

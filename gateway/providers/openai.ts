@@ -131,11 +131,15 @@ function providerMetadata(metadata: unknown): unknown {
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
-/** Whether the client requested the usage chunk; otherwise it is removed. */
-export function wantsUsage(body: CallBody): boolean {
-  const options = body["stream_options"] as
-    { include_usage?: unknown } | null | undefined;
-  return options?.include_usage === true;
+/** The usage that a client requests of a stream of chat; with every chunk, it is vLLM's own option. */
+export type RequestedUsage = "none" | "once" | "every chunk";
+
+export function requestedUsage(body: CallBody): RequestedUsage {
+  const options = recordOf(body["stream_options"]);
+  if (options["include_usage"] !== true) {
+    return "none";
+  }
+  return options["continuous_usage_stats"] === true ? "every chunk" : "once";
 }
 
 interface OpenAIAnswer {
