@@ -44,7 +44,8 @@ test("every chart has a text alternative and a table of its numbers, with colour
 test("an empty report explains itself instead of showing empty tables", () => {
   const spend = renderReport(noSpend(), "html");
   expect(spend).toContain("No calls in November 2026, so far.");
-  expect(spend).toContain("curl http://127.0.0.1:4000/v1/chat/completions");
+  // It may be read on any machine, where a local address would be wrong.
+  expect(spend).not.toMatch(/curl|127\.0\.0\.1/);
   expect(spend).not.toContain("<table>");
   expect(renderReport(noSpend(), "text")).toContain("Nothing needs attention.");
   expect(renderReport(noHealth(), "html")).toContain("hearth config");

@@ -101,7 +101,10 @@ function facts(
   };
 }
 
-function html(known: StatusFacts): Promise<string> {
+function html(
+  known: StatusFacts,
+  role: "admin" | "viewer" = "admin",
+): Promise<string> {
   const { status } = known;
   return renderPage(
     {
@@ -109,7 +112,7 @@ function html(known: StatusFacts): Promise<string> {
       look: lookOfStatus(status),
       current: "/",
       signedIn: true,
-      caller: { role: "admin", name: "operator" },
+      caller: { role, name: "operator" },
       refreshes: null,
       json: null,
       message: null,
@@ -217,4 +220,34 @@ test("what is recommended does not look like a fault", async () => {
   expect(text).toContain("<h2>Recommended</h2>");
   expect(text).toContain("All is well.</h1>");
   expect(text).not.toContain('class="warn"');
+});
+
+test("a month without calls links to where a call can be sent, as far as the role allows", async () => {
+  const none = facts(
+    {},
+    {
+      spend: {
+        kind: "known",
+        at: AT,
+        spend: {
+          spend: 0,
+          before: 0,
+          calls: 0,
+          failed: 0,
+          cached: 0,
+          saved: 0,
+          days: [],
+          payers: [],
+        },
+      },
+    },
+  );
+  const [admin, viewer] = [await html(none), await html(none, "viewer")];
+  expect(admin).toContain("No calls this month yet.");
+  expect(admin).toContain("create a key</a>: its page");
+  for (const page of [admin, viewer]) {
+    expect(page).toContain('from the <a href="/playground">playground</a>');
+    expect(page).not.toContain("curl");
+  }
+  expect(viewer).not.toContain("/keys/new");
 });

@@ -35,7 +35,6 @@ export function viewStatus(facts: StatusFacts) {
       `checked ${ago(latestLook(status.checks) ?? at, at)}`,
       moment(at, timeZone),
     ].join(" · "),
-    gateway: gatewayOf(status),
     quiet: status.ok && status.attention.length === 0,
     attention: status.attention.map((each) => viewAttention(each, facts)),
     groups: viewGroups(facts),
@@ -114,13 +113,6 @@ function scopeOf({ services, checks }: Status): string {
   return services.length === 0
     ? `${checks.length} checks on this machine`
     : `${services.length} services on this machine`;
-}
-
-function gatewayOf(status: Status): string {
-  const gateway = status.services.find(({ name }) => name === "gateway");
-  return gateway?.address.startsWith("http")
-    ? gateway.address
-    : "http://127.0.0.1:4000";
 }
 
 function latestLook(checks: readonly CheckView[]): number | undefined {
