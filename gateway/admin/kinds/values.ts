@@ -78,7 +78,7 @@ export const moment = z
   .meta({ format: "date-time" });
 
 /** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`; LiteLLM also writes `monthly`. */
-export const duration = durationBy(parseBudgetDuration);
+const duration = durationBy(parseBudgetDuration);
 /** Of a budget: an empty text changes nothing, as in LiteLLM. */
 export const resetInterval = durationBy((text) =>
   text === "" ? { ok: true } : parseBudgetDuration(text),
