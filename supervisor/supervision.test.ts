@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { configSchema } from "./config/schema.ts";
 import { openHistory, type History } from "./history/history.ts";
@@ -19,11 +21,11 @@ afterEach(() => {
 });
 
 /** A supervisor that only watches. */
-function openSupervision(): Supervision {
+function openSupervision(settings: object = {}): Supervision {
   return new Supervision({
     home: place.home,
     env: {},
-    config: { leftOut: [], config: configSchema.parse({}) },
+    config: { leftOut: [], config: configSchema.parse(settings) },
     history,
     onCheck: () => {},
     onNotice: () => {},
@@ -57,6 +59,34 @@ test("alarms about what a supervisor no longer looks at end at its next start", 
     expect(
       supervision.alerting.active().map(({ fingerprint }) => fingerprint),
     ).toEqual(["history-damaged-elsewhere"]);
+  } finally {
+    await supervision.rest();
+  }
+});
+
+test("a finished job updates the check of backups at once, not at its next regular time", async () => {
+  const directory = join(place.home.backups, "other");
+  const supervision = openSupervision({
+    offline: { references: [] },
+    checks: [{ name: "backup-other", kind: "backup", directory }],
+  });
+  const { jobs } = supervision.context;
+  jobs.add({
+    name: "other-backup",
+    description: "Takes a backup.",
+    schedule: { cron: null, timeoutMs: 60_000, retries: 0 },
+    run: async () => {
+      mkdirSync(directory, { recursive: true });
+      writeFileSync(join(directory, "tuesday.tar"), "notes");
+      return { status: "done", summary: "taken" };
+    },
+  });
+  const result = () => supervision.status().checks[0]?.latest?.text;
+  supervision.start();
+  try {
+    await vi.waitFor(() => expect(result()).toContain("no backup yet"));
+    jobs.run("other-backup");
+    await vi.waitFor(() => expect(result()).toContain("tuesday.tar"));
   } finally {
     await supervision.rest();
   }

@@ -84,6 +84,7 @@ export class Supervision {
         clock: systemClock,
         timeZone: config.jobs.time_zone,
         scheduled: jobsAreOn(env),
+        onEnd: () => this.#probeBackups(),
       }),
       runtime: () => this.#runtime,
       watch: () => this.#watch,
@@ -156,6 +157,15 @@ export class Supervision {
   refresh(): void {
     for (const module of this.#modules) {
       module.refresh?.();
+    }
+  }
+
+  /** Jobs take, fetch and remove backups: the status must not contradict the list of backups until the next regular check. */
+  #probeBackups(): void {
+    for (const { name, kind, state } of this.#watch?.list() ?? []) {
+      if (kind === "backup" && state !== "paused") {
+        void this.#watch?.probeNow(name);
+      }
     }
   }
 

@@ -24,6 +24,8 @@ interface JobRunnerOptions {
   readonly timeZone: string;
   /** False: jobs run on this host only on demand. */
   readonly scheduled: boolean;
+  /** Called when a run has ended. */
+  readonly onEnd?: () => void;
 }
 
 export type RunView = JobRun & {
@@ -244,7 +246,7 @@ export class JobRunner {
     caughtUp: boolean,
     jobOptions: Readonly<Record<string, unknown>>,
   ): JobRun {
-    const { history, alarms, clock } = this.#options;
+    const { history, alarms, clock, onEnd } = this.#options;
     const { job } = entry;
     const startedAt = clock.now();
     const askedBy = due === null ? askingUser() : null;
@@ -289,6 +291,7 @@ export class JobRunner {
     void entry.cleaned.then(perform).then(async (end) => {
       history.end(id, { ...end, endedAt: clock.now() });
       notifyEnd(alarms, job, end);
+      onEnd?.();
       ended.resolve();
       await end.leftBehind;
       entry.running = null;
