@@ -63,8 +63,12 @@ async function showSpend(
 ): Promise<FastifyReply> {
   const choice = readChoice(request.query);
   const today = await reader.book.today();
-  const controls = viewControls(choice, today);
   const period = readPeriod(choice, today);
+  const controls = viewControls(
+    choice,
+    today,
+    period instanceof Failure ? null : period,
+  );
   const show = (page: Omit<Page, "current">, view: object) =>
     showPage(request, reply, { ...page, current: "/spend" }, "spend", {
       ...controls,

@@ -92,8 +92,12 @@ export function columnsFor(by: Dimension): readonly Column[] {
     : FIGURE_COLUMNS;
 }
 
-/** The controls above the figures, shown even without figures. */
-export function viewControls(choice: SpendChoice, today: string) {
+/** The controls above the figures, shown even without figures. Invalid days stay as they were typed. */
+export function viewControls(
+  choice: SpendChoice,
+  today: string,
+  period: Period | null,
+) {
   const anyDates = choice.from !== "" || choice.until !== "";
   const elsewhere = { page: 1, from: "", until: "" };
   return {
@@ -102,7 +106,11 @@ export function viewControls(choice: SpendChoice, today: string) {
       href: linkTo(choice, { ...elsewhere, period }),
       current: !anyDates && period === choice.period,
     })),
-    dates: { from: choice.from, until: choice.until, most: today },
+    dates: {
+      from: period?.from ?? choice.from,
+      until: period?.until ?? choice.until,
+      most: today,
+    },
     datesHidden: fieldsOf({ ...choice, ...elsewhere }).filter(
       ([name]) => name !== "period",
     ),

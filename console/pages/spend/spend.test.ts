@@ -8,6 +8,7 @@ import {
   FIGURE_COLUMNS,
   totalOf,
 } from "./spend-table.ts";
+import { viewControls } from "./spend-view.ts";
 
 const TODAY = "2026-11-21";
 
@@ -57,6 +58,18 @@ describe("the period in an address", () => {
       open: until === TODAY,
       previous: { from: earlier, until: before },
     });
+  });
+});
+
+test("the form shows the days of a preset period, and invalid days as typed", () => {
+  const preset = readChoice({ period: "7d" });
+  expect(
+    viewControls(preset, TODAY, periodOf(preset, TODAY)).dates,
+  ).toMatchObject({ from: "2026-11-15", until: TODAY });
+  const invalid = readChoice({ from: "2026-11-09", until: "2026-11-03" });
+  expect(viewControls(invalid, TODAY, null).dates).toMatchObject({
+    from: "2026-11-09",
+    until: "2026-11-03",
   });
 });
 
