@@ -25,26 +25,15 @@ const PARTS = {
       keys: "3",
     },
   },
-  notes: {
-    users: 2,
-    vaults: [
-      { name: "family", documents: 312 },
-      { name: "work", documents: 1 },
-    ].map(({ name, documents }) => ({
-      name,
-      documents,
-      file: `${name}.jsonl.gz`,
-      leaves: documents,
-      missing: [],
-    })),
-  },
+  notes: { users: 2 },
 };
 
-/** A complete backup in `backups/<kind>/<name>`, whose only file has no data. */
+/** A complete backup in `backups/<kind>/<name>`, whose only file has no data; one of the notes with so many documents of each vault. */
 export function writeSampleBackup(
   backups: string,
   kind: Manifest["kind"],
   name: string,
+  documents: Readonly<Record<string, number>> = { family: 312, work: 1 },
 ): void {
   const directory = join(backups, kind, name);
   mkdirSync(directory, { recursive: true });
@@ -56,5 +45,14 @@ export function writeSampleBackup(
     takenAt: momentOf(name) ?? 0,
     files: [{ name: "data", bytes, sha256: "0".repeat(64) }],
     ...PARTS[kind],
+    ...(kind === "notes" && {
+      vaults: Object.entries(documents).map(([vault, count]) => ({
+        name: vault,
+        documents: count,
+        file: `${vault}.jsonl.gz`,
+        leaves: count,
+        missing: [],
+      })),
+    }),
   });
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { sentencesOf } from "../../../core/failure.ts";
+import { sum } from "../../../core/sum.ts";
 import { counted } from "../../../core/words.ts";
 import {
   requireFiles,
@@ -82,9 +83,16 @@ function ledgerIn(path: string): string {
   ].join(", ");
 }
 
+/** Of more, a row has the sum. */
+const MAX_VAULTS = 4;
+
 function vaultsIn(path: string): string {
   const { files, vaults } = readNotesManifest(path);
   requireFiles(path, files);
+  if (vaults.length > MAX_VAULTS) {
+    const documents = sum(vaults.map(({ documents }) => documents));
+    return `${counted(vaults.length, "vault")} with ${counted(documents, "document")}`;
+  }
   const words = vaults.map(
     ({ name, documents }) =>
       `vault ${name} with ${counted(documents, "document")}`,

@@ -100,6 +100,14 @@ describe("the backups of this host", () => {
     });
   });
 
+  test("of many vaults have the sum of their documents", () => {
+    const { backups } = place.home;
+    const documents = { a: 1000, b: 200, c: 30, d: 4, e: 0 };
+    writeSampleBackup(backups, "notes", NEWEST, documents);
+    const [found] = readBackups(backups, jobsWith());
+    expect(found?.contents).toBe("5 vaults with 1,234 documents");
+  });
+
   test("have the result of their own last drill; a failed one was of the newest backup at that time", () => {
     const { backups } = place.home;
     writeSampleBackup(backups, "postgres", NEWEST);
