@@ -73,6 +73,7 @@ async function showHistory(
       ? {}
       : { mistake: { typed: at, text: time.mistake } }),
     timeZone,
+    now: now(),
   });
   return showPage(
     request,

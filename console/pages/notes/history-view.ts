@@ -1,6 +1,6 @@
 import { shellQuoted } from "../../../core/shell.ts";
 import { sizeWords } from "../../../core/size.ts";
-import { counted, grouped, moment } from "../../../core/words.ts";
+import { counted, grouped, momentFrom } from "../../../core/words.ts";
 import { differingFiles } from "../../../supervisor/vaults/note-difference.ts";
 import { momentText } from "../../../supervisor/vaults/moment.ts";
 import { DECRYPT_SCRIPT } from "../decrypt.ts";
@@ -13,15 +13,16 @@ type HistoryPageFacts = HistoryFacts & {
   /** A time that cannot be shown, and why. */
   readonly mistake?: { readonly typed: string; readonly text: string };
   readonly timeZone: string;
+  readonly now: number;
 };
 
 const MAX_ROWS = 200;
 
 /** An earlier state of a vault: its differences from now, and how to restore it. */
 export function viewHistory(facts: HistoryPageFacts) {
-  const { vault, query, summary, shown, timeZone } = facts;
+  const { vault, query, summary, shown, timeZone, now } = facts;
   const path = `/notes/${encodeURIComponent(vault)}`;
-  const since = moment(summary.from, timeZone);
+  const since = momentFrom(now, summary.from, timeZone);
   const difference = shown.kind === "difference" ? viewDifference(facts) : null;
   return {
     title: difference?.title ?? `History of ${vault} since ${since}.`,
@@ -64,13 +65,14 @@ function optionsOf({ at, path }: HistoryQuery): string {
   ].join(" ");
 }
 
-function viewDifference({ vault, query, shown, timeZone }: HistoryPageFacts) {
+function viewDifference(facts: HistoryPageFacts) {
+  const { vault, query, shown, timeZone, now } = facts;
   if (shown.kind !== "difference") {
     return null;
   }
   const { difference, texts, versions } = shown;
   const { past, changed, added, unchanged } = difference;
-  const at = moment(past.at, timeZone);
+  const at = momentFrom(now, past.at, timeZone);
   const what = query.path ?? vault;
   const rows = differingFiles(difference).map((file) => ({
     ...file,
@@ -96,8 +98,13 @@ function viewDifference({ vault, query, shown, timeZone }: HistoryPageFacts) {
     comparison: texts === null ? null : compareTexts(...texts),
     versions: versions.map((version) => ({
       since:
-        version.since === 0 ? "the beginning" : moment(version.since, timeZone),
-      until: version.until === null ? "now" : moment(version.until, timeZone),
+        version.since === 0
+          ? "the beginning"
+          : momentFrom(now, version.since, timeZone),
+      until:
+        version.until === null
+          ? "now"
+          : momentFrom(now, version.until, timeZone),
       size: version.deleted ? "deleted" : sizeWords(version.bytes),
       link: linkTo(Math.max(version.since, 1), query.path ?? ""),
     })),

@@ -14,7 +14,7 @@ import type { ReportKind } from "../../../supervisor/reports/report.ts";
 import type { Field } from "../field.ts";
 import { lookOfRun } from "../jobs/run-words.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { ahead, counted, moment } from "../../../core/words.ts";
+import { ahead, counted, momentFrom } from "../../../core/words.ts";
 
 /** The jobs that write scheduled reports. */
 export const REPORT_JOB_NAMES = ["spend-report", "health-report"] as const;
@@ -100,7 +100,7 @@ export function viewReports(facts: ReportsFacts) {
     reports: shown.map((report) => ({
       name: kindNames[report.kind],
       days: daysOf(report),
-      madeAt: moment(report.madeAt, timeZone),
+      madeAt: momentFrom(now, report.madeAt, timeZone),
       page: report.files.find(({ format }) => format === "html")?.name ?? null,
       files: report.files.toSorted(byName).map(({ name, bytes }) => ({
         name,
