@@ -13,10 +13,10 @@ import type { SpendReport } from "./spend-report.ts";
 test("the page is one file without scripts or external resources, and shows the verdict first", () => {
   const html = renderReport(usualSpend(), "html");
   expect(html).toContain(
-    '<h1><span class="nowrap">$ 56.45</span> in November 2026, so far: <span class="nowrap">12 %</span> less than October at this day.</h1>',
+    '<h1><span class="nowrap">$ 56.45</span> in November 2026, so far: <span class="nowrap">12 %</span> less than October by this day.</h1>',
   );
   expect(html).toContain(
-    "<title>✕ $ 56.45 in November 2026, so far: 12 % less than October at this day. · Hearth</title>",
+    "<title>✕ $ 56.45 in November 2026, so far: 12 % less than October by this day. · Hearth</title>",
   );
   expect(html).not.toMatch(
     /<script|\son\w+=|@import|url\(|<iframe|<link rel="style/,
@@ -98,12 +98,12 @@ test("the rows of the CSV add up to its total, and all have the same number of f
 });
 
 test.each<[string, Partial<SpendReport>, string]>([
-  ["more", { change: 0.5 }, "50 % more than October at this day"],
-  ["the same", { change: 0.0001 }, "as much as October at this day"],
+  ["more", { change: 0.5 }, "50 % more than October by this day"],
+  ["the same", { change: 0.0001 }, "as much as October by this day"],
   [
     "many times as much",
     { change: 11 },
-    "12 times as much as October at this day",
+    "12 times as much as October by this day",
   ],
   ["nothing before", { change: null }, "$ 56.45 in November 2026, so far.\n"],
 ])("spend against the month before: %s", (_, fields, words) => {

@@ -14,7 +14,7 @@ export interface Period {
   readonly previous: {
     readonly from: string;
     readonly until: string;
-    /** Completes a comparison: "than October at this day". */
+    /** Completes a comparison: "than October by this day". */
     readonly label: string;
   };
 }
@@ -62,7 +62,7 @@ export function choosePeriod(choice: PeriodChoice, today: string): Period {
         previous: {
           from: addDays(from, -7),
           until: addDays(end, -7),
-          label: open ? "the week before at this day" : "the week before",
+          label: open ? "the week before by this day" : "the week before",
         },
       };
     case "month": {
@@ -78,7 +78,7 @@ export function choosePeriod(choice: PeriodChoice, today: string): Period {
         previous: {
           from: first,
           until: open && sameDay < lastOfPrevious ? sameDay : lastOfPrevious,
-          label: open ? `${month} at this day` : month,
+          label: open ? `${month} by this day` : month,
         },
       };
     }

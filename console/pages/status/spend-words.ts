@@ -95,9 +95,9 @@ function viewMonth(month: MonthSpend, at: number, timeZone: string) {
 
 function comparison({ spend, before }: MonthSpend, month: string): string {
   if (before === 0) {
-    return `nothing in ${month} at this day`;
+    return `nothing in ${month} by this day`;
   }
-  return changeWords((spend - before) / before, `${month} at this day`);
+  return changeWords((spend - before) / before, `${month} by this day`);
 }
 
 function share(part: number, whole: number): number {
