@@ -70,6 +70,7 @@ export async function startGateway(
     ...config.server,
     bodies: parts.bodies,
     log,
+    version: options.version,
   });
   const clients = watchConnections(server.server, log);
   server.addHook("onRequest", async (_request, reply) => {

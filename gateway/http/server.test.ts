@@ -15,6 +15,7 @@ const server = createServer({
   trustedProxies: [],
   corsOrigins: [],
   log: pino({ level: "silent" }),
+  version: "1.0.0",
   arrivalMs: 200,
 });
 

@@ -10,6 +10,8 @@ import type { Caller } from "../access/callers.ts";
 import type { Admitted } from "../calls/admit.ts";
 import type { Call } from "../calls/call.ts";
 import { messagesErrorOf } from "../dialects/messages-error.ts";
+import { noRoutePage } from "../pages/no-route.ts";
+import { acceptsPage, send } from "../pages/send.ts";
 import { asCallError } from "./as-call-error.ts";
 import { HEADERS_ARRIVAL_MS, maxArrivalMs, type Bodies } from "./bodies.ts";
 import { CrossOrigin } from "./cross-origin.ts";
@@ -24,6 +26,7 @@ interface ServerOptions {
   readonly trustedProxies: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly log: Logger;
+  readonly version: string;
   /** In which the headers of a request must arrive; its body has more. A client that reads nothing of its answer for so long is disconnected. */
   readonly arrivalMs?: number;
 }
@@ -37,6 +40,7 @@ export function createServer({
   trustedProxies,
   corsOrigins,
   log,
+  version,
   arrivalMs = HEADERS_ARRIVAL_MS,
 }: ServerOptions): FastifyInstance {
   const server = fastify({
@@ -86,7 +90,7 @@ export function createServer({
     }
     done();
   });
-  rejectUnknownPaths(server, new CrossOrigin(corsOrigins));
+  rejectUnknownPaths(server, new CrossOrigin(corsOrigins), version);
   server.setErrorHandler((error, request, reply) => {
     const { completeError, errorBody } = request.routeOptions.config;
     const known = asCallError(error, request, log);
@@ -166,16 +170,20 @@ function stillSends({ raw, headers }: FastifyRequest): boolean {
   );
 }
 
-function sendError(
-  reply: FastifyReply,
-  error: CallError,
-  bodyOf: (error: CallError) => unknown = errorBody,
-): FastifyReply {
+function stopReading(reply: FastifyReply): void {
   if (stillSends(reply.request)) {
     // Otherwise one more chunk is read before the connection is closed.
     reply.request.raw.socket.pause();
     reply.header("connection", "close");
   }
+}
+
+function sendError(
+  reply: FastifyReply,
+  error: CallError,
+  bodyOf: (error: CallError) => unknown = errorBody,
+): FastifyReply {
+  stopReading(reply);
   return reply
     .code(statusOf(error))
     .headers(error.details.headers ?? {})
@@ -186,9 +194,11 @@ function sendError(
 function rejectUnknownPaths(
   server: FastifyInstance,
   crossOrigin: CrossOrigin,
+  version: string,
 ): void {
   const reject = (request: FastifyRequest, reply: FastifyReply) =>
-    crossOrigin.allowNoRoute(request, reply) ?? sendNoRoute(request, reply);
+    crossOrigin.allowNoRoute(request, reply) ??
+    sendNoRoute(request, reply, version);
   server.addHook("onRequest", (request, reply, done) => {
     // Before the body is read: it would not be used.
     if (request.is404) {
@@ -207,6 +217,7 @@ const OF_MESSAGES = /^(\/v1)?\/messages\//;
 function sendNoRoute(
   request: FastifyRequest,
   reply: FastifyReply,
+  version: string,
 ): FastifyReply {
   const path = pathOf(request);
   const error = new CallError(
@@ -214,6 +225,13 @@ function sendNoRoute(
     insteadOfRoute(path) ??
       `Route ${request.method} ${path} not found. ${path.startsWith("/v1/chat/completions/") ? "The client adds /chat/completions itself: remove it from the address that the client is given." : "/openapi.json lists the routes."}`,
   );
+  // An answer from a cache must suit the program or the browser, and its origin.
+  reply.header("vary", "accept, origin");
+  if (request.method === "GET" && acceptsPage(request)) {
+    stopReading(reply);
+    reply.code(statusOf(error));
+    return send(request, reply, noRoutePage(error.message, version));
+  }
   return sendError(
     reply,
     error,

@@ -64,6 +64,22 @@ test.each(["/", "/me", "/docs"])(
   },
 );
 
+test.each(["/nonsense", "/me/x", "/docs/x", "/v1", "/ui", "/%3Cscript%3E"])(
+  "%s is answered to a browser with a page, to programs with JSON",
+  async (path) => {
+    const { status, text, policy } = await load(path);
+    expect(status).toBe(404);
+    expect(policy).toContain("default-src 'none'");
+    expect(text).toContain("<h1>Page not found.</h1>");
+    expect(text).toContain('<a href="/me">');
+    expect(text).toContain('<a href="/docs">');
+    const answer = await fetch(fixture.url + path);
+    expect(answer.status).toBe(404);
+    expect(answer.headers.get("vary")).toBe("accept, origin");
+    expect(await answer.json()).toHaveProperty("error.message");
+  },
+);
+
 function contentsOf(text: string, tag: string): readonly string[] {
   return [...text.matchAll(new RegExp(`<${tag}>([^]*?)</${tag}>`, "g"))].map(
     ([, content = ""]) => content,

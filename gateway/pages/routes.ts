@@ -14,7 +14,7 @@ import { dayOf } from "../ledger/budget-windows.ts";
 import { myUsagePage, PERIODS, type MyUsage } from "./my-usage.ts";
 import { exampleModel } from "./example-model.ts";
 import { ownAddress } from "./own-address.ts";
-import { send } from "./send.ts";
+import { acceptsPage, send } from "./send.ts";
 import { startPage, startView } from "./start.ts";
 
 const MAX_FORM_BYTES = 10_000;
@@ -50,7 +50,7 @@ export function addPageRoutes(server: FastifyInstance, gateway: Gateway): void {
       console: readVariable("HEARTH_CONSOLE_URL"),
     });
     reply.header("vary", "accept");
-    return (request.headers.accept ?? "").includes("text/html")
+    return acceptsPage(request)
       ? send(request, reply, startPage(view))
       : reply.send(view);
   });

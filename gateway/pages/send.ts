@@ -3,6 +3,11 @@ import { cookieIn } from "../../core/cookies.ts";
 import { THEME_COOKIE, themeCookie, themeOf } from "../../core/theme.ts";
 import type { Page } from "./frame.ts";
 
+/** Whether a browser asks for a page; other clients get JSON. */
+export function acceptsPage({ headers }: FastifyRequest): boolean {
+  return (headers.accept ?? "").includes("text/html");
+}
+
 /**
  * Sends a page in the browser's theme; it is not cached and cannot be framed by other sites. With `?theme=` the theme is
  * remembered, and the browser is sent back to the page.
