@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { sizeWords } from "../../core/size.ts";
+import { sum } from "../../core/sum.ts";
+import { counted, grouped } from "../../core/words.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { compactVault, LARGE_BYTES, type Compaction } from "./compaction.ts";
 import { Database, vaultNames } from "./database.ts";
@@ -52,12 +54,40 @@ export async function compact(
   const done = results.some(({ status }) => status === "done");
   return {
     status: done ? "done" : "skipped",
-    summary:
-      results.length === 0
-        ? "There are no vaults."
-        : results.map(describeCompaction).join(" "),
+    summary: summaryOf(results),
     details: { vaults: results },
   };
+}
+
+/** Of more, a summary has the sum. */
+const MAX_DESCRIBED = 4;
+
+export function summaryOf(results: readonly Compaction[]): string {
+  if (results.length === 0) {
+    return "There are no vaults.";
+  }
+  if (results.length <= MAX_DESCRIBED) {
+    return results.map(describeCompaction).join(" ");
+  }
+  const done = results.filter((result) => result.status === "done");
+  const before = sum(done.map(({ beforeBytes }) => beforeBytes));
+  const after = sum(done.map(({ afterBytes }) => afterBytes));
+  const all = counted(results.length, "vault");
+  return [
+    done.length === 0
+      ? `None of ${all} compacted.`
+      : `${grouped(done.length)} of ${all} compacted, from ${sizeWords(before)} to ${sizeWords(after)}.`,
+    ...done
+      .filter(({ activeBytes }) => activeBytes > LARGE_BYTES)
+      .map(({ vault, activeBytes }) =>
+        adviceFor(`vault ${vault}`, activeBytes),
+      ),
+    ...(done.length === results.length
+      ? []
+      : [
+          "`hearth compact VAULT` compacts one of the others or names what prevents it.",
+        ]),
+  ].join(" ");
 }
 
 function describeCompaction(compaction: Compaction): string {
@@ -67,8 +97,10 @@ function describeCompaction(compaction: Compaction): string {
   }
   const { beforeBytes, afterBytes, activeBytes } = compaction;
   const advice =
-    activeBytes > LARGE_BYTES
-      ? ` The notes themselves take ${sizeWords(activeBytes)}: split the vault, exclude large files, or rebuild it from a device.`
-      : "";
+    activeBytes > LARGE_BYTES ? ` ${adviceFor("the vault", activeBytes)}` : "";
   return `Vault ${vault} compacted from ${sizeWords(beforeBytes)} to ${sizeWords(afterBytes)}.${advice}`;
+}
+
+function adviceFor(vault: string, activeBytes: number): string {
+  return `The notes themselves take ${sizeWords(activeBytes)}: split ${vault}, exclude large files, or rebuild it from a device.`;
 }
