@@ -88,7 +88,12 @@ export function keyList(counter: KeyCounter): NounList<UsedKeyRow> {
         readKeys(context, query),
       ]);
       return {
-        ...budgetHeading("key", sum(counts), counts.over_budget),
+        ...budgetHeading(
+          "key",
+          sum(counts),
+          counts.over_budget,
+          query.search === "" ? null : page.total_count,
+        ),
         rows: page.keys,
         total: page.total_count,
         pages: page.total_pages,

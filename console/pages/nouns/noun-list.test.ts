@@ -11,10 +11,18 @@ test.each([
   ["user", 6, 2, "2 of 6 users are over budget.", "warn"],
 ])("the heading of %ss, %i with %i over budget", (...given) => {
   const [noun, all, spent, title, look] = given;
-  expect(budgetHeading(noun, all, spent)).toEqual({ title, look });
+  expect(budgetHeading(noun, all, spent, null)).toEqual({ title, look });
 });
 
-test("the heading and the filters count all users, also of a search", async () => {
+test.each([
+  [0, "None of 5,015 keys matches the search."],
+  [1, "1 of 5,015 keys matches the search."],
+  [12, "12 of 5,015 keys match the search."],
+])("the heading of a search with %i matches counts them", (found, title) => {
+  expect(budgetHeading("key", 5015, 7, found)).toEqual({ title, look: "none" });
+});
+
+test("the heading of a search counts its users, the filters count all", async () => {
   const users = [
     { id: "anna", isSpent: true },
     { id: "bob", isSpent: false },
@@ -39,8 +47,8 @@ test("the heading and the filters count all users, also of a search", async () =
 
   const page = await show({ search: "bob", page: "2" });
   expect(page).toMatchObject({
-    title: "1 of 3 users is over budget.",
-    look: "warn",
+    title: "1 of 3 users matches the search.",
+    look: "none",
     rows: [{ id: "bob" }],
     total: 1,
     empty: false,
@@ -49,7 +57,10 @@ test("the heading and the filters count all users, also of a search", async () =
       { word: "over budget", count: "1", current: false },
     ],
   });
-  expect((await show({ state: "over_budget" })).rows).toEqual([users[0]]);
+  expect(await show({ state: "over_budget" })).toMatchObject({
+    title: "1 of 3 users is over budget.",
+    rows: [users[0]],
+  });
   // What is already read is not read again.
   asked.length = 0;
   expect((await show({})).total).toBe(3);

@@ -85,7 +85,7 @@ export async function budgetedPage<Row>(
   ]);
   const counts = { "": all, over_budget: spent };
   return {
-    ...budgetHeading(noun, all, spent),
+    ...budgetHeading(noun, all, spent, query.search === "" ? null : page.total),
     ...page,
     filters: (["", ...BUDGET_STATES] as const).map((state) => ({
       href: listHref(path, query, { state, page: 1 }),
@@ -99,14 +99,22 @@ export async function budgetedPage<Row>(
   };
 }
 
-/** The heading of a list of objects with budgets. */
+/** The heading of a list of objects with budgets; `found`: how many match a search, null without one. */
 export function budgetHeading(
   noun: string,
   all: number,
   spent: number,
+  found: number | null,
 ): { readonly title: string; readonly look: Look } {
   if (all === 0) {
     return { title: `No ${noun}s yet.`, look: "none" };
+  }
+  if (found !== null) {
+    const matches = found <= 1 ? "matches" : "match";
+    return {
+      title: `${found === 0 ? "None" : grouped(found)} of ${counted(all, noun)} ${matches} the search.`,
+      look: "none",
+    };
   }
   if (spent > 0) {
     return {
