@@ -205,7 +205,7 @@ test("names that are taken and members that are not there are usage errors", asy
   };
   expect(await errorOf("users", "new", "dora")).toEqual([
     2,
-    "hearth: this user already exists. Update it instead.\n",
+    'hearth: user "dora" already exists: choose another name, or run `hearth users update dora` to change it.\n',
   ]);
   const absent =
     ' is not a member of team "Loft": run `hearth teams show Loft` for its members.\n';

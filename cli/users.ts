@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { shellWord } from "../core/shell.ts";
 import { grouped } from "../core/words.ts";
+import { Refusal, type AdminApi } from "../supervisor/gateway/admin-api.ts";
 import { teamName, userName } from "../supervisor/gateway/owners.ts";
 import {
   userInfo,
@@ -25,7 +26,10 @@ import {
   type Cell,
 } from "./terminal.ts";
 import { complainOfUnknownModels } from "./unknown-models.ts";
-import { defineVerb, jsonArg, type Verb } from "./verb.ts";
+import { defineVerb, jsonArg, UsageError, type Verb } from "./verb.ts";
+
+/** The status of a user that already exists. */
+const CONFLICT = 409;
 
 const userArg = {
   user: {
@@ -115,13 +119,9 @@ const create = defineVerb({
   run: async (args) => {
     const gateway = findGateway(args.url);
     const details = detailsIn(args);
-    const created = z.looseObject({ user_id: z.string() }).parse(
-      await gateway.ask("POST", "/user/new", {
-        user_id: args.user,
-        ...details,
-        auto_create_key: false,
-      }),
-    );
+    const created = z
+      .looseObject({ user_id: z.string() })
+      .parse(await createUser(gateway, args.user, details));
     printAnswer(
       args.json,
       created,
@@ -131,6 +131,27 @@ const create = defineVerb({
     return 0;
   },
 });
+
+/** Throws a UsageError if there is such a user. */
+async function createUser(
+  gateway: AdminApi,
+  user: string,
+  details: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  try {
+    return await gateway.ask("POST", "/user/new", {
+      user_id: user,
+      ...details,
+      auto_create_key: false,
+    });
+  } catch (error) {
+    throw error instanceof Refusal && error.status === CONFLICT
+      ? new UsageError(
+          `user "${user}" already exists: choose another name, or run \`hearth users update ${shellWord(user)}\` to change it.`,
+        )
+      : error;
+  }
+}
 
 function detailsIn(
   args: Parameters<typeof limitsIn>[0] & {
