@@ -24,16 +24,10 @@ const MINIMAL = /^gpt-5(-mini|-nano)?(-\d|$)/;
 const TAKES_MAX = /^gpt-([6-9]|\d\d)/;
 const WITHOUT_STOP = /^(o3(?!-mini)|o4|gpt-([5-9]|\d\d))/;
 
+const PENALTIES = ["presence_penalty", "frequency_penalty"];
 const LOGPROBS = ["logit_bias", "logprobs", "top_logprobs"];
 /** What a model takes while it reasons with the values alone that change nothing. */
-const WHILE_REASONING = [
-  "temperature",
-  "top_p",
-  "presence_penalty",
-  "frequency_penalty",
-  ...LOGPROBS,
-];
-const PENALTIES = ["presence_penalty", "frequency_penalty"];
+const WHILE_REASONING = ["temperature", "top_p", ...PENALTIES, ...LOGPROBS];
 
 /** Parameters that certain models reject, most of them whatever the value. */
 interface Rejection {
