@@ -379,8 +379,8 @@ async function spendOverTime(payer: Partial<SpendRow>): Promise<void> {
 
 const OTHER_DURATIONS = ["1h", "1d", "1w", "7d", "1mo", "30d", null];
 
-test.each([{}, { reset_to: null }])(
-  "a reset without an amount is rejected, and the spend remains: %j",
+test.each([{}, { reset_to: null }, { reset_to: 0.76 }])(
+  "a reset without an amount or to more than the spend is rejected, and the spend remains: %j",
   async (body) => {
     const key = await fixture.createKey({ user_id: "not reset" });
     await fixture.spend({ api_key: hashKey(key), spend: 0.75 });

@@ -18,7 +18,7 @@ import { out } from "./kinds/out.ts";
 import { dollars, name, names, spent } from "./kinds/values.ts";
 import { generate, generateForService, keyColumns } from "./new-key.ts";
 import { answerRow, change, changeAndAnswer, remove } from "./payers.ts";
-import { changeWithSpend, setSpend } from "./spend.ts";
+import { changeWithSpend, lowerSpend } from "./spend.ts";
 
 export const updateFields = z.object({ ...keyFields, key: name, spend: spent });
 
@@ -156,7 +156,7 @@ function setBlocked(
 const resetSpend = adminRoute(
   "POST /key/:key/reset_spend",
   {
-    summary: "Set the spend of a key in its budget's window.",
+    summary: "Lower the spend of a key in its budget's window.",
     input: z.object({
       key: name,
       reset_to: dollars,
@@ -172,7 +172,7 @@ const resetSpend = adminRoute(
   async (admin, { key, reset_to: target }) => {
     const row = await reachableKey(admin, admin.pool, key);
     const before = await answerRow(admin, KEY, row);
-    const { previous } = await setSpend(admin, KEY, target, async () => row);
+    const previous = await lowerSpend(admin, KEY, target, row);
     return {
       key_hash: row["token"],
       spend: target,

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { CallError, invalidParam } from "../http/errors.ts";
+import { CallError } from "../http/errors.ts";
 import type { Route } from "../http/route.ts";
 import { adminRoute } from "./admin-route.ts";
 import { MEMBER } from "./kinds/member.ts";
 import { out } from "./kinds/out.ts";
 import { dollars, name } from "./kinds/values.ts";
 import { answerBudgetedRows, findOne } from "./payers.ts";
-import { setSpend } from "./spend.ts";
+import { lowerSpend } from "./spend.ts";
 import { reachableTeam } from "./team-access.ts";
 
 const resetSpend = adminRoute(
@@ -38,21 +38,8 @@ const resetSpend = adminRoute(
     }
     const id = { team_id: teamId, user_id: userId };
     const member = await findOne(admin.pool, MEMBER, id);
-    await admin.gateway.ledger.flush();
     const [before] = await answerBudgetedRows(admin, MEMBER, [member]);
-    const spend = Number(before?.["spend"] ?? 0);
-    if (target > spend) {
-      throw invalidParam(
-        "reset_to",
-        `must be at most the current spend, ${spend}: only calls raise a spend.`,
-      );
-    }
-    const { previous } = await setSpend(
-      admin,
-      MEMBER,
-      target,
-      async () => member,
-    );
+    const previous = await lowerSpend(admin, MEMBER, target, member);
     return {
       ...id,
       spend: target,

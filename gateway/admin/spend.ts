@@ -2,6 +2,7 @@ import { adjustSpend } from "../database/adjustments.ts";
 import { ensurePartitions } from "../database/partitions.ts";
 import { beforeCommit, transaction, type Client } from "../database/pool.ts";
 import type { Row } from "../database/rows.ts";
+import { invalidParam } from "../http/errors.ts";
 import type { Admin } from "./admin-route.ts";
 import { audit } from "./audit.ts";
 import { entityOf, type Kind } from "./kinds/kind.ts";
@@ -23,12 +24,38 @@ export async function changeWithSpend(
   return row;
 }
 
+/** Lowers a payer's spend to `dollars`, and returns what it was before; throws 400 where it is less. */
+export async function lowerSpend(
+  admin: Admin,
+  of: Kind,
+  dollars: number,
+  row: Row,
+): Promise<number> {
+  const { previous } = await setSpend(
+    admin,
+    of,
+    dollars,
+    async () => row,
+    (spend) => {
+      if (dollars > spend) {
+        throw invalidParam(
+          "reset_to",
+          `must be at most the current spend, ${spend}: only calls raise a spend.`,
+        );
+      }
+    },
+  );
+  return previous;
+}
+
 /** Sets a payer's spend in its budget's window by a row of the ledger, in the transaction of `work`. Dollars. */
-export async function setSpend(
+async function setSpend(
   admin: Admin,
   of: Kind,
   dollars: number,
   work: Work,
+  /** Throws where the previous spend does not permit it. */
+  check: (previous: number) => void = () => {},
 ): Promise<{ readonly row: Row; readonly previous: number }> {
   const { gateway, pool, actor, windowing, now } = admin;
   // Calls that have ended count before the new value.
@@ -45,6 +72,7 @@ export async function setSpend(
         now,
       });
       previous = Number(spent);
+      check(previous);
       await audit(client, actor.name, {
         action: "spend_set",
         objectType: of.noun,
