@@ -5,7 +5,8 @@ import {
 } from "../../core/network-addresses.ts";
 import { nearest } from "../../core/nearest.ts";
 import { referencedVariable } from "../../core/config/references.ts";
-import { unreadPrices } from "../config/deployments.ts";
+import { unusedInfo } from "../config/deployments.ts";
+import { alternativeOf } from "../config/litellm-settings.ts";
 import { modelInfo, providerParams } from "../config/schema.ts";
 import { isForeign } from "../config/target.ts";
 import type { Deployment } from "../config/types.ts";
@@ -219,12 +220,6 @@ export function requireNewSecrets(
   );
 }
 
-/** Settings of LiteLLM's `model_info` that limit a model, with what to do instead. */
-const LIMITS_IN_INFO: Readonly<Record<string, string>> = {
-  team_model_rpm_limit: "set `rpm` of its parameters",
-  team_model_tpm_limit: "set `tpm` of its parameters",
-};
-
 /** Throws 400 for parameters that have no effect here: a region, a limit or a price must not be lost unnoticed. */
 export function rejectUnused(
   params: Readonly<Record<string, unknown>>,
@@ -236,24 +231,9 @@ export function rejectUnused(
   if (unused !== undefined && !isForeign(params)) {
     throw unsupported(spelling, unused, Object.keys(providerParams.shape));
   }
-  const [price] = unreadPrices(info);
-  if (price !== undefined) {
-    throw unsupported("model_info", price, Object.keys(modelInfo.shape));
-  }
-  if (info["blocked"] === true) {
-    throw invalidParam(
-      "model_info.blocked",
-      "is not supported: switch the model off with POST /model/block, and leave it out.",
-    );
-  }
-  for (const [field, instead] of Object.entries(LIMITS_IN_INFO)) {
-    if (info[field] != null) {
-      const param = `model_info.${field}`;
-      throw invalidParam(
-        param,
-        `is not supported: ${instead}. Leave it out here.`,
-      );
-    }
+  const [field] = unusedInfo(info);
+  if (field !== undefined) {
+    throw unsupported("model_info", field, Object.keys(modelInfo.shape));
   }
 }
 
@@ -263,6 +243,10 @@ function unsupported(
   known: readonly string[],
 ): CallError {
   const param = `${section}.${name}`;
+  const instead = alternativeOf([section, name]);
+  if (instead !== undefined) {
+    return invalidParam(param, `is not supported: ${instead}. Leave it out.`);
+  }
   const near = nearest(name, known);
   return new CallError(
     "invalid_request",

@@ -126,7 +126,7 @@ export function readDeployment(
     return null;
   }
   // Of a model that is skipped, only that is said.
-  reading.warnings.push(...ignored, ...priceWarnings(reading, path, info));
+  reading.warnings.push(...ignored, ...infoWarnings(reading, path, info));
   const { providerName, known, model } = connection;
   return {
     id:
@@ -342,27 +342,46 @@ function readPrices(
   return isEmpty ? null : own;
 }
 
-function priceWarnings(
+function infoWarnings(
   reading: Reading,
   path: Path,
   info: ModelInfo,
 ): readonly ConfigProblem[] {
   const known = Object.keys(modelInfo.shape);
-  return unreadPrices(info).map((name) =>
+  return unusedInfo(info).map((name) =>
     unusedSetting(reading, [...path, "model_info", name], known),
   );
 }
 
-/** Other fields of `model_info` are free; what is named like a price is one that was misspelled, or that has no effect here. */
-export function unreadPrices(
+/** LiteLLM's limits of a model that have no effect here, with the value of each that limits nothing. */
+const LIMITS_OF_LITELLM: Readonly<Record<string, unknown>> = {
+  access_windows: null,
+  blocked: false,
+  discoverable: true,
+  enable_tag_filtering: null,
+  enforce_supported_endpoints: false,
+  max_embedding_batch_size: null,
+  team_model_rpm_limit: null,
+  team_model_tpm_limit: null,
+};
+
+/**
+ * Other fields of `model_info` are free. What is named like a price is one that was misspelled, or that has no effect here, like
+ * LiteLLM's limits of a model.
+ */
+export function unusedInfo(
   info: Readonly<Record<string, unknown>>,
 ): readonly string[] {
-  return Object.keys(info).filter(
-    (name) =>
-      /_cost_per_|_token_cost/.test(name) &&
-      info[name] != null &&
-      !Object.hasOwn(modelInfo.shape, name),
-  );
+  return Object.entries(info)
+    .filter(
+      ([name, value]) =>
+        value != null &&
+        value !== LIMITS_OF_LITELLM[name] &&
+        !Object.hasOwn(modelInfo.shape, name) &&
+        (/_cost_per_|_token_cost/.test(name) ||
+          Object.hasOwn(LIMITS_OF_LITELLM, name)),
+    )
+    .map(([name]) => name);
 }
 
 function freeFields(info: ModelInfo): Readonly<Record<string, unknown>> {

@@ -686,6 +686,25 @@ const ALTERNATIVES: ReadonlyMap<string, string> = new Map(
         "a chosen `key` is accepted from 20 characters on",
         ["disable_custom_api_keys"],
       ],
+      ["switch the model off with POST /model/block", ["model_info.blocked"]],
+      ["set `rpm` of its parameters", ["model_info.team_model_rpm_limit"]],
+      ["set `tpm` of its parameters", ["model_info.team_model_tpm_limit"]],
+      [
+        "a model is served at all times; list it in `models` of the keys and teams that may call it",
+        ["model_info.access_windows", "model_info.discoverable"],
+      ],
+      [
+        "deployments of an alias that lack an endpoint are called with a translation, or answer 400",
+        ["model_info.enforce_supported_endpoints"],
+      ],
+      [
+        "set it in `router_settings`, for all models",
+        ["model_info.enable_tag_filtering"],
+      ],
+      [
+        "clients split their inputs themselves",
+        ["model_info.max_embedding_batch_size"],
+      ],
     ] as const
   ).flatMap(([text, names]) =>
     names.map((name): readonly [string, string] => [name, text]),

@@ -303,6 +303,29 @@ credential_list: []
   ]);
 });
 
+test("LiteLLM's limits of a model that have no effect cause warnings, unless they limit nothing", () => {
+  const yaml = (info: string) => `model_list:
+  - model_name: a
+    litellm_params: { model: openai/x, api_key: x }
+    model_info: ${info}
+`;
+  expect(
+    warnings(
+      yaml(
+        "{ blocked: true, discoverable: false, access_windows: [{}], team_model_rpm_limit: 5, policies: x }",
+      ),
+    ).map((warning) => /"(\w+)" has no effect: (\w+)/.exec(warning)?.slice(1)),
+  ).toEqual([
+    ["blocked", "switch"],
+    ["discoverable", "a"],
+    ["access_windows", "a"],
+    ["team_model_rpm_limit", "set"],
+  ]);
+  expect(
+    warnings(yaml("{ blocked: false, discoverable: true, policies: x }")),
+  ).toEqual([]);
+});
+
 test("prices of model_info that have no effect cause warnings, its free fields do not", () => {
   const text = `model_list:
   - model_name: a

@@ -41,7 +41,10 @@ beforeAll(async () => {
     team_public_model_name: "of-a-team",
   });
   await add("of-no-team", "openai/six", address, { team_id: "dissolved" });
-  await add("paused", "openai/seven", address);
+  await add("paused", "openai/seven", address, {
+    blocked: true,
+    max_embedding_batch_size: 9,
+  });
   await litellm.run(
     `UPDATE "LiteLLM_ProxyModelTable" SET blocked = true WHERE model_name = 'paused'`,
   );
@@ -141,6 +144,7 @@ test("with LiteLLM's key models are imported with their provider keys and answer
     ],
     [expect.stringContaining("must not refer to a variable"), ["by-variable"]],
     [expect.stringContaining("does not exist here"), ["of-no-team"]],
+    ["models: without max_embedding_batch_size: unsupported here", ["paused"]],
   ]);
   const guarded = async () =>
     fixture.chat(await fixture.createKey(), "hi", { model: "shared" });

@@ -1,4 +1,5 @@
 import { auditModel } from "../admin/model-rows.ts";
+import { unusedInfo } from "../config/deployments.ts";
 import type { Secret } from "../config/secret.ts";
 import type { GatewayConfig } from "../config/types.ts";
 import { insertRow, type Row } from "../database/rows.ts";
@@ -61,7 +62,12 @@ function readModel(
   { config, env, litellmKeys }: ModelKeeping,
 ): Readable | { readonly why: string } {
   const id = String(given["model_id"]);
-  const { id: _, db_model: __, ...info } = (given["model_info"] ?? {}) as Row;
+  const {
+    id: _,
+    db_model: __,
+    blocked: ___,
+    ...info
+  } = (given["model_info"] ?? {}) as Row;
   if (!config.general.storeModelInDb) {
     return {
       why: "models are kept in the configuration file only: general_settings.store_model_in_db is false",
@@ -97,7 +103,10 @@ function readModel(
         .join("; "),
     };
   }
-  return { row: read.row, dropped: unusedParams(params) };
+  return {
+    row: read.row,
+    dropped: [...unusedParams(params), ...unusedInfo(info)],
+  };
 }
 
 /** LiteLLM stores a team's model under a generated name; here its name is the one that the team calls. */
