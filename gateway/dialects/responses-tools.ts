@@ -146,7 +146,8 @@ export function chatToolsOf(
   return [...given, ...found];
 }
 
-function isWebSearch({ type }: JsonRecord): boolean {
+/** `web_search`, `web_search_preview` and others. */
+export function isWebSearch({ type }: JsonRecord): boolean {
   return textOf(type).startsWith("web_search");
 }
 

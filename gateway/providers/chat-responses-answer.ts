@@ -24,6 +24,7 @@ export function completionOf(
   const blocks = thoughts.flatMap((item) =>
     thinkingBlocksOf(item, deploymentId),
   );
+  const annotations = annotationsOf(said);
   return {
     id: response["id"],
     object: "chat.completion",
@@ -40,6 +41,7 @@ export function completionOf(
             reasoning_content: reasoning === "" ? null : reasoning,
             thinking_blocks: blocks.length === 0 ? null : blocks,
             tool_calls: calls.length === 0 ? null : calls,
+            annotations: annotations.length === 0 ? null : annotations,
           }),
         },
         logprobs: null,
@@ -78,6 +80,37 @@ export function chatUsageOf(reported: unknown): JsonRecord | null {
         prompt_tokens_details: usage["input_tokens_details"] ?? {},
         completion_tokens_details: usage["output_tokens_details"] ?? {},
       };
+}
+
+function annotationsOf(parts: readonly JsonRecord[]): readonly JsonRecord[] {
+  let start = 0;
+  return parts.flatMap(({ text, annotations }) => {
+    const before = start;
+    start += textOf(text).length;
+    return recordsOf(annotations).flatMap((one) =>
+      chatAnnotations(one, before),
+    );
+  });
+}
+
+/** A quoted page as chat has it, of a part that begins at `start` in the content; of others, none. */
+export function chatAnnotations(
+  { type, start_index: from, end_index: to, title, url }: JsonRecord,
+  start: number,
+): readonly JsonRecord[] {
+  return type === "url_citation"
+    ? [
+        {
+          type,
+          url_citation: {
+            start_index: start + (numberOf(from) ?? 0),
+            end_index: start + (numberOf(to) ?? 0),
+            title: textOf(title),
+            url,
+          },
+        },
+      ]
+    : [];
 }
 
 function itemsOf(

@@ -1,6 +1,7 @@
 import type { CallBody } from "../calls/body.ts";
 import { CALL_DEFAULT_NAMES } from "../config/schema.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { isWebSearch } from "../dialects/responses-tools.ts";
 import { chatInput } from "./chat-responses-input.ts";
 import {
   isRecord,
@@ -42,13 +43,16 @@ const LACKING = [
   "prediction",
   // The Responses API has it, but an answer of chat would lack its results.
   "moderation",
-  "web_search_options",
   "functions",
   "function_call",
 ];
 
 export function lackingInResponses(body: CallBody): readonly string[] {
-  return changedIn(body, LACKING);
+  const { web_search_options: search } = body;
+  return [
+    ...changedIn(body, LACKING),
+    ...(search == null || isRecord(search) ? [] : ["web_search_options"]),
+  ];
 }
 
 /** The least that the Responses API accepts as a limit. */
@@ -96,7 +100,10 @@ function parametersOf(
 ): Record<string, unknown> {
   const chat = openaiRequest("chat", body, deployment, false);
   const limit = chat["max_completion_tokens"] ?? chat["max_tokens"];
-  const tools = recordsOf(chat["tools"]).map(toolOf);
+  const tools = [
+    ...recordsOf(chat["tools"]).map(toolOf),
+    ...searchTools(chat["web_search_options"]),
+  ];
   return present({
     ...Object.fromEntries(SAME.map((name) => [name, chat[name]])),
     model: deployment.model,
@@ -130,9 +137,29 @@ function objectOf(fields: JsonRecord): JsonRecord | null {
   return Object.keys(given).length === 0 ? null : given;
 }
 
-/** Responses takes a schema for strict unless the tool says otherwise, chat does not. */
-function toolOf({ type, function: called }: JsonRecord): JsonRecord {
-  return { type, strict: false, ...present(recordOf(called)) };
+/** Responses takes a schema for strict unless the tool says otherwise, chat does not. A search is written there as in Responses. */
+function toolOf(tool: JsonRecord): JsonRecord {
+  const { type, function: called } = tool;
+  return isWebSearch(tool)
+    ? tool
+    : { type, strict: false, ...present(recordOf(called)) };
+}
+
+/** https://platform.openai.com/docs/guides/tools-web-search */
+function searchTools(options: unknown): readonly JsonRecord[] {
+  if (!isRecord(options)) {
+    return [];
+  }
+  const { approximate } = recordOf(options["user_location"]);
+  return [
+    present({
+      type: "web_search",
+      search_context_size: options["search_context_size"],
+      user_location: isRecord(approximate)
+        ? { type: "approximate", ...present(approximate) }
+        : null,
+    }),
+  ];
 }
 
 function choiceOf(choice: unknown): unknown {

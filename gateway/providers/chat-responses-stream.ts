@@ -1,6 +1,10 @@
 import type { SseEvent } from "../../core/sse.ts";
 import { errorInEvent } from "./answered-error.ts";
-import { chatUsageOf, finishOf } from "./chat-responses-answer.ts";
+import {
+  chatAnnotations,
+  chatUsageOf,
+  finishOf,
+} from "./chat-responses-answer.ts";
 import { DONE, endOfChat, errorPiece } from "./chat-stream-end.ts";
 import {
   parseRecord,
@@ -30,6 +34,9 @@ export class ChatOfResponses implements StreamTranslator {
   /** By the index of their item in the output. */
   readonly #calls = new Map<unknown, ToolCall>();
   #head: JsonRecord = { id: "", created_at: 0, model: "" };
+  /** Characters of text, and those before the part that is open. */
+  #written = 0;
+  #partStart = 0;
   #ended = false;
 
   constructor(reader: StreamTranslator, deploymentId: string) {
@@ -47,8 +54,14 @@ export class ChatOfResponses implements StreamTranslator {
       case "response.created":
         this.#head = recordOf(read["response"]);
         return [this.#delta({ role: "assistant", content: "" })];
+      case "response.content_part.added":
+        this.#partStart = this.#written;
+        return [];
       case "response.output_text.delta":
+        this.#written += textOf(read["delta"]).length;
         return [this.#delta({ content: read["delta"] })];
+      case "response.output_text.annotation.added":
+        return this.#annotate(recordOf(read["annotation"]));
       case "response.refusal.delta":
         return [this.#delta({ refusal: read["delta"] })];
       case "response.reasoning_summary_text.delta":
@@ -86,6 +99,11 @@ export class ChatOfResponses implements StreamTranslator {
 
   facts(): AnswerFacts {
     return this.#reader.facts();
+  }
+
+  #annotate(annotation: JsonRecord): readonly StreamPiece[] {
+    const annotations = chatAnnotations(annotation, this.#partStart);
+    return annotations.length === 0 ? [] : [this.#delta({ annotations })];
   }
 
   /** Only at the end of an item is its encrypted content complete. */

@@ -43,6 +43,9 @@ test.each([
   ["gpt-4.1", { tools: TOOLS }, false],
   ["gpt-5-codex", {}, true],
   ["o3-pro", {}, true],
+  ["gpt-5-mini", { web_search_options: {} }, true],
+  ["gpt-4.1", { tools: [{ type: "web_search" }] }, true],
+  ["gpt-4o-search-preview", { web_search_options: {} }, false],
 ])("a chat with %s and %j: by its Responses API is %s", (model, fields, is) => {
   const body = { ...BODY, ...fields };
   const goes = (of: object) =>
@@ -197,6 +200,63 @@ test("the request, with the deployment's defaults", () => {
   expect(lacks).toEqual(["stop", "presence_penalty", "moderation"]);
 });
 
+test("a search is a tool of the Responses API, and what it quotes is in the answer", () => {
+  const approximate = { country: "DE", city: "Kiel" };
+  const asked = {
+    ...BODY,
+    tools: TOOLS,
+    web_search_options: {
+      search_context_size: "low",
+      user_location: { type: "approximate", approximate },
+    },
+  };
+  expect(WIRE.request("chat", asked, DEPLOYMENT, false)["tools"]).toEqual([
+    { type: "function", strict: false, ...TOOL },
+    {
+      type: "web_search",
+      search_context_size: "low",
+      user_location: { type: "approximate", ...approximate },
+    },
+  ]);
+  const tool = { type: "web_search", search_context_size: "high" };
+  expect(
+    WIRE.request("chat", { ...BODY, tools: [tool] }, DEPLOYMENT, false)[
+      "tools"
+    ],
+  ).toEqual([tool]);
+  const lacks = (web_search_options: unknown) =>
+    WIRE.unsupported("chat", { ...BODY, web_search_options }, DEPLOYMENT);
+  expect([lacks({}), lacks(true)]).toEqual([[], ["web_search_options"]]);
+
+  const page = { title: "Weather", url: "https://weather.example" };
+  const quoted = {
+    type: "url_citation",
+    start_index: 0,
+    end_index: 3,
+    ...page,
+  };
+  const said = (text: string, ...annotations: readonly object[]) => ({
+    type: "message",
+    content: [{ type: "output_text", text, annotations }],
+  });
+  const output = [
+    { type: "web_search_call", action: { type: "search" } },
+    said("I look. "),
+    said("Sun", quoted, { type: "file_citation" }),
+  ];
+  const { whole, stream } = messagesOf(output);
+  expect(whole).toMatchObject({
+    content: "I look. Sun",
+    annotations: [
+      {
+        type: "url_citation",
+        url_citation: { start_index: 8, end_index: 11, ...page },
+      },
+    ],
+  });
+  expect(stream.message["annotations"]).toEqual(whole["annotations"]);
+});
+
 /** The answer of a chat as the Responses API gives it, and back. */
 function wholeOf(chat: Buffer) {
   const response = responsesShape.answer(chat, BODY);
@@ -297,6 +357,15 @@ function messagesOf(output: readonly JsonRecord[]) {
         output_index,
         delta: text,
       })),
+      ...recordsOf(item["content"]).flatMap(({ text, annotations }) => [
+        { type: "response.content_part.added", output_index },
+        { type: "response.output_text.delta", output_index, delta: text },
+        ...recordsOf(annotations).map((annotation) => ({
+          type: "response.output_text.annotation.added",
+          output_index,
+          annotation,
+        })),
+      ]),
       { type: "response.output_item.done", output_index, item },
     ]),
     { type: "response.completed", response },

@@ -1,24 +1,29 @@
 import type { CallBody } from "../calls/body.ts";
 import { isChatOnly } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { isWebSearch } from "../dialects/responses-tools.ts";
 import { completionOf } from "./chat-responses-answer.ts";
 import {
   lackingInResponses,
   responsesBodyOf,
 } from "./chat-responses-request.ts";
 import { ChatOfResponses } from "./chat-responses-stream.ts";
-import { parseRecord, recordOf, recordsOf } from "../../core/json.ts";
+import { isRecord, parseRecord, recordOf, recordsOf } from "../../core/json.ts";
 import { isOpenAi } from "./responses-request.ts";
 import type { ProviderWire } from "./wire.ts";
 
 /** Models without chat. https://developers.openai.com/api/docs/models */
 const WITHOUT_CHAT = /codex|-pro(-|$)|deep-research/;
 
+/** Models whose chat searches: https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat */
+const CHAT_SEARCHES = /-search-(preview|api)/;
+
 const VERSION = /^gpt-(\d+)(?:\.(\d+))?/;
 
 /**
  * Whether a chat has to reach the provider as a call of its Responses API. OpenAI's models since GPT-5.4 take functions by chat
- * only with an effort of `none`, some models have no chat, no chat has a summary of the reasoning, and `mode: responses` says the same of any other.
+ * only with an effort of `none`, some models have no chat, most search by Responses only, no chat has a summary of the reasoning, and
+ * `mode: responses` says the same of any other.
  * https://developers.openai.com/api/docs/guides/migrate-to-responses
  */
 export function goesByResponses(
@@ -39,6 +44,7 @@ export function goesByResponses(
   return (
     WITHOUT_CHAT.test(name) ||
     recordOf(body["reasoning_effort"])["summary"] != null ||
+    (searches(body) && !CHAT_SEARCHES.test(name)) ||
     (isSince54(name) && callsFunctions(body, deployment))
   );
 }
@@ -46,6 +52,10 @@ export function goesByResponses(
 function isSince54(name: string): boolean {
   const [, major, minor = 0] = VERSION.exec(name) ?? [];
   return Number(major) > 5 || (Number(major) === 5 && Number(minor) >= 4);
+}
+
+function searches({ web_search_options: options, tools }: CallBody): boolean {
+  return isRecord(options) || recordsOf(tools).some(isWebSearch);
 }
 
 function callsFunctions(
