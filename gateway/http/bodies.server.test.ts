@@ -62,6 +62,34 @@ test.each(withBody)("%s answers 401 before its body arrives", async (route) => {
   ).toMatch(/^HTTP\/1.1 401 /);
 });
 
+test("a key without requests left gets 429 before a large body arrives, but still counts tokens", async () => {
+  const limited = await testbed.gateway.createKey({ rpm_limit: 1 });
+  const headers = [`authorization: Bearer ${limited}`];
+  const counting = ROUTES.filter(({ countsRequests }) => countsRequests);
+  expect((await testbed.gateway.chat(limited, "a")).status).toBe(200);
+  const { json } = await testbed.gateway.chat(limited, "b");
+  expect(json["error"]?.["message"]).toMatch(/key: 1 request per minute/);
+  for (const { method, paths } of counting) {
+    const early = await askWithoutBody(`${method} ${paths[0]}`, headers);
+    expect([paths[0], early]).toEqual([
+      paths[0],
+      expect.stringMatching(
+        /^HTTP\/1.1 429 .*x-ratelimit-remaining-requests: 0/s,
+      ),
+    ]);
+  }
+  const counted = await testbed.gateway.request(
+    "POST",
+    "/v1/messages/count_tokens",
+    {
+      model: "mock",
+      messages: [{ role: "user", content: "a ".repeat(20_000) }],
+    },
+    limited,
+  );
+  expect(counted.status).toBe(200);
+});
+
 const preflighted = ROUTES.filter(({ name }) =>
   ["llm_api", "any"].includes(ruleOf(name).kind),
 ).flatMap(({ paths }) => paths.map((path) => `OPTIONS ${path}`));

@@ -37,6 +37,8 @@ export interface Route extends RouteSchema {
   readonly fromTheStart: boolean;
   /** Its body is a multipart form. */
   readonly takesFiles: boolean;
+  /** Each of its requests counts for the limits of requests per minute. */
+  readonly countsRequests: boolean;
   /** Authenticates on its own, by keys that are not virtual keys. */
   readonly ownKeys: boolean;
   /** Where errors do not have the shape of OpenAI's. */
@@ -46,7 +48,12 @@ export interface Route extends RouteSchema {
 type Options = Partial<
   Pick<
     Route,
-    "streams" | "takesFiles" | "fromTheStart" | "ownKeys" | "errorBody"
+    | "streams"
+    | "takesFiles"
+    | "fromTheStart"
+    | "countsRequests"
+    | "ownKeys"
+    | "errorBody"
   >
 > & {
   /** Further paths of the same route. */
@@ -85,6 +92,7 @@ export function route(
     streams: false,
     takesFiles: false,
     fromTheStart: false,
+    countsRequests: false,
     ownKeys: false,
     ...schema,
     ...options,

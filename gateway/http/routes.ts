@@ -3,6 +3,7 @@ import { authenticate } from "../access/authenticate.ts";
 import { ruleOf } from "../access/policy.ts";
 import { completeCallError } from "../calls/call-error.ts";
 import { recordRejection } from "../calls/record-refusal.ts";
+import { rejectWithoutRequestsLeft } from "../calls/requests-left.ts";
 import type { Gateway } from "../gateway.ts";
 import { addPageRoutes } from "../pages/routes.ts";
 import { CrossOrigin } from "./cross-origin.ts";
@@ -48,7 +49,7 @@ function add(
   crossOrigin: CrossOrigin,
 ): void {
   const { name, method, paths, handler, errorBody } = route;
-  const { fromTheStart, ownKeys, takesFiles } = route;
+  const { fromTheStart, ownKeys, takesFiles, countsRequests } = route;
   const { kind } = ruleOf(name);
   const isCall = kind === "llm_api";
   const forCallers = isForCallers(route);
@@ -69,6 +70,9 @@ function add(
     }
     try {
       request.caller = await authenticate(gateway, request.headers);
+      if (countsRequests) {
+        await rejectWithoutRequestsLeft(gateway, request.caller, request);
+      }
     } catch (error) {
       if (isCall) {
         recordRejection(gateway, request, error, name);

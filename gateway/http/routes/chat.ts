@@ -174,7 +174,7 @@ export function callRoute(
         }
         throw error;
       }),
-    { ...options, streams, takesFiles, alsoAt: paths },
+    { ...options, streams, takesFiles, countsRequests: true, alsoAt: paths },
   );
 }
 
