@@ -51,8 +51,9 @@ net_up() {
 in_b() { nsenter --net=/var/run/netns/$NETNS "$@"; }
 
 engine_up() { # name bridge-address address-pool, then the command
-  local name=$1 bip=$2 pool=$3 dir=$DIR/$1
+  local name=$1 bip=$2 pool=$3 dir=$DIR/$1 link network=(ip)
   shift 3
+  [[ $name == a ]] || network=(ip -n "$NETNS")
   if live_pid "$dir/docker.pid" dockerd >/dev/null; then
     return
   fi
@@ -60,6 +61,8 @@ engine_up() { # name bridge-address address-pool, then the command
   # Like a reboot clears /run: after a simulated power failure, the engine would mistake other processes for its own by id.
   awk -v exec="$dir/exec/" 'index($2, exec) == 1 {print $2}' /proc/mounts | xargs --no-run-if-empty umount --lazy
   rm -rf "$dir/docker.pid" "$dir/docker.sock" "$dir/exec"
+  # And its networks: those of the ended containers would answer at the addresses of the new ones for up to two minutes.
+  for link in $("${network[@]}" -o -4 addr show to "$pool" | awk '{print $2}'); do "${network[@]}" link delete "$link"; done
   # The cgroups of the engine's containers are then found, and removed, by the machine's name.
   [[ -z ${HEARTH_MACHINE:-} ]] || set -- "$@" --cgroup-parent "/hearth-$(basename "$HEARTH_MACHINE")"
   # Distinct subnets, so that a wrong route fails instead of reaching a container of the other engine.
