@@ -22,6 +22,8 @@ export async function redisOnce<T>(
     lazyConnect: true,
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
+    // It would wait while Redis loads its data, in place of the answer that says so.
+    enableReadyCheck: false,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
     sentinelRetryStrategy: () => null,

@@ -1,4 +1,8 @@
-import { expect, test } from "vitest";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { execute } from "../../core/execute.ts";
 import { VARIANTS } from "./chart-variants.ts";
 import { render } from "./helm.ts";
 import {
@@ -132,3 +136,34 @@ test("a Cluster has the roles that the gateway, reports and backups log in with"
     REDIS_SENTINEL_PASSWORD_FILE: "/run/hearth/REDIS_SENTINEL_PASSWORD",
   });
 });
+
+// What pg_isready and redis-cli do while the server replays or reads its data after a crash, is ready, and does not respond.
+test.each([
+  { store: "postgres", program: "pg_isready", outcome: "exit 1", alive: true },
+  { store: "postgres", program: "pg_isready", outcome: "exit 0", alive: true },
+  { store: "postgres", program: "pg_isready", outcome: "exit 2", alive: false },
+  {
+    store: "redis",
+    program: "redis-cli",
+    outcome: "echo LOADING Redis is loading the dataset in memory",
+    alive: true,
+  },
+  { store: "redis", program: "redis-cli", outcome: "echo PONG", alive: true },
+  { store: "redis", program: "redis-cli", outcome: "exit 1", alive: false },
+])(
+  "$store is restarted only where it does not respond: $outcome",
+  async ({ store, program, outcome, alive }) => {
+    const directory = mkdtempSync(join(tmpdir(), "hearth-probe-"));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    writeFileSync(join(directory, program), `#!/bin/sh\n${outcome}\n`);
+    chmodSync(join(directory, program), 0o755);
+    const [container] = podIn(await render(), store).containers;
+    for (const probe of [container?.startupProbe, container?.livenessProbe]) {
+      const [file = "", ...args] = probe?.exec?.command ?? [];
+      const { ok } = await execute(file, args, {
+        env: { PATH: `${directory}:/usr/bin:/bin` },
+      });
+      expect(ok).toBe(alive);
+    }
+  },
+);

@@ -23,6 +23,13 @@ interface Container {
   };
   readonly securityContext: unknown;
   readonly lifecycle?: unknown;
+  readonly startupProbe?: Probe;
+  readonly readinessProbe?: Probe;
+  readonly livenessProbe?: Probe;
+}
+
+interface Probe {
+  readonly exec?: { readonly command: readonly string[] };
 }
 
 interface Volume {

@@ -28,6 +28,8 @@ interface RedisServerOptions {
   readonly cluster?: boolean;
   /** Keeps an append-only file, which cannot be larger than this, as on a full disk. */
   readonly appendOnlyKiB?: number;
+  /** Reads this many milliseconds for each key of its append-only file, and answers calls with LOADING meanwhile. */
+  readonly loadMsPerKey?: number;
 }
 
 const INSTALL =
@@ -86,6 +88,7 @@ export async function startRedis(
   async function start({
     cluster,
     appendOnlyKiB,
+    loadMsPerKey,
   }: RedisServerOptions = {}): Promise<void> {
     // The limit is in blocks of 512 bytes; its signal, which would end Redis, is ignored.
     const limited =
@@ -109,6 +112,9 @@ export async function startRedis(
         "--dir",
         directory,
         ...(cluster === true ? ["--cluster-enabled", "yes"] : []),
+        ...(loadMsPerKey === undefined
+          ? []
+          : ["--key-load-delay", String(1000 * loadMsPerKey)]),
       ],
       { stdio: "ignore" },
     );
@@ -122,6 +128,7 @@ export async function startRedis(
         port,
         lazyConnect: true,
         retryStrategy: () => null,
+        enableReadyCheck: loadMsPerKey === undefined,
       });
       probe.on("error", () => undefined);
       const up = await probe
@@ -129,7 +136,7 @@ export async function startRedis(
         .then(() => probe.ping())
         .then(
           () => true,
-          () => false,
+          (error: unknown) => String(error).includes("LOADING"),
         );
       probe.disconnect();
       if (up) {

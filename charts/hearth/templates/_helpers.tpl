@@ -137,9 +137,16 @@ resources:
 {{- if or .Values.gateway.autoscaling.enabled (gt (int .Values.gateway.replicas) 1) }}yes{{ end -}}
 {{- end }}
 
+{{- define "hearth.postgresAlive" -}}
+# Over TCP: during initdb a temporary server listens on the socket only. 1: it does not accept connections yet, as while it replays
+# its log after a crash, which a restart would start over.
+exec: { command: [sh, -c, 'pg_isready -q -h 127.0.0.1 -U postgres || [ $? -eq 1 ]'] }
+{{- end }}
+
 {{- define "hearth.redisProbe" -}}
 # From a file through the environment: arguments are visible to every user of the node. On a full disk, PING is answered with
-# MISCONF: a restart would not help, and without an endpoint the supervisor could not name the cause.
-exec: { command: [sh, -c, 'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli ping | grep -qE "PONG|MISCONF"'] }
+# MISCONF, and with LOADING until all data is read: a restart would not help, and without an endpoint the supervisor could not
+# name the cause.
+exec: { command: [sh, -c, 'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli ping | grep -qE "PONG|MISCONF|LOADING"'] }
 timeoutSeconds: 5
 {{- end }}

@@ -102,4 +102,28 @@ describe.runIf(hasRedisServer())("with a real server", () => {
       await full.remove();
     }
   });
+
+  test("a server that still loads its data is down, and is no reason for a restart", async () => {
+    const options = { appendOnlyKiB: 10_000 };
+    const slow = await startRedis(options);
+    try {
+      const url = `redis://127.0.0.1:${slow.port}`;
+      await slow.client.config("SET", "appendfsync", "always");
+      const pipeline = slow.client.pipeline();
+      // It answers after every 1,024 of them.
+      for (let key = 0; key < 20_000; key += 1) {
+        pipeline.set(`key-${key}`, "value");
+      }
+      await pipeline.exec();
+      await slow.stop();
+      await slow.start({ ...options, loadMsPerKey: 1 });
+      expect(await probeCheck({ kind: "redis", url })).toMatchObject({
+        level: "down",
+        restartFutile: true,
+        text: expect.stringContaining("reads its data from disk"),
+      });
+    } finally {
+      await slow.remove();
+    }
+  });
 });

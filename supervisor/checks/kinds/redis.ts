@@ -110,6 +110,9 @@ async function whyUnable(redis: Redis): Promise<string | undefined> {
     return undefined;
   } catch (error) {
     const text = textOf(error);
+    if (text.startsWith("LOADING")) {
+      return "reads its data from disk after a start, and accepts calls afterwards";
+    }
     if (!text.startsWith("MISCONF")) {
       throw error;
     }
