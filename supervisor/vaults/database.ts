@@ -270,18 +270,22 @@ export class Database {
     return docs as unknown as readonly CouchDocument[];
   }
 
-  /** Whether a document exists between two ids. */
-  async hasBetween(first: string, last: string): Promise<boolean> {
+  /** The first document between two ids; undefined if there is none. */
+  async firstBetween(
+    first: string,
+    last: string,
+  ): Promise<CouchDocument | undefined> {
     const query = new URLSearchParams({
       startkey: JSON.stringify(first),
       endkey: JSON.stringify(last),
+      include_docs: "true",
       limit: "1",
     });
     const { rows } = (await this.#couch.ask(
       "GET",
       `${this.#base}/_all_docs?${query.toString()}`,
-    )) as { readonly rows: readonly unknown[] };
-    return rows.length > 0;
+    )) as { readonly rows: readonly { readonly doc: CouchDocument }[] };
+    return rows[0]?.doc;
   }
 
   /** The ids among `keys` whose documents exist and are not deleted. */

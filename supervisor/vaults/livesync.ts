@@ -7,6 +7,9 @@ export const MILESTONE_ID = "_local/obsydian_livesync_milestone";
 /** The range of ids of an encrypted vault's chunks. */
 export const ENCRYPTED_CHUNKS = ["h:+", "h:+\uffff"] as const;
 
+/** The plugin's second encryption, which needs the security seed; texts of the first start with `%` only. */
+export const SEEDED_PREFIX = "%=";
+
 /** Types of a note's document; its text is stored in chunks of type `leaf`. */
 export const NOTE_TYPES = ["plain", "newnote"] as const;
 

@@ -303,7 +303,7 @@ export class Provisioning {
     if (member === null) {
       throw new NoSuchVault(vault, files.names());
     }
-    const e2ee = await new Database(couch, vault).hasBetween(
+    const encrypted = await new Database(couch, vault).firstBetween(
       ...ENCRYPTED_CHUNKS,
     );
     return {
@@ -314,7 +314,7 @@ export class Provisioning {
       earlierPasswords: [],
       connection: "",
       vaultPassphrase: null,
-      choices: vaultChoices.parse({ e2ee }),
+      choices: vaultChoices.parse({ e2ee: encrypted !== undefined }),
     };
   }
 

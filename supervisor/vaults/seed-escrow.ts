@@ -101,6 +101,8 @@ type SeedVerdict =
   | { readonly kind: "accept"; readonly seed: Seed }
   /** It is missing while notes need it. */
   | { readonly kind: "put-back"; readonly seed: Seed }
+  /** The same, and there is no copy of it. */
+  | { readonly kind: "missing" }
   /** It was replaced by another one in the same database. */
   | { readonly kind: "changed"; readonly seed: Seed };
 
@@ -118,9 +120,12 @@ export function judgeSeed(
   const accepted = acceptedSeed(escrow);
   const { seed } = now;
   if (seed === undefined) {
-    return accepted !== undefined && now.hasNotes
-      ? { kind: "put-back", seed: accepted }
-      : { kind: "fine" };
+    if (!now.hasNotes) {
+      return { kind: "fine" };
+    }
+    return accepted === undefined
+      ? { kind: "missing" }
+      : { kind: "put-back", seed: accepted };
   }
   if (now.isBlocked && (accepted === undefined || escrow.closed === null)) {
     return { kind: "changed", seed };

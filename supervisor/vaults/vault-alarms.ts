@@ -1,5 +1,6 @@
 import type { Alarm } from "../alerts/alarm.ts";
 import type { Deletions } from "./deletions.ts";
+import { SEED_ID } from "./livesync.ts";
 import type { FailingVault } from "./troubled-vaults.ts";
 import { unreadableWords } from "./unreadable-vault.ts";
 
@@ -12,6 +13,7 @@ export const fingerprints = {
   recreated: naming("anew"),
   seed: naming("seed"),
   seedLost: naming("seed-lost"),
+  seedMissing: naming("seed-missing"),
   rules: naming("rules"),
   deletions: naming("deletions"),
   conflicts: naming("conflicts"),
@@ -116,6 +118,16 @@ export function putBackAlarm(vault: string): Alarm {
     level: "warning",
     subject: `vault ${vault}`,
     text: `the security seed of vault ${vault} was missing and was restored immediately from its copy: find out what removed it.`,
+    command: `hearth notes devices ${vault}`,
+  };
+}
+
+export function missingSeedAlarm(vault: string): Alarm {
+  return {
+    fingerprint: fingerprints.seedMissing(vault),
+    level: "down",
+    subject: `vault ${vault}`,
+    text: `vault ${vault} is encrypted and has no security seed, and no backup on this machine contains it: the next device that syncs creates a new seed, with which the stored notes cannot be read. Before that, copy ${SEED_ID} from the server that the notes came from; if it no longer exists, overwrite the server data from a device that has all notes.`,
     command: `hearth notes devices ${vault}`,
   };
 }

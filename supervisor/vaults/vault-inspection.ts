@@ -6,7 +6,12 @@ import type { Couch } from "./couch.ts";
 import { countDeletions, type DeletionLimits } from "./deletions.ts";
 import { isMeasurementDue, withMeasurement } from "./growth.ts";
 import { NoHistory, openHistory } from "./history-source.ts";
-import { ENCRYPTED_CHUNKS, SEED_ID, seedOf } from "./livesync.ts";
+import {
+  ENCRYPTED_CHUNKS,
+  SEED_ID,
+  SEEDED_PREFIX,
+  seedOf,
+} from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import {
   accepting,
@@ -23,6 +28,7 @@ import {
   closedAlarm,
   deletionsAlarm,
   missingAlarm,
+  missingSeedAlarm,
   putBackAlarm,
   rulesAlarm,
 } from "./vault-alarms.ts";
@@ -164,7 +170,6 @@ async function inspectSeed(
       (await database.rulesBeforeBlock()) !== undefined,
     hasNotes:
       seed === undefined &&
-      kept.accepted !== null &&
       (await needsSeed(database, kept.instance === instance)),
   });
   switch (verdict.kind) {
@@ -193,6 +198,8 @@ async function inspectSeed(
         closed: kept.closed,
       });
       return { lasting: [], happened: [putBackAlarm(vault)] };
+    case "missing":
+      return { lasting: [missingSeedAlarm(vault)], happened: [] };
     case "changed": {
       // The database may have been recreated meanwhile: then the next inspection accepts the seed.
       const latest = await database.info();
@@ -226,13 +233,14 @@ async function blockAccess(
   escrow.write(closing(kept, before, now()));
 }
 
-/** In a recreated database, only encrypted chunks show that its notes came from the old one and need the old seed. */
+/** In a database in which no seed was seen, only encrypted chunks show that its notes came from another one and need that seed. */
 async function needsSeed(
   database: Database,
   sameDatabase: boolean,
 ): Promise<boolean> {
   if (!sameDatabase) {
-    return database.hasBetween(...ENCRYPTED_CHUNKS);
+    const chunk = await database.firstBetween(...ENCRYPTED_CHUNKS);
+    return String(chunk?.["data"]).startsWith(SEEDED_PREFIX);
   }
   return ((await database.info())?.doc_count ?? 0) > 0;
 }

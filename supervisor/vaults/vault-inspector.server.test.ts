@@ -243,6 +243,34 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(testbed.escrow.read(vault).accepted).toBe("first");
   });
 
+  test("an encrypted vault without its seed and without any copy of it raises an alarm until a seed is there", async () => {
+    const vault = "vault-seed-missing";
+    const database = new Database(testbed.couch, vault);
+    await database.create();
+    const alarm = () => testbed.raised.get(`notes-seed-missing:${vault}`);
+    // The plugin's first encryption has no seed.
+    await database.write([
+      { _id: "h:+first", type: "leaf", data: "%abc", e_: true },
+    ]);
+    await testbed.inspector.inspectAll();
+    expect(alarm()).toBeUndefined();
+    const first = await database.document("h:+first");
+    await database.write([{ ...first, data: "%=abc" }]);
+    await testbed.inspector.inspectAll();
+    expect(alarm()).toMatchObject({
+      level: "down",
+      text: expect.stringContaining("copy _local/") as string,
+    });
+    await expect(testbed.inspector.restoreSeed(vault, false)).rejects.toThrow(
+      "no copy of a security seed",
+    );
+    await database.put(SEED_ID, seed("first"));
+    await testbed.inspector.inspectAll();
+    expect(alarm()).toBeUndefined();
+    expect(testbed.escrow.read(vault).accepted).toBe("first");
+    await database.drop();
+  });
+
   test("a blocked vault without any copy of its seed stays blocked until a person decides", async () => {
     const vault = "vault-changed-no-copy";
     const { database, statusOfMember } = await vaultWithSeed(vault);

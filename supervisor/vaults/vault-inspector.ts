@@ -218,7 +218,9 @@ export class VaultInspector {
       this.#missingBefore.delete(vault);
     }
     const inspected =
-      unreadable === undefined ? [gone, fingerprints.seed(vault)] : [gone];
+      unreadable === undefined
+        ? [gone, fingerprints.seed(vault), fingerprints.seedMissing(vault)]
+        : [gone];
     for (const fingerprint of inspected) {
       if (!lasting.some((alarm) => alarm.fingerprint === fingerprint)) {
         alarms.clear(fingerprint);
