@@ -159,13 +159,16 @@ export function readCompressed(backup: string, name: string): Readable {
   return packed.pipe(unpacked);
 }
 
-/** Reads every file and compares it with the manifest. Throws a Failure with the first difference. */
+/** Reads every file, or those of the names, and compares it with the manifest. Throws a Failure with the first difference. */
 export async function verifyFiles(
   backup: string,
   signal: AbortSignal,
   onProgress: (text: string, done: number) => void = () => {},
+  names?: ReadonlySet<string>,
 ): Promise<void> {
-  const { files } = readManifest(backup);
+  const files = readManifest(backup).files.filter(
+    ({ name }) => names?.has(name) !== false,
+  );
   const all = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let bytesRead = 0;
   for (const file of files) {
@@ -192,7 +195,7 @@ function requireSound(
 ): void {
   if (problem !== undefined) {
     throw new Failure(
-      `${join(backup, name)} ${problem}: this backup is unusable; take another one (\`hearth backup run\`) and check the disk.`,
+      `${join(backup, name)} ${problem}: use another backup, or create one (\`hearth backup run\`), and check the disk.`,
     );
   }
 }

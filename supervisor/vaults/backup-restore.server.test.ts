@@ -588,6 +588,25 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await vaultNames(testbed.couch)).not.toContain("vault-broken");
   });
 
+  test("a damaged file of one vault does not prevent a restore of the others", async () => {
+    const other = "vault-other";
+    const choices = vaultChoices.parse({});
+    await testbed.provisioning.add({ vault: other, choices });
+    const { path, manifest } = await backup(testbed);
+    const damaged = manifest.vaults.find(({ name }) => name === other)!.file;
+    truncateSync(join(path, damaged), 100);
+    for (const vault of [other, VAULT]) {
+      await testbed.provisioning.remove(vault);
+    }
+    await expect(restore(testbed, path)).rejects.toThrow(
+      /^vault "vault-other" cannot be restored\.\n.* has 100 bytes instead of .*\nRestore the other vaults one by one/,
+    );
+    expect(await vaultNames(testbed.couch)).toEqual([]);
+    expect(await restore(testbed, path, { vault: VAULT })).toMatchObject([
+      { vault: VAULT, documents: 604 },
+    ]);
+  });
+
   test("a drill that would fill the disk is not started", async () => {
     const { path } = await backup(testbed);
     const asked: string[] = [];

@@ -97,7 +97,7 @@ export async function restoreNotes(
       escrow.read(target);
     }
   }
-  await verifyFiles(options.backup, options.signal, options.progress);
+  await verifyPlan(options, plan);
   await restoreUsers(options, undefined);
   const restored: RestoredVault[] = [];
   for (const { entry, target } of plan) {
@@ -147,10 +147,15 @@ async function isComplete(
   return typeof info === "object" && info.instance_start_time === instance;
 }
 
+interface PlannedVault {
+  readonly entry: VaultEntry;
+  readonly target: string;
+}
+
 function planOf(
   { backup, vault, as }: RestoreOptions,
   { vaults }: NotesManifest,
-): readonly { readonly entry: VaultEntry; readonly target: string }[] {
+): readonly PlannedVault[] {
   const names = vaults.map(({ name }) => name).join(", ");
   if (vault === undefined && as !== undefined && vaults.length !== 1) {
     throw new Failure(
@@ -168,6 +173,32 @@ function planOf(
     entry,
     target: as === undefined ? entry.name : checkVaultName(as),
   }));
+}
+
+/** Reads the files that the restore needs: a damaged one of another vault does not matter. */
+async function verifyPlan(
+  { backup, signal, progress }: RestoreOptions,
+  plan: readonly PlannedVault[],
+): Promise<void> {
+  await verifyFiles(backup, signal, progress, new Set([USERS_FILE]));
+  for (const { entry } of plan) {
+    const parts = entry.parts.map((part) => part.file);
+    const names = new Set([entry.file, ...parts]);
+    try {
+      await verifyFiles(backup, signal, progress, names);
+    } catch (error) {
+      if (!(error instanceof Failure)) {
+        throw error;
+      }
+      throw new Failure([
+        `vault "${entry.name}" cannot be restored.`,
+        ...error.sentences,
+        ...(plan.length > 1
+          ? ["Restore the other vaults one by one with --vault NAME."]
+          : []),
+      ]);
+    }
+  }
 }
 
 async function requireEmpty(couch: Couch, target: string): Promise<void> {
