@@ -14,6 +14,7 @@ import {
   money,
   percent,
   readable,
+  secondsFrom,
   shortened,
   withoutCapital,
 } from "./words.ts";
@@ -109,7 +110,15 @@ test("a moment more than half a year away has its year", () => {
     momentFrom(now, Date.UTC(2027, 0, 3, 18), "UTC"),
     momentFrom(now, Date.UTC(2028, 0, 3, 18), "UTC"),
     momentFrom(now, Date.UTC(2025, 10, 29), "UTC"),
-  ]).toEqual(["3 Jan, 18:00", "3 Jan 2028, 18:00", "29 Nov 2025, 00:00"]);
+    secondsFrom(now, Date.UTC(2026, 10, 28), "UTC"),
+    secondsFrom(now, Date.UTC(2025, 10, 29), "UTC"),
+  ]).toEqual([
+    "3 Jan, 18:00",
+    "3 Jan 2028, 18:00",
+    "29 Nov 2025, 00:00",
+    "28 Nov, 00:00:00",
+    "29 Nov 2025, 00:00:00",
+  ]);
 });
 
 test.each([

@@ -103,9 +103,22 @@ const NEAR_MS = 182 * DAY_MS;
 
 /** The same with the year where `at` is more than half a year from `now`: "21 Nov 2027, 10:02". */
 export function momentFrom(now: number, at: number, timeZone: string): string {
+  return dateFormat("en-GB", timeZone, yearFrom(now, at, MINUTES)).format(at);
+}
+
+/** The same with seconds: "21 Nov, 10:02:05". */
+export function secondsFrom(now: number, at: number, timeZone: string): string {
+  return dateFormat("en-GB", timeZone, yearFrom(now, at, SECONDS)).format(at);
+}
+
+function yearFrom(
+  now: number,
+  at: number,
+  format: Intl.DateTimeFormatOptions,
+): Intl.DateTimeFormatOptions {
   return Math.abs(at - now) <= NEAR_MS
-    ? moment(at, timeZone)
-    : dateFormat("en-GB", timeZone, { ...MINUTES, year: "numeric" }).format(at);
+    ? format
+    : { ...format, year: "numeric" };
 }
 
 /** "21 Nov, 10:02:05" in the operator's zone. */

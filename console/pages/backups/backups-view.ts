@@ -1,6 +1,6 @@
 import { sizeWords } from "../../../core/size.ts";
 import type { Look } from "../../../core/shapes.ts";
-import { ago, moment } from "../../../core/words.ts";
+import { ago, momentFrom } from "../../../core/words.ts";
 import { compareAges } from "../../../supervisor/backup/manifest.ts";
 import type { JobView, RunView } from "../../../supervisor/jobs/runner.ts";
 import type { OffsiteWarning } from "../../../supervisor/offsite/warning.ts";
@@ -111,7 +111,7 @@ function viewBackup(
   const { kind, name, takenAt, bytes, contents, problem, drill } = backup;
   return {
     name,
-    taken: moment(takenAt, timeZone),
+    taken: momentFrom(now, takenAt, timeZone),
     age: ago(takenAt, now),
     size: sizeWords(bytes),
     contents,

@@ -28,7 +28,7 @@ async function showCall(
   { api, timeZone }: NounContext,
 ): Promise<FastifyReply> {
   const answer = await api.ask("GET", hrefIn(request));
-  const view = viewCall(callInFull.parse(answer), timeZone);
+  const view = viewCall(callInFull.parse(answer), timeZone, Date.now());
   const { title, look } = view;
   return showPage(
     request,

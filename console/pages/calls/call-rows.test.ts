@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import type { Call } from "../../../supervisor/gateway/usage.ts";
 import { latencyOf, viewCall } from "./call-rows.ts";
 
+const NOW = Date.UTC(2026, 10, 22);
+
 const call: Call = {
   request_id: "call-1",
   endTime: "2026-11-21T10:00:00.000Z",
@@ -17,7 +19,7 @@ const call: Call = {
 };
 
 test("a call shows its result, latency and error", () => {
-  expect(viewCall(call, "UTC")).toEqual({
+  expect(viewCall(call, "UTC", NOW)).toEqual({
     at: "21 Nov, 10:00",
     href: "/spend/calls/call-1",
     model: "mock",
@@ -37,13 +39,16 @@ test("a call shows its result, latency and error", () => {
       error_information: { error_message: "The provider answered 500." },
     },
   };
-  expect(viewCall(failed, "UTC")).toMatchObject({
+  expect(viewCall(failed, "UTC", NOW)).toMatchObject({
     model: "unknown",
     look: "bad",
     word: "failed",
     error: "The provider answered 500.",
   });
-  expect(viewCall({ ...call, payer: "key:a" }, "UTC")).toMatchObject({
+  expect(viewCall(call, "UTC", Date.UTC(2027, 10, 21)).at).toBe(
+    "21 Nov 2026, 10:00",
+  );
+  expect(viewCall({ ...call, payer: "key:a" }, "UTC", NOW)).toMatchObject({
     model: "manual correction or import",
     latency: "",
   });

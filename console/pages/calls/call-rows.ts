@@ -2,7 +2,7 @@ import type { Look } from "../../../core/shapes.ts";
 import {
   grouped,
   latency,
-  moment,
+  momentFrom,
   money,
   readable,
   shortened,
@@ -26,11 +26,16 @@ interface CallRow {
   readonly spend: string;
 }
 
-/** `at`: how its time is written. */
-export function viewCall(call: Call, timeZone: string, at = moment): CallRow {
+/** `moment`: how its time is written. */
+export function viewCall(
+  call: Call,
+  timeZone: string,
+  now: number,
+  moment = momentFrom,
+): CallRow {
   const isCall = call.payer === null;
   return {
-    at: at(Date.parse(call.endTime), timeZone),
+    at: moment(now, Date.parse(call.endTime), timeZone),
     href: callHref(call.request_id),
     model: isCall
       ? readable(call.model_group ?? "unknown")

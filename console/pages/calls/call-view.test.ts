@@ -3,6 +3,8 @@ import type { CallInFull } from "../../../supervisor/gateway/calls.ts";
 import { viewCall } from "./call-view.ts";
 import { viewPrompt } from "./prompt-view.ts";
 
+const NOW = Date.UTC(2026, 10, 22);
+
 const token = "a".repeat(64);
 const DEPLOYMENT = {
   model_id: "d1",
@@ -84,7 +86,7 @@ const call: CallInFull = {
 };
 
 test("a call in full: whose it is, its times, its cost line by line and its identifiers", () => {
-  const view = viewCall(call, "UTC");
+  const view = viewCall(call, "UTC", NOW);
   expect(view).toMatchObject({
     title: "sonnet answered in 1.3 s for $ 0.0021.",
     look: "ok",
@@ -163,7 +165,7 @@ test.each<[string, Partial<CallInFull>, string]>([
     "No price is known for this model: its calls count as free. Set its prices in the configuration.",
   ],
 ])("%s", (title, changed, note) => {
-  const view = viewCall({ ...call, cost: NO_LINES, ...changed }, "UTC");
+  const view = viewCall({ ...call, cost: NO_LINES, ...changed }, "UTC", NOW);
   expect(view.title).toBe(title);
   expect(view.cost.notes[0]).toBe(note);
   expect(view.cost.lines).toEqual([]);
@@ -194,6 +196,7 @@ test("the path tells retries, fallbacks, parallel attempts and cooldowns apart",
       ],
     },
     "UTC",
+    NOW,
   );
   expect(path.map(({ what, result }) => `${what}: ${result}`)).toEqual([
     "Passed over: was cooling down after failures",

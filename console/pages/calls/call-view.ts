@@ -2,7 +2,7 @@ import type { Look } from "../../../core/shapes.ts";
 import {
   grouped,
   latency,
-  momentWithSeconds,
+  secondsFrom,
   money,
   readable,
 } from "../../../core/words.ts";
@@ -18,11 +18,11 @@ import { viewCost } from "./cost-view.ts";
 import { viewPath } from "./path-view.ts";
 
 /** What templates/call.eta shows. */
-export function viewCall(call: CallInFull, timeZone: string) {
+export function viewCall(call: CallInFull, timeZone: string, now: number) {
   const error = call.metadata.error_information?.error_message ?? "";
   return {
     ...headingOf(call),
-    facts: factsOf(call, timeZone),
+    facts: factsOf(call, timeZone, now),
     error: error === "" ? null : readable(error),
     disconnected: call.metadata.client_disconnected === true,
     path: viewPath(call, timeZone),
@@ -69,13 +69,17 @@ interface Fact {
 }
 
 /** When, and whose. */
-function factsOf(call: CallInFull, timeZone: string): readonly Fact[] {
+function factsOf(
+  call: CallInFull,
+  timeZone: string,
+  now: number,
+): readonly Fact[] {
   const { user, team_id: team } = call;
   const alias = call.metadata.user_api_key_alias;
   const hash = keyHashOf(call);
   return [
     {
-      text: momentWithSeconds(Date.parse(call.startTime), timeZone),
+      text: secondsFrom(now, Date.parse(call.startTime), timeZone),
       href: null,
     },
     ...(call.payer !== null || call.model_group === null

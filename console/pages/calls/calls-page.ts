@@ -69,7 +69,13 @@ async function showCalls(
   if (choice.newer !== "" && page.newer === null) {
     return reply.redirect(callsHref({ ...choice, older: "", newer: "" }), 303);
   }
-  const view = viewCalls(choice, page, namesOf(choice, page), context.timeZone);
+  const view = viewCalls(
+    choice,
+    page,
+    namesOf(choice, page),
+    context.timeZone,
+    Date.now(),
+  );
   return showPage(
     request,
     reply,

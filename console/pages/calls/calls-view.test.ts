@@ -8,6 +8,8 @@ import {
 } from "./call-choice.ts";
 import { viewCalls, viewControls } from "./calls-view.ts";
 
+const NOW = Date.UTC(2026, 10, 22);
+
 const token = "a".repeat(64);
 const failed = {
   model_group: "mock",
@@ -82,7 +84,7 @@ test("a page of calls names its filters, each with its removal, and links to its
     until: "2026-11-21",
   });
   const rest = "status=failure&user=u1";
-  expect(viewCalls(choice, page, { user: "Anna" }, "UTC")).toMatchObject({
+  expect(viewCalls(choice, page, { user: "Anna" }, "UTC", NOW)).toMatchObject({
     title: "52 failed calls.",
     look: "warn",
     chosen: [
@@ -136,6 +138,7 @@ test.each([
     { ...page, ...changed },
     {},
     "UTC",
+    NOW,
   );
   expect(view.title).toBe(title);
   const isCut = "searched_back_to" in changed;

@@ -1,9 +1,9 @@
 import type { Look } from "../../../core/shapes.ts";
 import {
   countTitle,
-  moment,
-  momentWithSeconds,
+  momentFrom,
   readable,
+  secondsFrom,
 } from "../../../core/words.ts";
 import type { Call } from "../../../supervisor/gateway/usage.ts";
 import type { CallList } from "../../../supervisor/gateway/calls.ts";
@@ -35,15 +35,16 @@ export function viewCalls(
   page: CallList,
   names: ChosenNames,
   timeZone: string,
+  now: number,
 ) {
   const { data, older, newer, searched_back_to: searched } = page;
   const hrefOf = (changed: Partial<CallChoice>) =>
     callsHref({ ...choice, older: "", newer: "", ...changed });
   return {
-    ...headingOf(choice, page, timeZone),
+    ...headingOf(choice, page, timeZone, now),
     ...viewControls(choice, names, page),
     calls: data.map((call) => ({
-      ...viewCall(call, timeZone, momentWithSeconds),
+      ...viewCall(call, timeZone, now, secondsFrom),
       key: keyOf(call),
     })),
     isEmpty: data.length === 0,
@@ -51,7 +52,7 @@ export function viewCalls(
     searched:
       searched === null
         ? null
-        : `Searched back to ${moment(Date.parse(searched), timeZone)}. A search reads only part of the ledger at a time, so that every page is quick.`,
+        : `Searched back to ${momentFrom(now, Date.parse(searched), timeZone)}. A search reads only part of the ledger at a time, so that every page is quick.`,
     newer: newer === null ? null : hrefOf({ newer }),
     older: older === null ? null : hrefOf({ older }),
     olderLabel: searched === null ? "Older calls" : "Search further back",
@@ -161,6 +162,7 @@ function headingOf(
   choice: CallChoice,
   page: CallList,
   timeZone: string,
+  now: number,
 ): { readonly title: string; readonly look: Look } {
   const { status } = choice;
   const calls = CALLS[status] ?? "call";
@@ -188,7 +190,7 @@ function headingOf(
     title:
       searched === null
         ? `More than ${countTitle(shown, calls)}.`
-        : `${countTitle(shown, calls)} since ${moment(Date.parse(searched), timeZone)}.`,
+        : `${countTitle(shown, calls)} since ${momentFrom(now, Date.parse(searched), timeZone)}.`,
     look,
   };
 }

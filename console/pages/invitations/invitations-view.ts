@@ -1,4 +1,4 @@
-import { counted, moment, money, readable } from "../../../core/words.ts";
+import { counted, momentFrom, money, readable } from "../../../core/words.ts";
 import { invitationState } from "../../../supervisor/history/invitation-state.ts";
 import type { Invitation } from "../../../supervisor/history/invitations.ts";
 import { USER_ADDRESS } from "../nouns/user-address.ts";
@@ -33,7 +33,7 @@ const LOOKS = {
 function viewInvitation(invitation: Invitation, { timeZone, now }: At) {
   const { id, note, userRole, teamId, teamRole, maxBudget } = invitation;
   const { state, words } = invitationState(invitation, now, (time) =>
-    moment(time, timeZone),
+    momentFrom(now, time, timeZone),
   );
   return {
     note: note === "" ? `invitation ${id}` : readable(note),
@@ -47,7 +47,7 @@ function viewInvitation(invitation: Invitation, { timeZone, now }: At) {
       ...(teamId !== null && teamRole === "admin" ? ["admin of the team"] : []),
     ].join(", "),
     budget: maxBudget === null ? "no budget" : money(maxBudget),
-    created: `${moment(invitation.createdAt, timeZone)} by ${readable(invitation.createdBy)}`,
+    created: `${momentFrom(now, invitation.createdAt, timeZone)} by ${readable(invitation.createdBy)}`,
     revoke:
       state === "open"
         ? {

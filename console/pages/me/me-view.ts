@@ -44,7 +44,7 @@ export function viewMe(me: Me) {
     columns: plainHeads(columns),
     rows: cellsOf(columns, keys.keys, { timeZone, now }),
     more: keys.total_count - keys.keys.length,
-    calls: calls.map((call) => viewCall(call, timeZone)),
+    calls: calls.map((call) => viewCall(call, timeZone, now)),
     refusals: viewRefusals(me),
   };
 }

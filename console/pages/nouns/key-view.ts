@@ -54,7 +54,7 @@ export function viewKey(facts: KeyFacts) {
     refusals: viewRefusals(facts),
     calls: facts.calls
       .slice(0, SHOWN_CALLS)
-      .map((call) => viewCall(call, timeZone)),
+      .map((call) => viewCall(call, timeZone, facts.now)),
     allCalls: callsHref({ key: key.token }),
   };
 }
