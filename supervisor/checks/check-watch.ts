@@ -89,6 +89,8 @@ class CheckWatch implements Watch {
     if (watched === undefined) {
       return undefined;
     }
+    // A probe in progress may have read what has changed since.
+    await watched.probing;
     await this.#probe(watched);
     return this.#show(watched);
   };

@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import type { Alarm } from "../alerts/alarm.ts";
@@ -191,6 +191,19 @@ test("the dependency is probed again immediately before a restart", async () => 
   expect(stateOf("gateway")).toBe("pending");
   expect(restarted).toEqual([]);
   expect([...raised.keys()]).toEqual(["check:store"]);
+});
+
+test("a check on demand does not show the result of a probe that was in progress", async () => {
+  const asked: ServerResponse[] = [];
+  server.removeAllListeners("request");
+  server.on("request", (_request, response) => asked.push(response));
+  begin(false, [{ name: "store", every: "1h" }]);
+  await waitFor("the first probe", () => asked.length === 1);
+  const now = watch?.probeNow("store");
+  asked[0]?.writeHead(500).end();
+  await waitFor("the second probe", () => asked.length === 2);
+  asked[1]?.end();
+  expect((await now)?.latest).toMatchObject({ ok: true });
 });
 
 test("after a sleep or a clock change, failures are counted from zero before a restart", async () => {
