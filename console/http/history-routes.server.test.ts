@@ -125,6 +125,6 @@ test("one folder is restored through the API, binary files included; other folde
     restoreVault(source, cipher, { at, path: "none.md", now: Date.now() }),
   ).rejects.toThrow('"none.md" did not exist');
   await expect(source.notesAt(1, "")).rejects.toThrow(
-    /^The history of vault \S+ starts at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. Choose a later time\.$/,
+    /^the history of vault \S+ starts at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. Choose a later time\.$/,
   );
 });

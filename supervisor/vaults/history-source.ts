@@ -211,7 +211,7 @@ function inWords(error: unknown, vault: string): unknown {
     /^The history goes back to (\S+Z)\.$/.exec(error.reason) ?? [];
   if (start !== undefined) {
     return new Failure(
-      `The history of vault ${vault} starts at ${momentText(Date.parse(start))}. Choose a later time.`,
+      `the history of vault ${vault} starts at ${momentText(Date.parse(start))}. Choose a later time.`,
     );
   }
   // CouchDB interprets the paths as document ids: 404, or 400 for ids that it reserves.
