@@ -43,6 +43,13 @@ test("columns of numbers without any value are left out, from head to foot", () 
   expect(fitted).not.toContain("Failed");
 });
 
+test("an email address breaks after its @, but no attribute does", () => {
+  const table = `<table>${head("A", "B")}<tbody>${row('<th><a href="/users?id=anna@example.org">anna@example.org</a></th>', "<td>@ home</td>")}</tbody></table>`;
+  expect(fitTables(table)).toContain(
+    '<a href="/users?id=anna@example.org">anna@<wbr>example.org</a></th><td>@ home</td>',
+  );
+});
+
 test("a table of many columns is marked", () => {
   const titles = ["A", "B", "C", "D", "E", "F"];
   const table = `<table>${head(...titles)}<tbody>${row(...titles.map(() => number("1")))}</tbody></table>`;

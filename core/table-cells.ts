@@ -8,13 +8,16 @@ const CELL = /<(t[hd])\b([^>]*)>([^]*?)<\/\1>/g;
 const ROW = /(<tr\b[^>]*>)([^]*?)(<\/tr>)/g;
 const TABLE = /<table\b([^>]*)>([^]*?)<\/table>/g;
 
+/** Where an email address may break, outside of tags. */
+const AT = /(?<=\w)@(?![^<>]*>)/g;
+
 /** What counts as zero in a column of numbers. */
 const ZERO = /^(?:|0|0(?:\.0+)? ?%|\$ ?0(?:\.0+)?|[–-])$/;
 
 /**
  * Prepares the tables of a page for narrow screens: a table of three and more columns gets the class `cards`, one of many columns
  * also `many`, and each of its cells the title of its column in `data-label`. Columns of numbers (class `num`) that are zero in every row are left out,
- * except the sorted one. Tables without column titles, or with cells that span columns, stay as they are.
+ * except the sorted one. Email addresses break after their "@", rather than within a word. Tables without column titles, or with cells that span columns, stay as they are.
  */
 export function fitTables(markup: string): string {
   return markup.replace(TABLE, (table, attributes: string, inner: string) => {
@@ -67,15 +70,17 @@ function fitCells(
   let at = -1;
   return cells.replace(
     CELL,
-    (cell, tag: string, attributes: string, content: string) => {
+    (_cell, tag: string, attributes: string, content: string) => {
       at += 1;
       const { title = "", hidden = false } = columns[at] ?? {};
       if (hidden) {
         return "";
       }
-      return !isCards || tag === "th" || title === ""
-        ? cell
-        : `<td${attributes} data-label="${title}">${content}</td>`;
+      const label =
+        !isCards || tag === "th" || title === ""
+          ? ""
+          : ` data-label="${title}"`;
+      return `<${tag}${attributes}${label}>${content.replace(AT, "@<wbr>")}</${tag}>`;
     },
   );
 }

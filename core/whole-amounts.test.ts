@@ -17,6 +17,9 @@ test("amounts in headings and notes do not break, without the punctuation after 
   expect(keepAmountsWhole("<b>$ 6 of $ 5 spent</b><br>$ 1")).toBe(
     '<b><span class="nowrap">$ 6</span> of <span class="nowrap">$ 5</span> spent</b><br>$ 1',
   );
+  expect(keepAmountsWhole("<small>(resets 1 Dec 2027, 00:00)</small>")).toBe(
+    '<small>(resets <span class="nowrap">1 Dec 2027, 00:00</span>)</small>',
+  );
   expect(keepAmountsWhole("<h1>anna has $ 5.</h1>")).toBe(
     '<h1>anna has <span class="nowrap">$ 5</span>.</h1>',
   );
