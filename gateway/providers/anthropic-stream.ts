@@ -7,7 +7,8 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
-import { DONE } from "./chat-stream-end.ts";
+import { deltaChunk, usageChunk, type ChunkHead } from "./chat-chunks.ts";
+import { DONE, errorPiece } from "./chat-stream-end.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import {
   CUT_SHORT,
@@ -18,17 +19,15 @@ import {
 
 /** Anthropic's events as OpenAI's chunks. */
 export class ChatStream implements StreamTranslator {
-  /** Seconds since the epoch. */
-  readonly #created: number;
   readonly #reader = createFactReader();
   readonly #blocks = new BlockReader();
-  #head: JsonRecord = { id: "", model: "" };
+  #head: ChunkHead;
   #finished = false;
   #ended = false;
 
   /** `now`: ms since the epoch. */
   constructor(now: number) {
-    this.#created = Math.floor(now / 1_000);
+    this.#head = { id: "", created: Math.floor(now / 1_000), model: "" };
   }
 
   push({ data }: SseEvent): readonly StreamPiece[] {
@@ -39,8 +38,8 @@ export class ChatStream implements StreamTranslator {
     this.#reader.read(event);
     switch (event["type"]) {
       case "message_start": {
-        const message = recordOf(event["message"]);
-        this.#head = { id: message["id"], model: message["model"] };
+        const { id, model } = recordOf(event["message"]);
+        this.#head = { ...this.#head, id, model };
         return [this.#delta({ role: "assistant", content: "" })];
       }
       case "content_block_start":
@@ -57,10 +56,14 @@ export class ChatStream implements StreamTranslator {
       }
       case "message_stop":
         this.#ended = true;
-        return [...this.#finish("end_turn", null), this.#usageChunk(), DONE];
+        return [
+          ...this.#finish("end_turn", null),
+          usageChunk(this.#head, openaiUsage(this.#reader.usage())),
+          DONE,
+        ];
       case "error":
         this.#ended = true;
-        return [errorPiece(recordOf(event["error"])), DONE];
+        return [failurePiece(recordOf(event["error"])), DONE];
       default:
         // `ping`, and types added to the API later.
         return [];
@@ -72,7 +75,7 @@ export class ChatStream implements StreamTranslator {
       return [];
     }
     this.#ended = true;
-    return [errorPiece({ type: "api_error", message: CUT_SHORT }), DONE];
+    return [errorPiece(CUT_SHORT, 500), DONE];
   }
 
   facts(): AnswerFacts {
@@ -94,27 +97,7 @@ export class ChatStream implements StreamTranslator {
   }
 
   #delta(delta: JsonRecord, reason: string | null = null): StreamPiece {
-    const choice = { index: 0, delta, finish_reason: reason };
-    return this.#chunk("pass", { choices: [choice] });
-  }
-
-  #usageChunk(): StreamPiece {
-    const usage = openaiUsage(this.#reader.usage());
-    return this.#chunk("usage_only", { choices: [], usage });
-  }
-
-  #chunk(kind: StreamPiece["kind"], fields: JsonRecord): StreamPiece {
-    return {
-      kind,
-      event: null,
-      data: JSON.stringify({
-        id: this.#head["id"],
-        object: "chat.completion.chunk",
-        created: this.#created,
-        model: this.#head["model"],
-        ...fields,
-      }),
-    };
+    return deltaChunk(this.#head, delta, reason);
   }
 }
 
@@ -132,20 +115,12 @@ const ERROR_STATUS: ReadonlyMap<string, number> = new Map([
   ["overloaded_error", 529],
 ]);
 
-function errorPiece(error: JsonRecord): StreamPiece {
+function failurePiece(error: JsonRecord): StreamPiece {
   const type = textOf(error["type"]);
-  return {
-    kind: "error",
-    event: null,
-    data: JSON.stringify({
-      error: {
-        message: anthropicSentence(type, textOf(error["message"])),
-        type: "upstream_error",
-        param: null,
-        code: String(ERROR_STATUS.get(type) ?? 500),
-      },
-    }),
-  };
+  return errorPiece(
+    anthropicSentence(type, textOf(error["message"])),
+    ERROR_STATUS.get(type) ?? 500,
+  );
 }
 
 /** A message of one word (`Overloaded`) gets its type added. */

@@ -5,6 +5,7 @@ import {
   chatUsageOf,
   finishOf,
 } from "./chat-responses-answer.ts";
+import { deltaChunk, usageChunk, type ChunkHead } from "./chat-chunks.ts";
 import { DONE, endOfChat, errorPiece } from "./chat-stream-end.ts";
 import {
   parseRecord,
@@ -33,7 +34,7 @@ export class ChatOfResponses implements StreamTranslator {
   readonly #deploymentId: string;
   /** By the index of their item in the output. */
   readonly #calls = new Map<unknown, ToolCall>();
-  #head: JsonRecord = { id: "", created_at: 0, model: "" };
+  #head: ChunkHead = { id: "", created: 0, model: "" };
   /** Characters of text, and those before the part that is open. */
   #written = 0;
   #partStart = 0;
@@ -51,9 +52,11 @@ export class ChatOfResponses implements StreamTranslator {
     }
     this.#reader.push(event);
     switch (read["type"]) {
-      case "response.created":
-        this.#head = recordOf(read["response"]);
+      case "response.created": {
+        const { id, created_at: created, model } = recordOf(read["response"]);
+        this.#head = { id, created, model };
         return [this.#delta({ role: "assistant", content: "" })];
+      }
       case "response.content_part.added":
         this.#partStart = this.#written;
         return [];
@@ -157,9 +160,7 @@ export class ChatOfResponses implements StreamTranslator {
     const usage = chatUsageOf(response["usage"]);
     return [
       this.#delta({}, finishOf(response, this.#calls.size > 0)),
-      ...(usage === null
-        ? []
-        : [this.#chunk("usage_only", { choices: [], usage })]),
+      ...(usage === null ? [] : [usageChunk(this.#head, usage)]),
       DONE,
     ];
   }
@@ -172,21 +173,6 @@ export class ChatOfResponses implements StreamTranslator {
   }
 
   #delta(delta: JsonRecord, reason: string | null = null): StreamPiece {
-    const choice = { index: 0, delta, finish_reason: reason };
-    return this.#chunk("pass", { choices: [choice] });
-  }
-
-  #chunk(kind: StreamPiece["kind"], fields: JsonRecord): StreamPiece {
-    return {
-      kind,
-      event: null,
-      data: JSON.stringify({
-        id: this.#head["id"],
-        object: "chat.completion.chunk",
-        created: this.#head["created_at"],
-        model: this.#head["model"],
-        ...fields,
-      }),
-    };
+    return deltaChunk(this.#head, delta, reason);
   }
 }
