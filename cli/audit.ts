@@ -3,10 +3,10 @@ import {
   type AuditEntry,
 } from "../console/pages/audit/audit-reader.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { printList } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import type { Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
+import { printList } from "./terminal.ts";
 
 const MAX_LINES = 500;
 

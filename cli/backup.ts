@@ -11,9 +11,15 @@ import { inWords } from "../core/duration.ts";
 import { locateHome, createHome } from "../supervisor/home/home.ts";
 import { Failure, codeOf } from "../core/failure.ts";
 import type { BackupView } from "../console/http/backup-routes.ts";
-import { printList, runJob } from "./job-run.ts";
+import { runJob } from "./job-run.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
-import { complain, print, printJson, type Cell } from "./terminal.ts";
+import {
+  complain,
+  print,
+  printJson,
+  printList,
+  type Cell,
+} from "./terminal.ts";
 import { defineVerb, jsonArg, type ExitCode, type Verb } from "./verb.ts";
 
 const run = defineVerb({

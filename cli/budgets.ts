@@ -14,8 +14,7 @@ import type { Budgeted } from "../console/pages/nouns/budget.ts";
 import { keyTitle } from "../console/pages/nouns/key-list.ts";
 import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { printTable } from "./job-run.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printJson, printTable } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 interface NamedBudget extends Budgeted {

@@ -7,7 +7,7 @@ import { recordedCall } from "../supervisor/gateway/recorded-call.ts";
 import { streamChat } from "../supervisor/gateway/stream-chat.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { readInput } from "./read-input.ts";
-import { complain, paint, print, printPart } from "./terminal.ts";
+import { complain, paint, print, printJson, printPart } from "./terminal.ts";
 import { unknownModel } from "./unknown-models.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
@@ -124,19 +124,13 @@ async function exchange(
   ).catch((error: unknown) => explain(error, gateway, model));
   const row = await recordedCall(gateway, callId);
   if (asJson) {
-    print(
-      JSON.stringify(
-        {
-          model,
-          content,
-          call_id: callId,
-          total_tokens: row?.total_tokens ?? null,
-          cost: row?.spend ?? null,
-        },
-        null,
-        2,
-      ),
-    );
+    printJson({
+      model,
+      content,
+      call_id: callId,
+      total_tokens: row?.total_tokens ?? null,
+      cost: row?.spend ?? null,
+    });
   } else {
     write("\n");
     if (row !== undefined) {

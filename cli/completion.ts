@@ -5,7 +5,7 @@ import { listModels } from "../supervisor/gateway/first-call.ts";
 import { listTeamNames, listUserNames } from "../supervisor/gateway/owners.ts";
 import { listKeyAliases } from "./find-key.ts";
 import { findGateway } from "./gateway-client.ts";
-import { printJson } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError, type Verb } from "./verb.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -26,11 +26,8 @@ export const completion = defineVerb({
     if (!SHELLS.some((known) => known === shell)) {
       throw new UsageError(`${unknownName("shell", shell, SHELLS)}.`);
     }
-    if (json) {
-      printJson({ shell, script: scriptOf(shell) });
-    } else {
-      script(shell, "hearth", "hearth");
-    }
+    const text = scriptOf(shell);
+    printAnswer(json, { shell, script: text }, text);
     return 0;
   },
 });

@@ -10,7 +10,7 @@ import { sentencesOf } from "../core/failure.ts";
 import { loadConfig, shippedConfig } from "../supervisor/config/load.ts";
 import { variablesOf } from "../supervisor/config/variables.ts";
 import { locateHome, type Home } from "../supervisor/home/home.ts";
-import { complain, print, printJson } from "./terminal.ts";
+import { complain, print, printAnswer, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 export const config = defineVerb({
@@ -56,11 +56,8 @@ export const config = defineVerb({
 /** The annotated file, or its settings as JSON, with references such as `${NAME}` as they are written. */
 function showReference(json: boolean): void {
   const text = readFileSync(shippedConfig, "utf8");
-  if (json) {
-    printJson({ file: shippedConfig, settings: parse(text) as unknown });
-  } else {
-    print(text.trimEnd());
-  }
+  const settings = parse(text) as unknown;
+  printAnswer(json, { file: shippedConfig, settings }, text.trimEnd());
 }
 
 function checkSupervisor(home: Home, files: readonly string[]): GatewayCheck {

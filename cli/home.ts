@@ -13,7 +13,7 @@ import { syncDirectory, syncTree } from "../core/durable-file.ts";
 import { executeSync } from "../core/execute.ts";
 import { Failure, codeOf } from "../core/failure.ts";
 import { needStopped } from "./stack-client.ts";
-import { print, printAnswer, printJson } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const show = defineVerb({
@@ -48,11 +48,11 @@ const move = defineVerb({
     const env = { ...process.env, HEARTH_HOME: named };
     const settings = settingsIn(from.checkout);
     const sentences = sentencesAfterMove(from, target, settings, env);
-    if (json) {
-      printJson({ from: from.root, to: target.root, notes: sentences });
-    } else {
-      sentences.forEach(print);
-    }
+    printAnswer(
+      json,
+      { from: from.root, to: target.root, notes: sentences },
+      sentences.join("\n"),
+    );
     return 0;
   },
 });

@@ -6,8 +6,7 @@ import {
 } from "../supervisor/gateway/instances.ts";
 import { money } from "../core/words.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { printList } from "./job-run.ts";
-import { print, printJson, type Cell } from "./terminal.ts";
+import { printAnswer, printList, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const list = defineVerb({
@@ -16,9 +15,9 @@ const list = defineVerb({
     "List the gateways that share limits in Redis, with their spend that is not yet in the ledger.",
   example: "hearth instances list",
   args: { ...jsonArg, ...gatewayArg },
-  run: async ({ json: asJson, url }) => {
+  run: async ({ json, url }) => {
     const all = await listInstances(findGateway(url));
-    printList(asJson, all, {
+    printList(json, all, {
       empty: "No instances: without Redis, a gateway runs alone.",
       headings: [
         "instance",
@@ -68,17 +67,15 @@ const forget = defineVerb({
     ...jsonArg,
     ...gatewayArg,
   },
-  run: async ({ instance, json: asJson, url }) => {
+  run: async ({ instance, json, url }) => {
     const done = await findGateway(url).ask("POST", "/instances/forget", {
       instance,
     });
-    if (asJson === true) {
-      printJson(done);
-    } else {
-      print(
-        `Instance ${instance} forgotten; its pending spend no longer counts.`,
-      );
-    }
+    printAnswer(
+      json,
+      done,
+      `Instance ${instance} forgotten; its pending spend no longer counts.`,
+    );
     return 0;
   },
 });

@@ -4,16 +4,7 @@ import type { JobContext, JobOutcome } from "../supervisor/jobs/job.ts";
 import type { RunView } from "../supervisor/jobs/runner.ts";
 import { onStopSignals } from "../core/signals.ts";
 import type { StackClient } from "./stack-client.ts";
-import {
-  alignTable,
-  paint,
-  print,
-  printAnswer,
-  printJson,
-  widthOf,
-  type Cell,
-  type Tone,
-} from "./terminal.ts";
+import { paint, printAnswer, widthOf, type Tone } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -189,33 +180,5 @@ export function toneOf({ status }: Pick<RunView, "status">): Tone {
       return "warn";
     case "failed":
       return "bad";
-  }
-}
-
-/** Prints a table. */
-export function printTable(...table: Parameters<typeof alignTable>): void {
-  alignTable(...table).forEach(print);
-}
-
-/** How a list is shown as text. */
-export interface RowTable<Row> {
-  /** Instead of a table without rows. */
-  readonly empty: string;
-  readonly headings: readonly string[];
-  readonly rowOf: (row: Row) => readonly Cell[];
-}
-
-/** Prints rows as JSON if that was asked for (`--json`), otherwise as a table. */
-export function printList<Row>(
-  json: boolean | undefined,
-  rows: readonly Row[],
-  { empty, headings, rowOf }: RowTable<Row>,
-): void {
-  if (json === true) {
-    printJson(rows);
-  } else if (rows.length === 0) {
-    print(empty);
-  } else {
-    printTable(headings, rows.map(rowOf));
   }
 }

@@ -1,10 +1,16 @@
 import { inWords } from "../core/duration.ts";
 import type { JobView, RunView } from "../supervisor/jobs/runner.ts";
 import { forceWords } from "../supervisor/vaults/compaction-words.ts";
-import { printList, printTable, runJob, toneOf } from "./job-run.ts";
+import { runJob, toneOf } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { printAnswer, printJson, type Cell } from "./terminal.ts";
+import {
+  printAnswer,
+  printJson,
+  printList,
+  printTable,
+  type Cell,
+} from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const jobName = {

@@ -13,7 +13,7 @@ import {
 } from "./limit-options.ts";
 import { ownersIn } from "./owner-options.ts";
 import { sendChange } from "./send-change.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printAnswer, printJson } from "./terminal.ts";
 import { complainOfUnknownModels } from "./unknown-models.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
@@ -52,13 +52,11 @@ export const update = defineVerb({
     const changed = keyRow.parse(
       await gateway.ask("POST", "/key/update", { key: token, ...changes }),
     );
-    if (args.json === true) {
-      printJson(changed);
-    } else {
-      print(
-        `Key "${keyTitle(changed)}" updated. Changes take effect within a second.`,
-      );
-    }
+    printAnswer(
+      args.json,
+      changed,
+      `Key "${keyTitle(changed)}" updated. Changes take effect within a second.`,
+    );
     await complainOfUnknownModels(gateway, changes);
     return 0;
   },
@@ -140,21 +138,19 @@ function setBlocked(verb: "block" | "unblock") {
         : "Unblock a key.",
     example: `hearth keys ${verb} anna-laptop`,
     args: { ...keyArg, ...jsonArg, ...gatewayArg },
-    run: async ({ key: named, json: asJson, url }) => {
+    run: async ({ key: named, json, url }) => {
       const gateway = findGateway(url);
       const { token } = await findKey(gateway, named);
       const changed = keyRow.parse(
         await gateway.ask("POST", `/key/${verb}`, { key: token }),
       );
-      if (asJson === true) {
-        printJson(changed);
-      } else {
-        print(
-          verb === "block"
-            ? `Key "${named}" blocked; calls are denied within a second. Undo with \`hearth keys unblock ${shellWord(named)}\`.`
-            : `Key "${named}" unblocked.`,
-        );
-      }
+      printAnswer(
+        json,
+        changed,
+        verb === "block"
+          ? `Key "${named}" blocked; calls are denied within a second. Undo with \`hearth keys unblock ${shellWord(named)}\`.`
+          : `Key "${named}" unblocked.`,
+      );
       return 0;
     },
   });

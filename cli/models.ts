@@ -15,12 +15,11 @@ import {
 } from "../supervisor/gateway/model-statistics.ts";
 import { zoneHere } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { printTable } from "./job-run.ts";
 import { discover } from "./models-discover.ts";
 import { key } from "./models-key.ts";
 import { off, on } from "./models-switch.ts";
 import { test } from "./models-test.ts";
-import { print, printJson, type Cell } from "./terminal.ts";
+import { print, printJson, printTable, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const list = defineVerb({

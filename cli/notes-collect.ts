@@ -5,10 +5,9 @@ import {
   UNUSED_FOR_DAYS,
   type Collection,
 } from "../supervisor/vaults/collection.ts";
-import { printTable } from "./job-run.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printJson, printTable } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb, jsonArg } from "./verb.ts";

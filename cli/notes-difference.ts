@@ -8,8 +8,7 @@ import {
 } from "../supervisor/vaults/note-difference.ts";
 import { differenceSince } from "../supervisor/vaults/vault-past.ts";
 import { inZone } from "./local-time.ts";
-import { printTable } from "./job-run.ts";
-import { paint, print, printJson, type Tone } from "./terminal.ts";
+import { paint, print, printJson, printTable, type Tone } from "./terminal.ts";
 import type { OpenedPast } from "./vault-history.ts";
 import { counted } from "../core/words.ts";
 

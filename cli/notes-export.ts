@@ -4,7 +4,7 @@ import { inZone } from "./local-time.ts";
 import { atArg } from "./notes-history.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { paint, print, printJson } from "./terminal.ts";
+import { paint, printAnswer } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
@@ -39,16 +39,16 @@ export const exportVerb = defineVerb({
       directory,
       moment ?? (await source.summary()).now,
     );
-    if (json) {
-      printJson(exported);
-    } else {
-      print(
+    printAnswer(
+      json,
+      exported,
+      [
         `Vault ${vault} as of ${inZone(exported.at)} exported to ${directory}: ${exported.files} files.`,
-      );
-      for (const { path, why } of exported.left) {
-        print(paint("warn", `Not written: ${path} (${why}).`));
-      }
-    }
+        ...exported.left.map(({ path, why }) =>
+          paint("warn", `Not written: ${path} (${why}).`),
+        ),
+      ].join("\n"),
+    );
     return exported.left.length === 0 ? 0 : 1;
   },
 });

@@ -5,12 +5,17 @@ import {
   readVersions,
   restoreVault,
 } from "../supervisor/vaults/vault-past.ts";
-import { printTable } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { showDifference } from "./notes-difference.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { paint, print, printAnswer, printJson } from "./terminal.ts";
+import {
+  paint,
+  print,
+  printAnswer,
+  printJson,
+  printTable,
+} from "./terminal.ts";
 import { openPast, type OpenedPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { Failure } from "../core/failure.ts";
@@ -193,20 +198,18 @@ export async function restoreFromHistory(options: HistoryOptions): Promise<0> {
     path,
     now,
   });
-  if (options.json === true) {
-    printJson(restored);
-  } else {
-    print(
+  printAnswer(
+    options.json,
+    restored,
+    [
       `Vault ${vault}${path === undefined ? "" : `, ${path}`} restored to ${inZone(restored.at)}: ${restored.written.length} written, ${restored.deleted.length} deleted, ${restored.unchanged} unchanged. Devices receive the changes with their next sync.`,
-    );
-    for (const id of restored.unreadable) {
-      print(
+      ...restored.unreadable.map((id) =>
         paint(
           "warn",
           `Not restored: note ${id} (it is damaged or cannot be decrypted).`,
         ),
-      );
-    }
-  }
+      ),
+    ].join("\n"),
+  );
   return 0;
 }

@@ -7,7 +7,7 @@ import type {
 import type { Finding } from "../supervisor/vaults/finding.ts";
 import type { SeedAnswer } from "../supervisor/vaults/vault-inspector.ts";
 import type { Roster } from "../supervisor/vaults/roster.ts";
-import { printTable, runJob } from "./job-run.ts";
+import { runJob } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
@@ -16,6 +16,7 @@ import {
   print,
   printAnswer,
   printJson,
+  printTable,
   type Cell,
   type Tone,
 } from "./terminal.ts";
@@ -229,14 +230,13 @@ export const backup = defineVerb({
       "GET",
       "/api/notes/backups",
     )) as { readonly directory: string; readonly backups: readonly string[] };
-    if (json) {
-      printJson({ directory, backups });
-    } else if (backups.length === 0) {
-      print("No backups yet. Run `hearth notes backup` to create one.");
-    } else {
-      print(`In ${directory}, newest first:`);
-      backups.forEach(print);
-    }
+    printAnswer(
+      json,
+      { directory, backups },
+      backups.length === 0
+        ? "No backups yet. Run `hearth notes backup` to create one."
+        : [`In ${directory}, newest first:`, ...backups].join("\n"),
+    );
     return 0;
   },
 });

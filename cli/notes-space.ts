@@ -8,10 +8,9 @@ import {
 } from "../supervisor/vaults/space.ts";
 import { readVaultAt } from "../supervisor/vaults/vault-past.ts";
 import type { VaultGrowth } from "../supervisor/vaults/vault-acts.ts";
-import { printTable } from "./job-run.ts";
 import { supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printJson, printTable } from "./terminal.ts";
 import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";

@@ -7,10 +7,15 @@ import {
   unreadableWords,
 } from "../supervisor/vaults/unreadable-vault.ts";
 import type { Removed } from "../supervisor/vaults/provisioning.ts";
-import { printTable } from "./job-run.ts";
 import { askForSetup, setupArgs } from "./setup-answer.ts";
 import { findStack } from "./stack-client.ts";
-import { print, printJson, type Tone } from "./terminal.ts";
+import {
+  print,
+  printAnswer,
+  printJson,
+  printTable,
+  type Tone,
+} from "./terminal.ts";
 import { askForName, yesArg } from "./ask-for-name.ts";
 import { removalWords } from "./vault-removal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
@@ -300,12 +305,8 @@ export const remove = defineVerb({
       SLOW_MS,
       {},
     )) as Removed;
-    if (json) {
-      printJson(removed);
-    } else {
-      print(`Vault "${vault}" deleted (${removed.documents} documents).`);
-      removed.stays.forEach(print);
-    }
+    const deleted = `Vault "${vault}" deleted (${removed.documents} documents).`;
+    printAnswer(json, removed, [deleted, ...removed.stays].join("\n"));
     return 0;
   },
 });

@@ -13,10 +13,16 @@ import {
   type OffsitePlace,
 } from "../supervisor/offsite/settings.ts";
 import { backupsIn } from "../supervisor/offsite/store.ts";
-import { printList, runJob } from "./job-run.ts";
+import { runJob } from "./job-run.ts";
 import { restore } from "./offsite-restore.ts";
 import { addressArg, findStack } from "./stack-client.ts";
-import { complain, print, printAnswer, printJson } from "./terminal.ts";
+import {
+  complain,
+  print,
+  printAnswer,
+  printJson,
+  printList,
+} from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError, type Verb } from "./verb.ts";
 
 const TIMEOUT_MS = 120_000;

@@ -1,6 +1,5 @@
-import { printTable, type RowTable } from "./job-run.ts";
 import { countOf } from "./limit-options.ts";
-import { print, printJson } from "./terminal.ts";
+import { print, printJson, printTable, type RowTable } from "./terminal.ts";
 import { jsonArg } from "./verb.ts";
 
 /** One page of a list of the gateway. */

@@ -23,7 +23,7 @@ import {
   type ServicePlan,
 } from "../embedded/service/unit-files.ts";
 import { Failure } from "../core/failure.ts";
-import { print, printAnswer } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg, type Verb } from "./verb.ts";
 
 const install = defineVerb({
@@ -74,20 +74,12 @@ const install = defineVerb({
       prepareAsUser(user, plan, checkout(), manager.path);
     }
     const hints = manager.install(plan);
-    if (json) {
-      print(
-        JSON.stringify(
-          { path: manager.path, ...manager.status(), hints },
-          null,
-          2,
-        ),
-      );
-    } else {
-      print(
-        `Service installed (${manager.path}); Hearth is starting and will start at every boot. Run \`hearth status\` for its state.`,
-      );
-      hints.forEach(print);
-    }
+    const installed = `Service installed (${manager.path}); Hearth is starting and will start at every boot. Run \`hearth status\` for its state.`;
+    printAnswer(
+      json,
+      { path: manager.path, ...manager.status(), hints },
+      [installed, ...hints].join("\n"),
+    );
     return 0;
   },
 });
@@ -119,23 +111,13 @@ const status = defineVerb({
   run: async ({ json }) => {
     const manager = serviceManager();
     const state = manager.status();
-    if (json) {
-      print(
-        JSON.stringify(
-          { manager: manager.name, path: manager.path, ...state },
-          null,
-          2,
-        ),
-      );
-    } else if (!state.installed) {
-      print(
-        "Not installed as a service. Run `hearth service install` to start Hearth at every boot.",
-      );
-    } else {
-      print(
-        `Service of ${manager.name}: ${state.words}, ${state.atBoot ? "starts" : "does not start"} at boot (${manager.path}).`,
-      );
-    }
+    printAnswer(
+      json,
+      { manager: manager.name, path: manager.path, ...state },
+      state.installed
+        ? `Service of ${manager.name}: ${state.words}, ${state.atBoot ? "starts" : "does not start"} at boot (${manager.path}).`
+        : "Not installed as a service. Run `hearth service install` to start Hearth at every boot.",
+    );
     return state.installed && state.running ? 0 : 1;
   },
 });

@@ -2,7 +2,7 @@ import { locateHome } from "../supervisor/home/home.ts";
 import { readVariable } from "../core/environment.ts";
 import { endStoredSessions } from "../supervisor/history/sessions.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
-import { print, printAnswer, printJson } from "./terminal.ts";
+import { printAnswer } from "./terminal.ts";
 import { defineVerb, jsonArg, UsageError } from "./verb.ts";
 import { counted } from "../core/words.ts";
 
@@ -33,11 +33,9 @@ export const signOut = defineVerb({
       "POST",
       "/api/sign-out-all",
     )) as { readonly ended: number };
-    if (json) {
-      printJson({ ended });
-      return 0;
-    }
-    print(
+    printAnswer(
+      json,
+      { ended },
       `All browsers signed out (${counted(ended, "session")} ended); earlier sign-in links are invalid.`,
     );
     return 0;

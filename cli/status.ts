@@ -5,13 +5,7 @@ import { describePod } from "../supervisor/runtimes/kubernetes/pod-words.ts";
 import type { Status } from "../supervisor/status.ts";
 import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { checkCell, serviceCell } from "./states.ts";
-import {
-  alignColumns,
-  paint,
-  print,
-  printAnswer,
-  type Cell,
-} from "./terminal.ts";
+import { alignColumns, paint, printAnswer, type Cell } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
 
 export const status = defineVerb({
@@ -29,21 +23,17 @@ export const status = defineVerb({
       supervisorHere(locateHome()) === undefined;
     if (notHere) {
       const verdict = "Hearth is not running here.";
-      print(
-        json
-          ? JSON.stringify(
-              {
-                verdict,
-                ok: false,
-                phase: "stopped",
-                services: [],
-                checks: [],
-                attention: [],
-              },
-              null,
-              2,
-            )
-          : `${verdict} Run \`hearth up\` to start it.`,
+      printAnswer(
+        json,
+        {
+          verdict,
+          ok: false,
+          phase: "stopped",
+          services: [],
+          checks: [],
+          attention: [],
+        },
+        `${verdict} Run \`hearth up\` to start it.`,
       );
       return 1;
     }

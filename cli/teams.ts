@@ -18,7 +18,6 @@ import {
 import { askForName, yesArg } from "./ask-for-name.ts";
 import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { printTable } from "./job-run.ts";
 import { limitArgs, limitsIn, needChange, numberOf } from "./limit-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
@@ -28,6 +27,7 @@ import {
   print,
   printAnswer,
   printJson,
+  printTable,
   type Cell,
 } from "./terminal.ts";
 import { complainOfUnknownModels } from "./unknown-models.ts";

@@ -211,7 +211,34 @@ export function printAnswer(
   answer: unknown,
   text: string,
 ): void {
-  print(json === true ? JSON.stringify(answer, null, 2) : text);
+  if (json === true) {
+    printJson(answer);
+  } else {
+    print(text);
+  }
+}
+
+/** Prints a table. */
+export function printTable(...table: Parameters<typeof alignTable>): void {
+  alignTable(...table).forEach(print);
+}
+
+/** How a list is shown as text. */
+export interface RowTable<Row> {
+  /** Instead of a table without rows. */
+  readonly empty: string;
+  readonly headings: readonly string[];
+  readonly rowOf: (row: Row) => readonly Cell[];
+}
+
+/** Prints rows as JSON if that was asked for (`--json`), otherwise as a table. */
+export function printList<Row>(
+  json: boolean | undefined,
+  rows: readonly Row[],
+  { empty, headings, rowOf }: RowTable<Row>,
+): void {
+  const table = () => alignTable(headings, rows.map(rowOf)).join("\n");
+  printAnswer(json, rows, rows.length === 0 ? empty : table());
 }
 
 /** Prints one JSON document of a stream, on one line. */

@@ -1,7 +1,7 @@
 import { inWords, parseDuration } from "../core/duration.ts";
-import { printList } from "./job-run.ts";
 import { addressArg } from "./stack-client.ts";
 import { jsonArg, UsageError, type ExitCode } from "./verb.ts";
+import { printList } from "./terminal.ts";
 
 /** Arguments of commands with a duration and a reason: `hearth silence`, `hearth maintenance`. */
 export const timedArgs = {

@@ -2,10 +2,9 @@ import type { InvitationLink } from "../console/http/invitation-routes.ts";
 import { readable } from "../core/words.ts";
 import { invitationState } from "../supervisor/history/invitation-state.ts";
 import type { Invitation } from "../supervisor/history/invitations.ts";
-import { printList } from "./job-run.ts";
 import { inZone } from "./local-time.ts";
 import { addressArg, findStack, type StackClient } from "./stack-client.ts";
-import { print, printAnswer, printJson } from "./terminal.ts";
+import { print, printAnswer, printJson, printList } from "./terminal.ts";
 import { defineVerb, jsonArg, type ExitCode } from "./verb.ts";
 
 export const invite = defineVerb({

@@ -12,7 +12,6 @@ import { keyTitle } from "../console/pages/nouns/key-list.ts";
 import { askForName, yesArg } from "./ask-for-name.ts";
 import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { printTable } from "./job-run.ts";
 import { limitArgs, limitsIn, needChange } from "./limit-options.ts";
 import { knownUserId } from "./owner-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
@@ -23,6 +22,7 @@ import {
   print,
   printAnswer,
   printJson,
+  printTable,
   type Cell,
 } from "./terminal.ts";
 import { complainOfUnknownModels } from "./unknown-models.ts";
