@@ -55,6 +55,17 @@ test("the name of a model without its provider means the provider's wildcard", a
   expect(await statusOf({}, "nonsense-1")).toBe(400);
 });
 
+test.each(["text-embedding-3-small", "ft:gpt-4o-mini-2024-07-18:org::id"])(
+  "so does the name %s, which the price catalogue knows only with its provider or not at all",
+  async (name) => {
+    const { gateway, provider } = testbed;
+    const body = { model: name, input: `of ${name}` };
+    const { status } = await gateway.request("POST", "/v1/embeddings", body);
+    expect(status).toBe(200);
+    expect(provider.requests.at(-1)?.body["model"]).toBe(name);
+  },
+);
+
 test.each([
   [["openai/*"], "gpt-4", 200],
   [["openai/gpt-4"], "gpt-4", 200],

@@ -217,7 +217,7 @@ export const OTHER_PROVIDERS: ReadonlySet<string> = new Set([
 /** The provider of a model written without one, if its name is unambiguous. */
 export function guessProvider(model: string): string | null {
   if (
-    /^(gpt-|o[1-9](-|$)|chatgpt-|text-embedding-|dall-e|whisper-|tts-)/.test(
+    /^(ft:)?(gpt-|o[1-9](-|$)|chatgpt-|text-embedding-|dall-e|whisper-|tts-|omni-moderation-)/.test(
       model,
     )
   ) {

@@ -1,7 +1,11 @@
 import { calcPrice, findProvider, waitForUpdate } from "@pydantic/genai-prices";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CATALOGUE_FIELDS, catalogueRates } from "./price-catalogue.ts";
+import {
+  CATALOGUE_FIELDS,
+  catalogueRates,
+  publishedPrices,
+} from "./price-catalogue.ts";
 import { flatCard, pricesCalls } from "./price-card.ts";
 import { card, cardOf, cost, usage } from "./prices-fixture.ts";
 import { billOf, costOf } from "./cost.ts";
@@ -118,6 +122,13 @@ test("every model of the catalogue costs the same as by the catalogue's own calc
     ),
     { numRuns: 300 },
   );
+});
+
+test("a published price is found without the name of the provider, where the model's says which it is", () => {
+  const card = publishedPrices("text-embedding-3-small");
+  expect(card?.periods[0].rates.input).toBe(0.02);
+  expect(card).toEqual(publishedPrices("openai/text-embedding-3-small"));
+  expect(publishedPrices("an-unknown-model")).toBeNull();
 });
 
 test("every price field of the catalogue is read", async () => {

@@ -65,14 +65,14 @@ function catalogueName({ providerName, model }: Deployment): string {
   );
 }
 
-/** The configuration's name of the provider that publishes a model; null: the catalogue does not have it. */
+/** The configuration's name of the provider that publishes a model; null: neither the catalogue nor its name says which. */
 export function publisherOf(model: string): string | null {
   const known = publishers.get(model);
   if (known !== undefined) {
     return known;
   }
   const id = calcPrice({}, model)?.provider.id;
-  const name = id === undefined ? null : configuredName(id);
+  const name = id === undefined ? guessProvider(model) : configuredName(id);
   if (publishers.size < MAX_PUBLISHERS) {
     publishers.set(model, name);
   }
@@ -103,11 +103,11 @@ export function publishedModels(provider: string): readonly string[] {
  */
 export function publishedPrices(name: string): PriceCard | null {
   const slash = name.indexOf("/");
-  const provider = name.slice(0, Math.max(0, slash));
-  const providerId = CATALOGUE_NAMES.get(provider) ?? provider;
+  const provider = slash < 0 ? guessProvider(name) : name.slice(0, slash);
+  const providerId = CATALOGUE_NAMES.get(provider ?? "") ?? provider;
   const found =
     calcPrice({}, name) ??
-    (slash > 0 && findProvider({ providerId }) !== undefined
+    (providerId && findProvider({ providerId }) !== undefined
       ? calcPrice({}, name.slice(slash + 1), { providerId })
       : null);
   return found === null ? null : cardOf(found.model, found.provider.id);
