@@ -1,10 +1,16 @@
+import { parseExactly } from "./exact-json.ts";
 import { countValues } from "./json-values.ts";
 
 /** An object of unknown fields, from a client or a provider. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !JSON.isRawJSON(value)
+  );
 }
 
 /** The object in a JSON text; null for anything else, including invalid JSON. */
@@ -23,7 +29,10 @@ const MAX_VALUES = 4_000_000;
  * undefined for text that is not JSON, is nested deeper than any real one or has more values: a provider could stop all other calls
  * with it, or the process.
  */
-export function parseJson(text: string): unknown {
+export function parseJson(
+  text: string,
+  parse: (text: string) => unknown = parseExactly,
+): unknown {
   if (
     text.length > CHECKED_FROM &&
     typeof countValues(Buffer.from(text), MAX_VALUES) === "string"
@@ -31,7 +40,7 @@ export function parseJson(text: string): unknown {
     return undefined;
   }
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { parseArguments } from "../../core/exact-json.ts";
 import { recordOf, parseJson, type JsonRecord } from "../../core/json.ts";
 import type { Usage } from "../tokens/reported-usage.ts";
 import {
@@ -50,7 +51,7 @@ export function callParts(
     functionCall: {
       ...(id === "" ? {} : { id }),
       name,
-      args: recordOf(parseJson(args)),
+      args: recordOf(parseJson(args, parseArguments)),
     },
     ...(index === 0 ? signature : {}),
   }));

@@ -3,6 +3,7 @@ import { totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
 import { MINUTE_MS } from "../../core/duration.ts";
+import { parseExactly } from "../../core/exact-json.ts";
 import type { ServerConfig } from "../config/types.ts";
 import { countBody } from "./count-body.ts";
 import { CallError } from "./errors.ts";
@@ -224,7 +225,7 @@ export function keyOf({ caller }: Pick<FastifyRequest, "caller">): string {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch (error) {
     throw new CallError(
       "invalid_request",

@@ -1,3 +1,5 @@
+import { isRecord } from "../../core/json.ts";
+
 /** What replaces the cut part of a text. */
 const CUT_MARK = "…";
 /** Texts inside a free-text object are first cut to this many characters; then the object is emptied. */
@@ -81,7 +83,7 @@ function cutLongTexts(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.map(cutLongTexts);
   }
-  if (value === null || typeof value !== "object") {
+  if (!isRecord(value)) {
     return value;
   }
   return Object.fromEntries(

@@ -7,6 +7,7 @@ import {
   textOf,
   type JsonRecord,
 } from "../../core/json.ts";
+import { parseArguments } from "../../core/exact-json.ts";
 import { decodePercent } from "../../core/percent-decoding.ts";
 import { imageOf } from "./chat-image.ts";
 
@@ -148,7 +149,7 @@ export function toolInput(written: unknown): JsonRecord {
   if (typeof written !== "string" || written.trim() === "") {
     return {};
   }
-  const parsed = parseJson(written);
+  const parsed = parseJson(written, parseArguments);
   return isRecord(parsed) ? parsed : { arguments: written };
 }
 

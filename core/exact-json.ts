@@ -1,0 +1,72 @@
+/** Not declared by TypeScript. https://tc39.es/proposal-json-parse-with-source/ */
+declare global {
+  interface JSON {
+    parse(
+      text: string,
+      reviver: (
+        name: string,
+        value: unknown,
+        context: { readonly source?: string },
+      ) => unknown,
+    ): unknown;
+    rawJSON(text: string): RawNumber;
+    isRawJSON(value: unknown): value is RawNumber;
+  }
+}
+
+/** Written by `JSON.stringify` with the digits that were read. */
+interface RawNumber {
+  readonly rawJSON: string;
+}
+
+/** An integer that a number may round. To search the text for it is faster than to check each value while parsing. */
+const LONG_INTEGER = /[[:,]\s*-?[1-9]\d{15}/;
+
+/** Fields of the arguments of tool calls in APIs that have them as JSON, not as a text with JSON in it. */
+const ARGUMENTS = new Set(["input", "args", "arguments"]);
+
+/**
+ * As `JSON.parse`, but integers of 64 bits in arguments of tool calls, such as the ids of many services, are not rounded:
+ * `JSON.stringify` writes the same digits. Other values are numbers.
+ */
+export function parseExactly(text: string): unknown {
+  const value = parseArguments(text);
+  if (LONG_INTEGER.test(text)) {
+    roundOthers(value);
+  }
+  return value;
+}
+
+/** The same for a text with nothing but arguments. */
+export function parseArguments(text: string): unknown {
+  return LONG_INTEGER.test(text)
+    ? JSON.parse(text, keepDigits)
+    : JSON.parse(text);
+}
+
+function keepDigits(
+  _name: string,
+  value: unknown,
+  { source }: { readonly source?: string },
+): unknown {
+  return source !== undefined &&
+    Number.isInteger(value) &&
+    !Number.isSafeInteger(value) &&
+    String(value) !== source
+    ? JSON.rawJSON(source)
+    : value;
+}
+
+function roundOthers(value: unknown): void {
+  if (typeof value !== "object" || value === null) {
+    return;
+  }
+  const members = value as Record<string, unknown>;
+  for (const [name, member] of Object.entries(members)) {
+    if (JSON.isRawJSON(member)) {
+      members[name] = Number(member.rawJSON);
+    } else if (!ARGUMENTS.has(name)) {
+      roundOthers(member);
+    }
+  }
+}
