@@ -318,6 +318,24 @@ test.each(LIMITED)(
   },
 );
 
+test.each(LIMITED)(
+  "%s learns nothing about another owner's key from its alias",
+  async (who) => {
+    for (const [name, params] of [
+      ["POST /key/update", { key_alias: MARK, rpm_limit: 1 }],
+      ["POST /key/delete", { key_aliases: [MARK] }],
+    ] as const) {
+      const existing = await ask(name, who, params);
+      const missing = await ask(name, who, params, "missing");
+      expect([name, existing.status, existing.text]).toEqual([
+        name,
+        who === "internal_user_viewer" ? 403 : 404,
+        missing.text.replaceAll("missing", MARK),
+      ]);
+    }
+  },
+);
+
 /** Whether the answer, with status 200, shows another owner's object. */
 async function shows(
   who: string,

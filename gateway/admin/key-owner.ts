@@ -37,8 +37,9 @@ export async function keyFacts(
 export async function keysWithinReach(
   { pool, reaches }: Admin,
   rows: readonly Row[],
+  from: Pool | Client = pool,
 ): Promise<readonly Row[]> {
-  const organizations = await organizationsOf(pool, rows);
+  const organizations = await organizationsOf(from, rows);
   return rows.filter((row) => reaches(keyFactsIn(row, organizations)));
 }
 

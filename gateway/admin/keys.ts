@@ -9,6 +9,7 @@ import {
   denyChanges,
   denySettingSpend,
   denyTokenKey,
+  keysWithinReach,
   reachableKey,
   requireKeyReach,
 } from "./key-owner.ts";
@@ -57,8 +58,9 @@ const update = adminRoute(
     ),
 );
 
+/** Throws 404 also for the alias of a key out of reach: a guessed name must not show that a key exists, or its ending. */
 async function tokenOfAlias(
-  { pool }: Admin,
+  admin: Admin,
   alias: string | null | undefined,
 ): Promise<string> {
   if (alias == null) {
@@ -67,11 +69,12 @@ async function tokenOfAlias(
       "is required: a key or its hash; or send the `key_alias` that it has.",
     );
   }
-  const [row] = await query<{ token: string }>(
-    pool,
-    "SELECT token FROM keys WHERE key_alias = $1",
+  const rows = await query<Row>(
+    admin.pool,
+    "SELECT * FROM keys WHERE key_alias = $1",
     [alias],
   );
+  const [row] = await keysWithinReach(admin, rows);
   if (row === undefined) {
     throw new CallError(
       "unknown_object",
@@ -79,7 +82,7 @@ async function tokenOfAlias(
       { param: "key_alias" },
     );
   }
-  return row.token;
+  return String(row["token"]);
 }
 
 const deleteKeys = adminRoute(
@@ -99,10 +102,14 @@ const deleteKeys = adminRoute(
     }
     return transaction(admin.pool, async (client) => {
       const named = await tokensNow(client, keys ?? []);
-      const found = await query<Row>(
+      const rows = await query<Row>(
         client,
         "SELECT * FROM keys WHERE token = ANY($1) OR key_alias = ANY($2) FOR UPDATE",
         [named, aliases ?? []],
+      );
+      const reached = new Set(await keysWithinReach(admin, rows, client));
+      const found = rows.filter(
+        (row) => named.includes(String(row["token"])) || reached.has(row),
       );
       if (found.length === 0) {
         throw new CallError(

@@ -35,7 +35,7 @@ test("a key without `key` is updated by its alias", async () => {
   for (const [body, by, status, param] of [
     [{ key_alias: "none", max_budget: 4 }, undefined, 404, "key_alias"],
     [{ max_budget: 4 }, undefined, 400, "key"],
-    [{ key_alias: "renewed", max_budget: 9 }, stranger, 403, null],
+    [{ key_alias: "renewed", max_budget: 9 }, stranger, 404, "key_alias"],
   ] as const) {
     expect(
       await fixture.rejected("POST", "/key/update", body, by),
