@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Callers } from "./access/caller-lookups.ts";
+import type { Turns } from "./admin/turns.ts";
 import type { TokenCallers } from "./access/token-callers.ts";
 import type { Journal } from "./journal/journal-types.ts";
 import type { Ledger } from "./ledger/ledger.ts";
@@ -54,6 +55,8 @@ export interface Gateway {
   readonly callPool: Pool;
   readonly database: DatabaseState;
   readonly callers: Callers;
+  /** Of the users of admin routes. */
+  readonly turns: Turns;
   readonly jwt: TokenCallers;
   readonly catalog: Catalog;
   readonly limits: Limits;

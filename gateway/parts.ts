@@ -20,6 +20,7 @@ import {
   createPartitionKeeper,
   type PartitionKeeper,
 } from "./database/partitions.ts";
+import { Turns } from "./admin/turns.ts";
 import type { Pool } from "./database/pool.ts";
 import { followDatabase } from "./follow-database.ts";
 import type { Gateway, Reloaded } from "./gateway.ts";
@@ -88,6 +89,7 @@ export class GatewayParts implements Gateway {
   readonly metrics: CallMetrics;
   readonly callers: Callers;
   readonly jwt: JwtCallers;
+  readonly turns = new Turns();
   readonly pending = createPendingSums();
   readonly ledger: Ledger;
   readonly retention: Retention;

@@ -14,6 +14,7 @@ import {
 import { DatabaseUnavailable, type Pool } from "../database/pool.ts";
 import type { Windowing } from "../database/totals.ts";
 import type { Gateway } from "../gateway.ts";
+import { CallError } from "../http/errors.ts";
 import { route, type Route, type RouteSchema } from "../http/route.ts";
 import { stringifyInTurns } from "../http/stringify-in-turns.ts";
 import { checkInput } from "./body.ts";
@@ -49,14 +50,12 @@ export function adminRoute<Input extends z.ZodObject>(
 ): Route {
   const handler: Route["handler"] = async (gateway, request, reply) => {
     const admin = await adminFor(gateway, request, name);
-    const answer = await handle(
-      admin,
-      checkInput(schema.input, {
-        ...(request.query as object),
-        ...bodyOf(request),
-        ...(request.params as object),
-      }),
-    );
+    const input = checkInput(schema.input, {
+      ...(request.query as object),
+      ...bodyOf(request),
+      ...(request.params as object),
+    });
+    const answer = await inTurn(admin, request, () => handle(admin, input));
     if (!name.startsWith("GET ")) {
       await inEffect(gateway);
     }
@@ -68,6 +67,24 @@ export function adminRoute<Input extends z.ZodObject>(
           .send(await stringifyInTurns(answer));
   };
   return route(name, schema, handler, { alsoAt });
+}
+
+/** Admins run as many requests as they like: all others wait for their own. */
+function inTurn<T>(
+  { actor, gateway }: Admin,
+  { raw: { socket } }: FastifyRequest,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (actor.role === "proxy_admin") {
+    return work();
+  }
+  const user = actor.userId ?? `key:${actor.token}`;
+  return gateway.turns.take(user, async () => {
+    if (socket.destroyed) {
+      throw new CallError("overloaded", "The client left while it waited.");
+    }
+    return work();
+  });
 }
 
 /**
