@@ -175,12 +175,11 @@ export function asRoot(engine: EngineAddress): string {
     : `${login.replace(/^ssh /, "ssh -t ")}sudo `;
 }
 
-/** A single command needs the operator's key, but not the shared connection. */
+/** A single command needs the operator's key, but not the shared connection and what ends it. */
 function withoutSharing(sshOpts: readonly string[]): readonly string[] {
+  const shares = (word = "") => /^(Control|ServerAlive)/.test(word);
   return sshOpts.filter(
-    (word, at) =>
-      !word.startsWith("Control") &&
-      !(word === "-o" && sshOpts[at + 1]?.startsWith("Control")),
+    (word, at) => !shares(word) && !(word === "-o" && shares(sshOpts[at + 1])),
   );
 }
 

@@ -157,10 +157,11 @@ test("gateways are replaced one after the other, and the supervisor is created a
   }
 });
 
-test("all requests to a host share one ssh connection", () => {
+test("all requests to a host share one ssh connection, which ends when the host no longer responds", () => {
   for (const { type, inputs, name } of resources) {
     if (type === "pulumi:providers:docker") {
       expect(inputs.sshOpts, name).toContain("ControlMaster=auto");
+      expect(inputs.sshOpts, name).toContain("ServerAliveInterval=10");
     }
   }
 });

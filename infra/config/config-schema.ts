@@ -67,6 +67,9 @@ function host(example: string) {
         "ControlPath=~/.ssh/hearth-%C",
         "-o",
         "ControlPersist=60s",
+        // Without it, commands over a connection to a host that has lost power hang for a quarter of an hour.
+        "-o",
+        "ServerAliveInterval=10",
       ])
       .meta({
         description: "Options of ssh; replaces the default.",
