@@ -9,6 +9,7 @@ import {
   startHearth,
   type CommandResult,
 } from "../test/supervisor/hearth-command.ts";
+import { hasRclone } from "../test/supervisor/rclone.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { waitFor } from "../test/wait-for.ts";
 import { startWatcher } from "../embedded/watcher.ts";
@@ -176,6 +177,17 @@ test("an off-site target that cannot be written is not set", async () => {
     "no off-site target is configured",
   );
 });
+
+test.skipIf(!hasRclone())(
+  "an off-site target on the disk of Hearth's own data is set with a warning",
+  async () => {
+    const target = join(place.directory, "disk");
+    const { code, out, error } = await hearth("offsite", "setup", target);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^AGE-SECRET-KEY-1/);
+    expect(error).toContain(`${target} is on the disk of Hearth's own data`);
+  },
+);
 
 test("status fails while nothing is running", async () => {
   expect(await hearthAlone("status")).toEqual({

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { writeDurably } from "../core/durable-file.ts";
 import { locateHome, createHome } from "../supervisor/home/home.ts";
@@ -69,10 +69,20 @@ const setup = defineVerb({
       `  This identity decrypts the off-site backups at ${target}. Keep a copy away from this machine, on paper or in a password`,
       "  manager: without it the backups cannot be read. (`hearth offsite key` prints it again.)",
       "  Backups are uploaded each night; `hearth offsite run` uploads the newest now.",
+      ...(isOnSameDisk(target, home.root)
+        ? [
+            `  ${target} is on the disk of Hearth's own data: if another disk belongs there, mount it and run this command again.`,
+          ]
+        : []),
     ]);
     return 0;
   },
 });
+
+/** The mount point of a disk that is not mounted is on the disk of its parent. */
+function isOnSameDisk(target: string, own: string): boolean {
+  return target.startsWith("/") && statSync(target).dev === statSync(own).dev;
+}
 
 /** Detects a target without write access now rather than in the nightly job. */
 async function tryToWrite({ remote, staging }: OffsitePlace): Promise<void> {

@@ -1,6 +1,8 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { z } from "zod";
+import { writeDurably } from "../../core/durable-file.ts";
+import { Failure } from "../../core/failure.ts";
 import { backupPlaces, databaseUrl } from "../backup/backup-jobs.ts";
 import { drillRestore } from "../backup/drill.ts";
 import { listBackups, newestBackup } from "../backup/manifest.ts";
@@ -205,6 +207,14 @@ async function pushNewest(
   { signal, progress, now }: Pick<JobContext, "signal" | "progress" | "now">,
 ): Promise<readonly string[]> {
   const there = backupsIn(await place.remote.list(signal));
+  const record = recordOfUploads(home);
+  const where = `${place.settings.target} ${place.folder}\n`;
+  const isKnown = existsSync(record) && readFileSync(record, "utf8") === where;
+  if (isKnown && there.length === 0) {
+    throw new Failure(
+      `${place.settings.target} has none of the backups that were uploaded to it. If it is a disk that is not mounted, mount it; if the backups were removed on purpose, delete ${record}.`,
+    );
+  }
   const sent: string[] = [];
   for (const kind of OFFSITE_KINDS) {
     const name = newestBackup(join(home.backups, kind), now());
@@ -226,7 +236,16 @@ async function pushNewest(
     );
     sent.push(`${kind} ${name} (${sizeWords(bytes)})`);
   }
+  if (!isKnown && there.length + sent.length > 0) {
+    mkdirSync(dirname(record), { recursive: true, mode: 0o700 });
+    writeDurably(record, where);
+  }
   return sent;
+}
+
+/** Names the target and the folder that contain backups: the mount point of a missing disk is an empty target. */
+function recordOfUploads(home: Home): string {
+  return stagingOf(home, "uploaded-to");
 }
 
 /** Undefined if the secrets are stored elsewhere, in the configuration of a deployment. */
