@@ -57,6 +57,7 @@ test("hostile names are text in every format", () => {
     const html = renderReport(report, "html");
     expect(html).not.toMatch(/<script|<img|<%|display:none}<\/style>/);
     expect(html).toContain("&lt;script&gt;");
+    expect(html).not.toContain("\u202e");
     expect(html.match(/<style>/g)).toHaveLength(1);
     expect(renderReport(report, "text")).not.toMatch(
       /[\u0000-\u0009\u000b-\u001f\u202e]/,

@@ -1,4 +1,4 @@
-import { grouped } from "../../core/words.ts";
+import { grouped, readable } from "../../core/words.ts";
 import type { ChartData, Colour } from "../../core/charts.ts";
 
 export interface TableView {
@@ -31,8 +31,9 @@ export interface ChartView {
 const SHOWN_ROWS = 12;
 const MAX_NAME_LENGTH = 80;
 
-/** Truncates long names on pages; the other formats contain them in full. */
-export function shortName(name: string): string {
+/** A name on a page: readable, and truncated if it is long. The other formats contain it in full. */
+export function shortName(given: string): string {
+  const name = readable(given);
   const letters = [...name];
   return letters.length <= MAX_NAME_LENGTH
     ? name

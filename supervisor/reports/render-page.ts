@@ -5,7 +5,7 @@ import { projectRoot } from "../home/home.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { fitTables } from "../../core/table-cells.ts";
 import { keepAmountsWhole } from "../../core/whole-amounts.ts";
-import { moment } from "../../core/words.ts";
+import { moment, readable } from "../../core/words.ts";
 import {
   healthFindings,
   healthVerdict,
@@ -47,7 +47,7 @@ export function renderReportPage(report: Report): string {
         : eta.render("health", viewHealth(report)),
     ),
   });
-  return keepAmountsWhole(page);
+  return keepAmountsWhole(readable(page));
 }
 
 function lookOf(report: Report, findings: readonly Finding[]): Look {

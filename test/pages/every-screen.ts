@@ -13,7 +13,7 @@ import {
 } from "./browser.ts";
 
 /**
- * Opens a page and checks its heading, that the browser reports no errors and that no name became markup; then on every screen
+ * Opens a page and checks its heading, that the browser reports no errors and that no name became markup or turned text around; then on every screen
  * that nothing overflows, that no table is clipped with all details open, and that axe-core finds no violation. Pictures are
  * named after `name`.
  */
@@ -35,6 +35,7 @@ export async function checkEveryScreen(
   }
   expect(await page.title()).toMatch(/^[●▲✕‖○] .* · Hearth$/u);
   expect(await page.locator("img").count()).toBe(0);
+  expect(await page.locator("body").innerText()).not.toContain("\u202e");
   await fitEveryScreen(page, name);
   await page.locator("details").evaluateAll((all) => {
     for (const each of all) {

@@ -145,7 +145,7 @@ async function findUsers(api: AdminApi, search: string): Promise<Hits> {
   return {
     hits: page.users.map((user) => ({
       name: userName(user),
-      note: user.user_email ?? "",
+      note: user.user_email === userName(user) ? "" : (user.user_email ?? ""),
       href: USER_ADDRESS.href(user.user_id),
     })),
     total: page.total,
