@@ -11,9 +11,8 @@ import {
   aliveIn,
   readRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
-import { currentLogin } from "./stack-client.ts";
+import { currentLogin, httpAddress } from "./stack-client.ts";
 import { UserLogins, type Login } from "./user-login.ts";
-import { serverAddress } from "../core/server-address.ts";
 
 export const gatewayArg = {
   url: {
@@ -99,12 +98,10 @@ function locateGateway(
 ): { readonly address: string; readonly masterKey: string } {
   const home = locateHome(env);
   const given = url ?? readVariable("GATEWAY_URL", env);
-  const address = serverAddress(given ?? addressHere(home));
-  if (!URL.canParse(address)) {
-    throw new Failure(
-      `"${address}" is not an address; write one such as http://127.0.0.1:4000.`,
-    );
-  }
+  const address = httpAddress(
+    given ?? addressHere(home),
+    "http://127.0.0.1:4000",
+  );
   const masterKey =
     readVariable("PROXY_MASTER_KEY", env) ??
     (given === undefined ? readSecretsFile(home)?.masterKey : undefined);

@@ -247,6 +247,7 @@ export const list = defineVerb({
           },
           { text: each.url ?? "" },
         ]),
+        ["reclaimable", "compacted"],
       );
       for (const { vault, state, problems } of vaults) {
         if (isUnreadable(state)) {

@@ -43,7 +43,7 @@ export async function printRows<Row>(
   } else if (rows.length === 0) {
     print(empty);
   } else {
-    printTable(headings, rows.map(rowOf), ["resets"]);
+    printTable(headings, rows.map(rowOf), ["resets", "used", "id"]);
     if (total > rows.length) {
       print(`\n${total - rows.length} more; show all with --most ${total}.`);
     }

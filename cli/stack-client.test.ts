@@ -4,7 +4,7 @@ import { lockHome } from "../supervisor/home/lock.ts";
 import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
 import { writeRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
-import { untilSupervisorHere } from "./stack-client.ts";
+import { httpAddress, untilSupervisorHere } from "./stack-client.ts";
 
 const LONG_MS = 60_000;
 
@@ -32,6 +32,16 @@ test("a supervisor that is starting is awaited until run.json names it", async (
   });
   expect(await found).toMatchObject({ pid });
   lock?.release();
+});
+
+test("an address has a protocol, and loses slashes at its end", () => {
+  const example = "http://127.0.0.1:4080";
+  expect(httpAddress(`${example}/`, example)).toBe(example);
+  for (const text of ["localhost:4080", "ftp://host", "hearth.example.org"]) {
+    expect(() => httpAddress(text, example)).toThrow(
+      `"${text}" is not an address; write one such as ${example}.`,
+    );
+  }
 });
 
 test("one that is stopping is awaited until it has stopped, and reported if that takes too long", async () => {

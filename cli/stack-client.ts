@@ -78,10 +78,15 @@ function stackAddress(
   env: Environment,
 ): string {
   const given = url ?? readVariable("HEARTH_URL", env);
-  const address = serverAddress(given ?? addressHere(home));
-  if (!URL.canParse(address)) {
+  return httpAddress(given ?? addressHere(home), "http://127.0.0.1:4080");
+}
+
+/** The address of a server. Throws a Failure for any other text, such as `localhost:4080`, which a URL may be. */
+export function httpAddress(text: string, example: string): string {
+  const address = serverAddress(text);
+  if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) {
     throw new Failure(
-      `"${address}" is not an address; write one such as http://127.0.0.1:4080.`,
+      `"${address}" is not an address; write one such as ${example}.`,
     );
   }
   return address;
