@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { FeedSource } from "./feed-wait.ts";
+import { Listeners } from "./listeners.ts";
 
 /** Feeds report writes to a database at most this often: a device writes several times a second while its user types. */
 const UPDATE_DELAY_MS = 1000;
@@ -23,7 +24,7 @@ export class DatabaseUpdates implements FeedSource {
     string,
     { name: string; type: UpdateType; at: number }
   >();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   /** Databases written since the last event. */
   readonly #written = new Set<string>();
   #seq = 0;
@@ -46,8 +47,7 @@ export class DatabaseUpdates implements FeedSource {
   }
 
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   add(name: string, type: UpdateType): void {
@@ -65,7 +65,7 @@ export class DatabaseUpdates implements FeedSource {
       this.#rows.delete(`updated:${name}`);
     }
     this.#record(name, type);
-    this.#notify();
+    this.#listeners.notify();
   }
 
   /** Events after a sequence number. */
@@ -94,7 +94,7 @@ export class DatabaseUpdates implements FeedSource {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#notify();
+    this.#listeners.notify();
   }
 
   #record(name: string, type: UpdateType): void {
@@ -113,12 +113,6 @@ export class DatabaseUpdates implements FeedSource {
       this.#record(name, "updated");
     }
     this.#written.clear();
-    this.#notify();
-  }
-
-  #notify(): void {
-    for (const listener of [...this.#listeners]) {
-      listener();
-    }
+    this.#listeners.notify();
   }
 }

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { DatabaseCalls, type DatabaseAnswer } from "./database-calls.ts";
+import { Listeners } from "./listeners.ts";
 import {
   Refusal,
   storageFailureOf,
@@ -83,7 +84,7 @@ class DatabaseThread implements Database {
   readonly #worker: Worker;
   readonly #watchdog: Watchdog;
   readonly #calls = new DatabaseCalls((message) => this.#send(message));
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   readonly #opening = Promise.withResolvers<void>();
   #state!: PublicState;
   #closed: Error | undefined;
@@ -135,8 +136,7 @@ class DatabaseThread implements Database {
   }
 
   onState(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async call(
@@ -191,7 +191,7 @@ class DatabaseThread implements Database {
       case "state":
         this.#state = message.state;
         this.#events.changed(this.name);
-        this.#notify();
+        this.#listeners.notify();
         break;
       case "compacted": {
         const { before, after, milliseconds } = message;
@@ -257,12 +257,6 @@ class DatabaseThread implements Database {
     this.#closed = failure;
     this.#watchdog.stop();
     this.#calls.fail(failure);
-    this.#notify();
-  }
-
-  #notify(): void {
-    for (const listener of [...this.#listeners]) {
-      listener();
-    }
+    this.#listeners.notify();
   }
 }

@@ -6,6 +6,7 @@ import { readProxies } from "./auth/address.ts";
 import { hashPassword, isPasswordHash } from "./auth/passwords.ts";
 import { dictionary } from "./dictionary.ts";
 import { parseIni, type Ini } from "./ini.ts";
+import { Listeners } from "./listeners.ts";
 import { writeDurably } from "../core/durable-file.ts";
 
 /** The server's settings: the ini file, overridden by changes through `/_node/_local/_config`. */
@@ -65,7 +66,7 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
   const keptFile = join(dataDirectory, "config.json");
   let kept = readOverrides(keptFile);
   let merged = merge(ini, kept);
-  const listeners: (() => void)[] = [];
+  const listeners = new Listeners();
   checkAdmins(iniFile, merged);
   const number = (section: string, key: string, otherwise: number): number => {
     const value = Number(merged[section]?.[key] ?? otherwise);
@@ -92,11 +93,9 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       writeDurably(keptFile, `${JSON.stringify(next, null, 2)}\n`);
       kept = next;
       merged = merge(ini, kept);
-      for (const listener of listeners) {
-        listener();
-      }
+      listeners.notify();
     },
-    onChange: (listener) => void listeners.push(listener),
+    onChange: (listener) => void listeners.add(listener),
     trustedProxies: proxiesOf(iniFile, merged),
     admins: () => merged.admins ?? {},
     maxDocumentSize: () =>
