@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import { OPEN_ROUTES, ROUTES } from "../http/route-table.ts";
 import { openApiDocument } from "../http/openapi/document.ts";
 import { DocsPages } from "./docs.ts";
 
 test("all readers share one rendered page, each with the reader's own address", () => {
-  const { paths, ...rest } = openApiDocument(ROUTES, OPEN_ROUTES, "0.0.0");
+  const { paths, ...rest } = openApiDocument("0.0.0");
   let rendered = 0;
   const document = {
     ...rest,
@@ -34,7 +33,7 @@ test("all readers share one rendered page, each with the reader's own address", 
 });
 
 test("the page follows the model for examples", () => {
-  const document = openApiDocument(ROUTES, OPEN_ROUTES, "0.0.0");
+  const document = openApiDocument("0.0.0");
   const pages = new DocsPages({ document, version: "0.0.0" });
   const models = ["first-model", "second-model"].map((model) => {
     const { html } = pages.pageFor("http://one.example", model);

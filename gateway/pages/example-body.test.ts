@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { OPEN_ROUTES, ROUTES } from "../http/route-table.ts";
+import { ROUTES } from "../http/route-table.ts";
 import { openApiDocument, templateOf } from "../http/openapi/document.ts";
 import { exampleBody } from "./example-body.ts";
 
-const document = openApiDocument(ROUTES, OPEN_ROUTES, "0.0.0");
+const document = openApiDocument("0.0.0");
 
 function exampleOf(path: string): unknown {
   const content = document.paths[path]?.["post"]?.requestBody?.content ?? {};

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { LITELLM_FIELDS } from "../../admin/litellm-fields.ts";
 import { contentsErrorOf } from "../../dialects/contents-error.ts";
 import { messagesErrorOf } from "../../dialects/messages-error.ts";
+import { OPEN_ROUTES, ROUTES } from "../route-table.ts";
 import type { OpenRoute, Route } from "../route.ts";
 import { jsonSchemas, type Schema } from "./json-schemas.ts";
 
@@ -82,29 +83,25 @@ const OTHER_ERRORS: ReadonlyMap<Route["errorBody"], keyof typeof ERRORS> =
     [contentsErrorOf, "googleError"],
   ]);
 
-/** The document of these routes: each under its first path, open routes under each of their paths. */
-export function openApiDocument(
-  routes: readonly Route[],
-  openRoutes: readonly OpenRoute[],
-  version: string,
-): OpenApiDocument {
+/** The document of all routes: each under its first path, open routes under each of their paths. */
+export function openApiDocument(version: string): OpenApiDocument {
   const inputs = jsonSchemas(
-    Object.fromEntries(routes.map(({ name, input }) => [name, input])),
+    Object.fromEntries(ROUTES.map(({ name, input }) => [name, input])),
     "input",
   );
   const { byName: answers, components } = jsonSchemas(
     {
       ...ERRORS,
-      ...Object.fromEntries(routes.map(({ name, answer }) => [name, answer])),
+      ...Object.fromEntries(ROUTES.map(({ name, answer }) => [name, answer])),
       ...Object.fromEntries(
-        openRoutes.map(({ paths, answer }) => [paths[0], answer]),
+        OPEN_ROUTES.map(({ paths, answer }) => [paths[0], answer]),
       ),
     },
     "output",
   );
   const operations = [
-    ...openRoutes.flatMap((route) => openOperations(route, answers)),
-    ...routes.map((route) =>
+    ...OPEN_ROUTES.flatMap((route) => openOperations(route, answers)),
+    ...ROUTES.map((route) =>
       operationOf(route, inputs.byName[route.name] ?? {}, answers),
     ),
   ];

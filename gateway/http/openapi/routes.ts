@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { compressPage } from "../../../core/compress-page.ts";
 import type { Gateway } from "../../gateway.ts";
-import { OPEN_ROUTES, ROUTES } from "../route-table.ts";
+import { ROUTES } from "../route-table.ts";
 import { DocsPages } from "../../pages/docs.ts";
 import { exampleModel } from "../../pages/example-model.ts";
 import { ownAddress } from "../../pages/own-address.ts";
@@ -14,8 +14,7 @@ export function addDocumentRoutes(
   gateway: Gateway,
 ): void {
   let known: OpenApiDocument | undefined;
-  const documented = () =>
-    (known ??= openApiDocument(ROUTES, OPEN_ROUTES, gateway.version));
+  const documented = () => (known ??= openApiDocument(gateway.version));
   let bytes: Buffer | undefined;
   let pages: DocsPages | undefined;
   server.get("/openapi.json", { onSend: compressPage }, (_request, reply) =>
