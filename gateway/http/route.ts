@@ -71,9 +71,6 @@ export interface OpenRoute {
   ) => FastifyReply | Promise<FastifyReply>;
 }
 
-/** Options of a route that monitors also ask with HEAD, as many do by default. */
-export const ALSO_HEAD = { exposeHeadRoute: true } as const;
-
 /** The input of a route that takes nothing. */
 export const NO_INPUT = z.object({});
 

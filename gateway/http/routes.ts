@@ -10,7 +10,7 @@ import { CrossOrigin } from "./cross-origin.ts";
 import { databaseUnavailable, type CallError } from "./errors.ts";
 import { addDocumentRoutes } from "./openapi/routes.ts";
 import { OPEN_ROUTES, ROUTES } from "./route-table.ts";
-import { ALSO_HEAD, type Route } from "./route.ts";
+import type { Route } from "./route.ts";
 
 /** Of a request that changes keys, users or other rows. What it sets stays in the database, the audit log and the memory of all gateways. */
 const MAX_MANAGEMENT_BYTES = 4 * 1024 * 1024;
@@ -19,7 +19,7 @@ const MAX_MANAGEMENT_BYTES = 4 * 1024 * 1024;
 export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
   for (const { paths, handler } of OPEN_ROUTES) {
     for (const path of paths) {
-      server.get(path, ALSO_HEAD, (_request, reply) => handler(gateway, reply));
+      server.get(path, (_request, reply) => handler(gateway, reply));
     }
   }
   addDocumentRoutes(server, gateway);

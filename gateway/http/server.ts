@@ -65,7 +65,6 @@ export function createServer({
       // Some paths contain a key, percent-encoded and possibly chosen by its creator.
       maxParamLength: 3 * 256,
     },
-    exposeHeadRoutes: false,
     return503OnClosing: false,
     frameworkErrors: (_error, _request, reply) =>
       sendError(

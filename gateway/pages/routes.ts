@@ -9,7 +9,6 @@ import { ownUsageOf } from "../admin/spend/own-usage.ts";
 import { readVariable } from "../../core/environment.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable, statusOf } from "../http/errors.ts";
-import { ALSO_HEAD } from "../http/route.ts";
 import { dayOf } from "../ledger/budget-windows.ts";
 import { myUsagePage, PERIODS, type MyUsage } from "./my-usage.ts";
 import { exampleModel } from "./example-model.ts";
@@ -40,8 +39,7 @@ const form = z.object({
 
 /** HTML pages; each is one file that loads nothing else. */
 export function addPageRoutes(server: FastifyInstance, gateway: Gateway): void {
-  const start = { ...ALSO_HEAD, onSend: compressPage };
-  server.get("/", start, (request, reply) => {
+  server.get("/", { onSend: compressPage }, (request, reply) => {
     const view = startView({
       version: gateway.version,
       address: ownAddress(request),

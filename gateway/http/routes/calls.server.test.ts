@@ -438,13 +438,23 @@ test("liveliness and readiness need no key", async () => {
   });
 });
 
-test.each(["/", "/health/liveliness", "/health/readiness"])(
-  "monitors may ask for the headers of %s only",
-  async (path) => {
-    const answer = await gateway.request("HEAD", path, undefined, "");
-    expect([answer.status, answer.text]).toEqual([200, ""]);
-  },
-);
+test.each([
+  "/",
+  "/health/liveliness",
+  "/health/readiness",
+  "/docs",
+  "/openapi.json",
+])("monitors may ask for the headers of %s only", async (path) => {
+  const answer = await gateway.request("HEAD", path, undefined, "");
+  expect([answer.status, answer.text]).toEqual([200, ""]);
+});
+
+test("a client may ask for the headers of the list of models only, with its key", async () => {
+  const answer = await gateway.request("HEAD", "/v1/models");
+  expect([answer.status, answer.text]).toEqual([200, ""]);
+  const denied = await gateway.request("HEAD", "/v1/models", undefined, "");
+  expect(denied.status).toBe(401);
+});
 
 test("readiness names a full journal as the reason for its 503", async () => {
   const { journal } = gateway.running.gateway;
