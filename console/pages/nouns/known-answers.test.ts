@@ -4,7 +4,7 @@ import {
   Unanswered,
   type AdminApi,
 } from "../../../supervisor/gateway/admin-api.ts";
-import { recall, rememberAnswers } from "./known-answers.ts";
+import { isOutage, recall, rememberAnswers } from "./known-answers.ts";
 
 const AT = Date.UTC(2026, 10, 26, 14, 3);
 
@@ -49,7 +49,7 @@ test.each([
   const { api, gateway } = start();
   expect(await api.ask("GET", path)).toBe(1);
   gateway.error = silent();
-  await expect(recall(() => api.ask("GET", path))).rejects.toThrow(
+  await expect(recall(silent(), () => api.ask("GET", path))).rejects.toThrow(
     "was not opened before",
   );
 });
@@ -66,7 +66,7 @@ test("what is known is shown with its age and a link; what is not known is an er
     page: "/services/gateway",
   });
   expect(silences()).toBe(1);
-  const shown = await recall(async (notice) => {
+  const shown = await recall(silent(), async (notice) => {
     const answers = [await api.ask("GET", "/b"), await api.ask("GET", "/a")];
     return { answers, notice: notice() };
   });
@@ -79,7 +79,9 @@ test("what is known is shown with its age and a link; what is not known is an er
     },
   });
   expect(gateway.asked).toHaveLength(3);
-  await expect(recall(() => api.ask("GET", "/c"))).rejects.toThrow(Unanswered);
+  await expect(recall(silent(), () => api.ask("GET", "/c"))).rejects.toThrow(
+    Unanswered,
+  );
 });
 
 test("a silent gateway is waited for only briefly until it answers, also by rejecting", async () => {
@@ -101,8 +103,25 @@ test("a silent gateway is waited for only briefly until it answers, also by reje
   ]);
 });
 
+test("an unavailable database is named, with a link to the status", async () => {
+  const { api } = start();
+  await api.ask("GET", "/a");
+  const outage = new Refusal("The database is unavailable.", 503, null);
+  expect(isOutage(outage)).toBe(true);
+  expect(isOutage(new Refusal("no", 400, null))).toBe(false);
+  const notice = await recall(outage, async (latest) => {
+    await api.ask("GET", "/a");
+    return latest();
+  });
+  expect(notice).toEqual({
+    text: "The database is unavailable. This page shows its data of 14:03; changes are not possible.",
+    href: "/",
+    link: "Open status",
+  });
+});
+
 test("changes are never answered from memory", async () => {
   const { api, gateway } = start();
-  await recall(() => api.ask("POST", "/a"));
+  await recall(silent(), () => api.ask("POST", "/a"));
   expect(gateway.asked).toEqual(["patient POST /a"]);
 });

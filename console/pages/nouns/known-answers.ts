@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { clock } from "../../../core/words.ts";
 import {
+  Refusal,
   Unanswered,
   type AdminApi,
 } from "../../../supervisor/gateway/admin-api.ts";
@@ -26,6 +27,7 @@ interface Known {
 
 /** What a page shows instead of asking. */
 interface Recollection {
+  readonly outage: Outage;
   /** When the oldest answer used so far arrived. */
   oldest: number;
   notice: Notice | null;
@@ -39,11 +41,22 @@ const SHOWN_ONCE = /^\/(?:spend\/calls\/[^/]+\/prompt|audit\?.*)$/;
 
 const recollections = new AsyncLocalStorage<Recollection>();
 
+/** No gateway answers, or it cannot, without its database. */
+type Outage = Unanswered | Refusal;
+
+export function isOutage(error: unknown): error is Outage {
+  return (
+    error instanceof Unanswered ||
+    (error instanceof Refusal && error.status === 503)
+  );
+}
+
 /** Runs `act` with the gateway's latest answers instead of new ones; an {@link Unanswered} if one of them is missing. */
 export function recall<Result>(
+  outage: Outage,
   act: (notice: () => Notice | null) => Promise<Result>,
 ): Promise<Result> {
-  const recollection: Recollection = { oldest: Infinity, notice: null };
+  const recollection: Recollection = { outage, oldest: Infinity, notice: null };
   return recollections.run(recollection, () => act(() => recollection.notice));
 }
 
@@ -92,10 +105,12 @@ function recalled(
     throw new Unanswered(api.address, "this page was not opened before");
   }
   recollection.oldest = Math.min(recollection.oldest, known.at);
+  const { outage, oldest } = recollection;
+  const isSilent = outage instanceof Unanswered;
   recollection.notice = {
-    text: `The gateway does not answer. This page shows its data of ${clock(recollection.oldest, timeZone)}; changes are not possible.`,
-    href: page(),
-    link: "Open gateway",
+    text: `${isSilent ? "The gateway does not answer." : outage.sentences.join(" ")} This page shows its data of ${clock(oldest, timeZone)}; changes are not possible.`,
+    href: isSilent ? page() : "/",
+    link: isSilent ? "Open gateway" : "Open status",
   };
   return known.answer;
 }

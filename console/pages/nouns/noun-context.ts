@@ -11,7 +11,7 @@ import {
 } from "../../../supervisor/gateway/admin-api.ts";
 import { showFailure, showPage, type Page } from "../../http/show-page.ts";
 import { capital, readable } from "../../../core/words.ts";
-import { recall, rememberAnswers } from "./known-answers.ts";
+import { isOutage, recall, rememberAnswers } from "./known-answers.ts";
 
 /** The gateway as the pages of keys, users and teams use it. */
 export interface NounContext {
@@ -163,8 +163,8 @@ async function showOrFail(
     if (!(error instanceof Failure)) {
       throw error;
     }
-    if (error instanceof Unanswered && request.method === "GET") {
-      const shown = await showKnown(request, act);
+    if (isOutage(error) && request.method === "GET") {
+      const shown = await showKnown(request, error, act);
       if (shown !== null) {
         return shown;
       }
@@ -183,17 +183,17 @@ async function showOrFail(
   }
 }
 
-/** The result of `act`; while the gateway does not answer, of its latest answers. */
+/** The result of `act`; while the gateway or its database is unavailable, of its latest answers. */
 export async function freshOrKnown<Result>(
   act: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await act();
   } catch (error) {
-    if (!(error instanceof Unanswered)) {
+    if (!isOutage(error)) {
       throw error;
     }
-    return recall(act).catch(() => {
+    return recall(error, act).catch(() => {
       throw error;
     });
   }
@@ -202,10 +202,11 @@ export async function freshOrKnown<Result>(
 /** The same page with the gateway's latest answers; null if it was not opened before. */
 async function showKnown(
   request: FastifyRequest,
+  outage: Parameters<typeof recall>[0],
   act: () => Promise<FastifyReply>,
 ): Promise<FastifyReply | null> {
   try {
-    return await recall((notice) => {
+    return await recall(outage, (notice) => {
       request.notice = notice;
       return act();
     });
