@@ -133,7 +133,7 @@ function probeSecrets(home: Home): readonly Finding[] {
   }
 }
 
-/** What `hearth rotate` has begun and not completed. */
+/** What `hearth rotate` has started and not completed. */
 function probeRotation({
   rotation,
   previousMasterKey,

@@ -19,11 +19,11 @@ type Ports = Pick<Gateway, "runners">;
 type Send<T> = (firstByteMs: number | null) => Promise<T>;
 
 /** Faster loads keep the status and the headers of the answer. */
-const TELL_AFTER_MS = 2_000;
+const LOAD_NOTIFY_AFTER_MS = 2_000;
 
 /**
  * Sends a call to a deployment. A local runner that has not loaded the model does so first, within `cold_load_timeout`; the
- * client of a stream is told. What fails meanwhile is thrown, so that another attempt can follow.
+ * client of a stream is notified. What fails meanwhile is thrown, so that another attempt can follow.
  */
 export async function whenLoaded<T>(
   gateway: Ports,
@@ -45,16 +45,16 @@ export async function whenLoaded<T>(
       }
     }
   }
-  const stopTelling = options.client?.tell(
+  const stopNotifying = options.client?.notify(
     () => `loading model ${call.group.alias}`,
-    TELL_AFTER_MS,
+    LOAD_NOTIFY_AFTER_MS,
   );
   try {
     await runners.load(deployment, options.signal, true);
     const isLoaded = runners.loadingOf(deployment) === "loaded";
     return await send(isLoaded ? null : coldLoadMs(deployment));
   } finally {
-    stopTelling?.();
+    stopNotifying?.();
   }
 }
 

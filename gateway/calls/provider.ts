@@ -35,7 +35,7 @@ import type { Answered } from "./send-attempt.ts";
 import type { SlotPorts } from "./take-slot.ts";
 import { WaitEnding } from "./wait-ending.ts";
 import {
-  TELL_AFTER_MS,
+  NOTIFY_AFTER_MS,
   waitingFor,
   type WaitingClient,
 } from "./waiting-client.ts";
@@ -77,14 +77,14 @@ export async function callProvider(
   chosen: ChosenRoute,
   client: WaitingClient | null,
 ): Promise<Upstream> {
-  const stopTelling = client?.tell(
+  const stopNotifying = client?.notify(
     () => waitingFor(call.group.alias),
-    TELL_AFTER_MS,
+    NOTIFY_AFTER_MS,
   );
   try {
     return await firstAnswer(gateway, call, chosen, client);
   } finally {
-    stopTelling?.();
+    stopNotifying?.();
   }
 }
 

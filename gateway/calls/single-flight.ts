@@ -7,7 +7,7 @@ import { sendCached } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { StreamComments } from "./stream-comments.ts";
 import { clientLeft, WaitEnding } from "./wait-ending.ts";
-import { TELL_AFTER_MS, waitingFor } from "./waiting-client.ts";
+import { NOTIFY_AFTER_MS, waitingFor } from "./waiting-client.ts";
 
 /**
  * Calls the provider through `ask`, unless an identical call is doing so: then its answer is awaited and sent as a cache
@@ -74,9 +74,9 @@ async function follow(
   const ending = new WaitEnding(gateway, call, client.connection, () =>
     tooLate(call),
   );
-  const stopTelling = client.tell(
+  const stopNotifying = client.notify(
     () => waitingFor(call.group.alias),
-    TELL_AFTER_MS,
+    NOTIFY_AFTER_MS,
   );
   const { signal } = ending;
   const ended = Promise.withResolvers<never>();
@@ -93,7 +93,7 @@ async function follow(
   } finally {
     signal.removeEventListener("abort", leave);
     ending.forget();
-    stopTelling();
+    stopNotifying();
   }
 }
 

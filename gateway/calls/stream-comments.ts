@@ -16,7 +16,7 @@ export const STREAM_TYPE = "text/event-stream; charset=utf-8";
 const REPEAT_MS = 10_000;
 
 /**
- * The client of a call that has not been answered. One that waits for a stream is told why in comments, which every parser of
+ * The client of a call that has not been answered. One that waits for a stream gets the reason in comments, which every parser of
  * server-sent events ignores: its connection stays alive, and another deployment can still answer.
  */
 export class StreamComments implements WaitingClient {
@@ -53,19 +53,19 @@ export class StreamComments implements WaitingClient {
     return this.#left;
   }
 
-  tell(reason: () => string, afterMs: number): () => void {
+  notify(reason: () => string, afterMs: number): () => void {
     if (!this.#call.stream) {
       return () => undefined;
     }
     this.#reasons.add(reason);
     let timer: NodeJS.Timeout;
-    const tell = () => {
+    const repeat = () => {
       if ([...this.#reasons].at(-1) === reason) {
         this.#comment(reason());
       }
-      timer = setTimeout(tell, REPEAT_MS);
+      timer = setTimeout(repeat, REPEAT_MS);
     };
-    timer = setTimeout(tell, afterMs);
+    timer = setTimeout(repeat, afterMs);
     return () => {
       clearTimeout(timer);
       this.#reasons.delete(reason);

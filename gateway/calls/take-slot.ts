@@ -43,7 +43,7 @@ export class NoSlot {
 }
 
 /** Shorter waits keep the status and the headers of the answer. */
-const TELL_AFTER_MS = 15_000;
+const NOTIFY_AFTER_MS = 15_000;
 
 /** A free slot of a deployment's runner; null: it has no slots. Else the queue, in which the call may wait. */
 export async function claimSlot(
@@ -86,9 +86,9 @@ export async function waitInLine(
     tooLate(alias),
   );
   let ahead = () => 0;
-  const stopTelling = client?.tell(
+  const stopNotifying = client?.notify(
     () => `${waitingFor(alias)}, calls ahead: ${ahead()}`,
-    TELL_AFTER_MS,
+    NOTIFY_AFTER_MS,
   );
   const maxWaitMs = queueTimeoutMs ?? gateway.config.timeouts.firstByteMs;
   let slot: Slot | NoSlot;
@@ -110,7 +110,7 @@ export async function waitInLine(
       throw error;
     }
   } finally {
-    stopTelling?.();
+    stopNotifying?.();
     end.forget();
   }
   if (isFirst) {

@@ -213,7 +213,7 @@ export const DOCS_SCRIPT: string = `
       try {
         const got = await fetch(asked.url, { method, headers, body: content, cache: "no-store", credentials: "omit" });
         const type = (got.headers.get("content-type") ?? "").split(";")[0];
-        const told = () => got.status + " " + got.statusText + " after " + Math.round(performance.now() - started) + " ms";
+        const outcome = () => got.status + " " + got.statusText + " after " + Math.round(performance.now() - started) + " ms";
         const code = answer.firstChild;
         code.textContent = "";
         if (/json$/.test(type)) {
@@ -226,7 +226,7 @@ export const DOCS_SCRIPT: string = `
         } else {
           code.textContent = (await got.blob()).size + " bytes" + (type === "" ? "" : " of " + type);
         }
-        status.textContent = told();
+        status.textContent = outcome();
         answer.hidden = code.textContent === "";
       } catch (error) {
         status.textContent = "The gateway does not respond: " + error.message;

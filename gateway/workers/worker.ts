@@ -71,7 +71,7 @@ class PrimaryLink implements WorkerGroup {
     });
     // Keeps the process alive while nothing else does; a preloaded module may have given this up.
     process.channel?.ref();
-    tell({ kind: "loaded" });
+    send({ kind: "loaded" });
   }
 
   /** Resolves when no other process has the journal of this worker. */
@@ -83,7 +83,7 @@ class PrimaryLink implements WorkerGroup {
     const id = ++this.#lastId;
     return new Promise((resolve) => {
       this.#asked.set(id, resolve);
-      tell({ kind: "ask", id, question });
+      send({ kind: "ask", id, question });
     });
   }
 
@@ -91,7 +91,7 @@ class PrimaryLink implements WorkerGroup {
     this.#take = (message, socket) => {
       switch (message.kind) {
         case "connection":
-          tell({ kind: "taken", id: message.id });
+          send({ kind: "taken", id: message.id });
           take(listener, socket);
           break;
         case "question":
@@ -102,7 +102,7 @@ class PrimaryLink implements WorkerGroup {
           this.#asked.delete(message.id);
           break;
         case "ping":
-          tell({ kind: "alive" });
+          send({ kind: "alive" });
           break;
         case "notice":
           ends.notice();
@@ -113,11 +113,11 @@ class PrimaryLink implements WorkerGroup {
         case "start":
       }
     };
-    tell({ kind: "listening" });
+    send({ kind: "listening" });
     const poll = setInterval(() => {
       if (gateway.database.ready()) {
         clearInterval(poll);
-        tell({ kind: "ready" });
+        send({ kind: "ready" });
       }
     }, READY_POLL_MS);
     for (const [message, socket] of this.#early.splice(0)) {
@@ -141,13 +141,13 @@ async function answer(
   question: Question,
 ): Promise<void> {
   try {
-    tell({ kind: "answer", id, answer: await answerHere(gateway, question) });
+    send({ kind: "answer", id, answer: await answerHere(gateway, question) });
   } catch (error) {
     gateway.log.error({ error, question }, "the other workers got no answer");
-    tell({ kind: "answer", id, answer: null });
+    send({ kind: "answer", id, answer: null });
   }
 }
 
-function tell(message: ToPrimary): void {
+function send(message: ToPrimary): void {
   process.send?.(message);
 }

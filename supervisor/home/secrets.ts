@@ -25,7 +25,7 @@ export type Secrets = Readonly<Record<(typeof NAMES)[number], string>> & {
   readonly gatewayDbRole?: "gateway_a" | "gateway_b" | undefined;
   /** The master key before the last rotation, accepted until then (ISO time). */
   readonly previousMasterKey?: string | undefined;
-  /** Without the key: its end has begun, and the gateway may still accept it. */
+  /** Without the key: it is ending, and the gateway may still accept it. */
   readonly previousMasterKeyUntil?: string | undefined;
   /** Target of off-site backups in rclone's syntax, and the age identity that decrypts them (`hearth offsite setup`). */
   readonly offsiteTarget?: string | undefined;

@@ -243,7 +243,9 @@ export class ResponseSocket {
     if (statusCode !== 200) {
       const text = Buffer.concat(await answer.stream().toArray());
       const error = recordOf(parseRecord(text.toString("utf8"))?.["error"]);
-      return this.#send(errorFrame(statusCode, error, streamId, told(headers)));
+      return this.#send(
+        errorFrame(statusCode, error, streamId, errorHeaders(headers)),
+      );
     }
     const parser = new SseParser();
     let isWhole = false;
@@ -318,12 +320,12 @@ export class ResponseSocket {
   }
 }
 
-const TOLD = /^(retry-after$|x-should-retry$|x-ratelimit-|x-hearth-)/;
+const ERROR_HEADERS = /^(retry-after$|x-should-retry$|x-ratelimit-|x-hearth-)/;
 
 /** The headers of an answer that say more than its error. */
-function told(headers: JsonRecord): JsonRecord {
+function errorHeaders(headers: JsonRecord): JsonRecord {
   return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => TOLD.test(name)),
+    Object.entries(headers).filter(([name]) => ERROR_HEADERS.test(name)),
   );
 }
 
