@@ -52,7 +52,7 @@ export class ServiceActions {
     return this.#errors.get(service ?? "") ?? null;
   }
 
-  async look({ known }: ActionRequest): Promise<string> {
+  async check({ known }: ActionRequest): Promise<string> {
     const { name } = checkIn(known);
     const view = await this.#watchNow().probeNow(name);
     return `Checked: ${view?.latest?.text ?? "no result"}.`;

@@ -40,7 +40,7 @@ const query = z.object({
   follow: z.literal("on").optional().catch(undefined),
 });
 
-/** GET /services/:name — one service or check; POST …/look, restart, pause, resume, silence, tell-again. */
+/** GET /services/:name — one service or check; POST …/check, restart, pause, resume, silence, end-silence. */
 export function registerServicePage(
   server: FastifyInstance,
   options: ServicePageOptions,
@@ -54,12 +54,12 @@ export function registerServicePage(
   const buttons: Readonly<
     Record<string, (request: ActionRequest) => string | Promise<string>>
   > = {
-    look: (request) => acts.look(request),
+    check: (request) => acts.check(request),
     pause: (request) => acts.pause(request),
     resume: (request) => acts.resume(request),
     restart: (request) => acts.restart(request),
     silence: (request) => acts.silence(request),
-    "tell-again": (request) => acts.endSilence(request),
+    "end-silence": (request) => acts.endSilence(request),
   };
   for (const [verb, act] of Object.entries(buttons)) {
     server.post<Named>(`/services/:name/${verb}`, (request, reply) =>
