@@ -80,7 +80,7 @@ export function lifetimeIn(text: string | undefined): string | undefined {
 }
 
 /** "none" removes a limit. */
-function orNone(text: string | undefined): string | null | undefined {
+export function orNone(text: string | undefined): string | null | undefined {
   return text === "none" ? null : text;
 }
 

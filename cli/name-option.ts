@@ -20,6 +20,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   team_alias: ["name", "team"],
   team_id: ["team"],
   team_member_budget: ["member-budget"],
+  team_member_budget_duration: ["member-per"],
   team_role: ["team-role"],
   tpm_limit: ["tpm"],
   user_alias: ["full-name"],

@@ -18,7 +18,13 @@ import {
 import { askForName, yesArg } from "./ask-for-name.ts";
 import { BUDGET_HEADINGS, budgetCells } from "./budget-cells.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
-import { limitArgs, limitsIn, needChange, numberOf } from "./limit-options.ts";
+import {
+  limitArgs,
+  limitsIn,
+  needChange,
+  numberOf,
+  orNone,
+} from "./limit-options.ts";
 import { printRows, rowListArgs } from "./row-list.ts";
 import { sendChange } from "./send-change.ts";
 import {
@@ -51,6 +57,12 @@ const detailArgs = {
     type: "string",
     description: "Budget of each member without an own one",
     valueHint: "dollars",
+  },
+  "member-per": {
+    type: "string",
+    description:
+      "Reset interval of the budgets of members, or none. Default: as of the team's budget",
+    valueHint: "1d|1w|1mo",
   },
   ...limitArgs,
 } as const;
@@ -124,12 +136,14 @@ const create = defineVerb({
 function detailsIn(
   args: Parameters<typeof limitsIn>[0] & {
     readonly "member-budget"?: string | undefined;
+    readonly "member-per"?: string | undefined;
   },
 ): Readonly<Record<string, unknown>> {
   const budget = args["member-budget"];
   return {
     team_member_budget:
       budget === undefined ? undefined : numberOf("--member-budget", budget),
+    team_member_budget_duration: orNone(args["member-per"]),
     ...limitsIn(args),
   };
 }

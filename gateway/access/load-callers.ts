@@ -24,6 +24,7 @@ const KEY_QUERY = `
     ${groupModelsOf("k")} AS group_models, ${groupModelsOf("t")} AS team_group_models,
     t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.metadata -> 'tags' AS team_metadata_tags,
     t.guardrails AS team_guardrails, t.metadata -> 'guardrails' AS team_metadata_guardrails, t.blocked AS team_blocked, t.team_member_budget,
+    t.team_member_budget_duration, t.team_member_tpm_limit, t.team_member_rpm_limit,
     CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
     CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits, m.allowed_models AS member_models,
     k.team_id IS NULL OR k.jwt_issuer IS NOT NULL OR coalesce(m.accepted, false) AS user_pays,
@@ -80,6 +81,9 @@ interface KeyRow {
   readonly team_metadata_guardrails: unknown;
   readonly team_blocked: boolean | null;
   readonly team_member_budget: number | null;
+  readonly team_member_budget_duration: string | null;
+  readonly team_member_tpm_limit: number | null;
+  readonly team_member_rpm_limit: number | null;
   readonly team_limits: PayerLimits | null;
   readonly member_limits: PayerLimits | null;
   readonly member_models: string[] | null;
@@ -166,7 +170,6 @@ function teamOf(row: KeyRow): KeyCaller["team"] {
   if (row.team_id === null || row.team_limits === null) {
     return null;
   }
-  const member = row.member_limits;
   return {
     id: row.team_id,
     alias: row.team_alias,
@@ -179,12 +182,23 @@ function teamOf(row: KeyRow): KeyCaller["team"] {
     ],
     blocked: row.team_blocked ?? false,
     limits: row.team_limits,
-    memberLimits:
-      member === null
-        ? null
-        : { ...member, maxBudget: member.maxBudget ?? row.team_member_budget },
+    memberLimits: memberLimitsOf(row),
     memberModels: row.member_models ?? [],
   };
+}
+
+/** What the member does not have itself, nor through its tier, is as the team has it for its members. */
+function memberLimitsOf(row: KeyRow): PayerLimits | null {
+  const own = row.member_limits;
+  return own === null
+    ? null
+    : {
+        ...own,
+        maxBudget: own.maxBudget ?? row.team_member_budget,
+        budgetDuration: own.budgetDuration ?? row.team_member_budget_duration,
+        tokensPerMinute: own.tokensPerMinute ?? row.team_member_tpm_limit,
+        requestsPerMinute: own.requestsPerMinute ?? row.team_member_rpm_limit,
+      };
 }
 
 function organizationOf(row: KeyRow): KeyCaller["organization"] {

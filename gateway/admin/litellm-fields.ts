@@ -75,12 +75,8 @@ const MISSED: Readonly<Record<string, string>> = {
   spend: "set it with the route that updates",
   tag_rpm_limit: "set `rpm_limit` on the tag with POST /tag/update",
   team_id: "use `teams`",
-  team_member_budget_duration:
-    "give the member a tier with POST /team/member_update",
   team_member_key_duration: "set `duration` on each key",
   team_member_model_max_budget: "set `model_max_budget` on each key",
-  team_member_rpm_limit: "give the member a tier with POST /team/member_update",
-  team_member_tpm_limit: "give the member a tier with POST /team/member_update",
   temp_budget_expiry: "set it on keys",
   temp_budget_increase: "set it on keys",
   tpd_limit: "use `tpm_limit` or a budget",

@@ -7,6 +7,7 @@ import { newMember } from "./kinds/member.ts";
 import { TEAM, teamFields, teamRow } from "./kinds/team.ts";
 import { USER } from "./kinds/user.ts";
 import { plainName } from "./kinds/values.ts";
+import { withMemberResets } from "./member-resets.ts";
 import { createMember } from "./new-member.ts";
 import { answerRow, create } from "./payers.ts";
 import { denyModels, denyOrganization } from "./team-access.ts";
@@ -33,7 +34,7 @@ export const newTeam = adminRoute(
         admin,
         client,
         TEAM,
-        { ...fields, team_id: teamId },
+        { ...withMemberResets(fields), team_id: teamId },
         true,
       );
       if (created === null) {

@@ -221,7 +221,12 @@ export async function changeAndAnswer(
 }
 
 /** Fields that decide which window a payer's spend is counted in. */
-const WINDOW_FIELDS = ["budget_duration", "budget_id", "model_max_budget"];
+const WINDOW_FIELDS = [
+  "budget_duration",
+  "budget_id",
+  "model_max_budget",
+  "team_member_budget_duration",
+];
 
 function seedIfWindowsMayChange(
   admin: Writer,
@@ -274,7 +279,7 @@ function isMaster(of: Kind, row: Row): boolean {
   return of === USER && row["user_id"] === MASTER_USER;
 }
 
-/** Of a tier all payers that refer to it; of a key also the budgets of its models. */
+/** Of a tier all payers that refer to it; of a key also the budgets of its models, of a team those of its members. */
 async function budgetedEntities(
   client: Client,
   of: Kind,
@@ -282,6 +287,14 @@ async function budgetedEntities(
 ): Promise<readonly string[]> {
   if (of === KEY) {
     return keyEntities(client, "token", row["token"]);
+  }
+  if (of === TEAM) {
+    const team = { team_id: row["team_id"] };
+    const members = await findRows(client, MEMBER.table, team);
+    return [
+      entityOf(TEAM, row),
+      ...members.map((member) => entityOf(MEMBER, member)),
+    ];
   }
   if (of !== BUDGET) {
     return of.entity === null ? [] : [entityOf(of, row)];

@@ -16,6 +16,7 @@ import {
   teamRow,
 } from "./kinds/team.ts";
 import { models, name, someNames, spent } from "./kinds/values.ts";
+import { withMemberResets } from "./member-resets.ts";
 import { deleteTeamModels } from "./models.ts";
 import { newTeam } from "./new-team.ts";
 import { answerRow, change, changeAndAnswer, remove } from "./payers.ts";
@@ -52,7 +53,13 @@ const update = adminRoute(
       await denyModels(admin, { ...before, ...fields });
     }
     const team = await changeWithSpend(admin, TEAM, spend, (client) =>
-      change(admin, client, TEAM, { team_id: teamId }, fields),
+      change(
+        admin,
+        client,
+        TEAM,
+        { team_id: teamId },
+        withMemberResets(fields, before),
+      ),
     );
     return { team_id: teamId, data: await answerRow(admin, TEAM, team) };
   },

@@ -223,7 +223,7 @@ test("the guide lists every field of LiteLLM and its replacement", () => {
 test("a field of LiteLLM that would protect something is rejected with its replacement", async () => {
   for (const [path, field, value] of [
     ["/customer/new", "guardrails", ["pii"]],
-    ["/team/new", "team_member_rpm_limit", 5],
+    ["/team/new", "team_member_key_duration", "1d"],
     ["/user/new", "model_max_budget", { mock: 1 }],
     ["/customer/new", "allowed_model_region", "eu"],
   ] as const) {

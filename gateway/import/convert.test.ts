@@ -68,7 +68,7 @@ test.each([
       "row.metadata",
       kept,
     );
-    expect(teamOf(row, {}, null, notes)).toHaveProperty("metadata", kept);
+    expect(teamOf(row, {}, {}, notes)).toHaveProperty("metadata", kept);
     expect(notes.remarks().map(({ text }) => text)).toEqual([
       expect.stringMatching(/^keys: callbacks are not imported/),
       expect.stringMatching(/^teams: callbacks are not imported/),
@@ -82,7 +82,7 @@ test("limits of models that a team or a user has are reported", () => {
     `${kind}s: \`model_rpm_limit\` of a ${kind} is not supported: set it on its keys`,
   ];
   expect(
-    textsOf((notes) => teamOf({ team_id: "t", ...row }, {}, null, notes)),
+    textsOf((notes) => teamOf({ team_id: "t", ...row }, {}, {}, notes)),
   ).toEqual(says("team"));
   expect(textsOf((notes) => userOf({ user_id: "u", ...row }, notes))).toEqual(
     says("user"),
@@ -173,4 +173,20 @@ test("settings, guardrails and other objects of LiteLLM's database are listed, i
     ["keys of tokens (JWT)", ["anna"]],
     ["MCP servers", ["mail"]],
   ]);
+});
+
+test("the tier of a team's members becomes the limits that they have by default", () => {
+  const tier = {
+    max_budget: 5,
+    budget_duration: "monthly",
+    tpm_limit: 1_000,
+    rpm_limit: "10",
+  };
+  expect(teamOf({ team_id: "t" }, {}, tier, createNotes())).toMatchObject({
+    team_member_budget: 5,
+    team_member_budget_duration: "30d",
+    team_member_tpm_limit: 1_000,
+    team_member_rpm_limit: 10,
+    budget_duration: null,
+  });
 });

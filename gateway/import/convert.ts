@@ -303,7 +303,7 @@ export function userOf(row: Row, notes: Notes): Row {
 export function teamOf(
   row: Row,
   aliases: Row,
-  memberBudget: unknown,
+  memberTier: Row,
   notes: Notes,
 ): Row {
   const name = String(row["team_id"]);
@@ -312,6 +312,7 @@ export function teamOf(
   const permissions = namesOf(row["team_member_permissions"]);
   const kept = permissions.filter((route) => PERMISSIONS.includes(route));
   const metadata = withoutCallbacks(objectOf(row["metadata"]));
+  const ofMembers = limitsOf("teams", name, memberTier, notes);
   return {
     team_id: name,
     team_alias: textOf(row["team_alias"]),
@@ -322,7 +323,10 @@ export function teamOf(
     blocked: row["blocked"] === true,
     model_aliases: aliases,
     team_member_permissions: kept,
-    team_member_budget: dollarsOf("teams", name, memberBudget, notes),
+    team_member_budget: ofMembers["max_budget"],
+    team_member_budget_duration: ofMembers["budget_duration"],
+    team_member_tpm_limit: ofMembers["tpm_limit"],
+    team_member_rpm_limit: ofMembers["rpm_limit"],
     ...limitsOf("teams", name, row, notes),
     created_at: row["created_at"] ?? undefined,
   };

@@ -45,29 +45,16 @@ export async function importTeams(context: ImportContext): Promise<void> {
     const memberTier = tiers.get(
       objectOf(given["metadata"])["team_member_budget_id"],
     );
-    if (memberTier !== undefined && limitsMoreThanDollars(memberTier)) {
-      notes.changed(
-        "teams",
-        name,
-        "of the tier of its members only `max_budget` applies to new members: give them the tier with POST /team/member_update",
-      );
-    }
     const row = teamOf(
       given,
       objectOf(aliases.get(given["model_id"])),
-      memberTier?.["max_budget"],
+      memberTier ?? {},
       notes,
     );
     if (await importRow(context, TEAM, "teams", row, given["spend"])) {
       await importMembers(context, given, memberships.get(name) ?? [], tiers);
     }
   }
-}
-
-function limitsMoreThanDollars(tier: Row): boolean {
-  return ["budget_duration", "tpm_limit", "rpm_limit"].some(
-    (limit) => (tier[limit] ?? null) !== null,
-  );
 }
 
 /** A team's row has its members; their spend and tiers are in a separate table, their models in their tiers. */

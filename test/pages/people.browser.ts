@@ -90,6 +90,7 @@ test("a team pays for its members, each with a budget", async () => {
   await page.getByLabel("ID").fill("kitchen");
   await page.getByLabel("Budget (USD)", { exact: true }).fill("5");
   await page.getByLabel("Budget per member").fill("1");
+  await page.getByLabel("Budgets of members reset").selectOption("1mo");
   await page.getByRole("button", { name: "Create team" }).click();
   await expectMessage(page, 'Team "Kitchen" created.');
   await page.locator("summary", { hasText: "Add member…" }).click();
@@ -141,7 +142,12 @@ test("a team pays for its members, each with a budget", async () => {
   await confirm(page, "Block");
   await page.getByRole("heading", { name: "Kitchen is blocked." }).waitFor();
   expect(await fixture.get("/team/info?team_id=kitchen")).toMatchObject({
-    team_info: { blocked: true, max_budget: 9, team_member_budget: 1 },
+    team_info: {
+      blocked: true,
+      max_budget: 9,
+      team_member_budget: 1,
+      team_member_budget_duration: "1mo",
+    },
   });
   await confirm(page, "Unblock");
   await expectMessage(page, 'Team "Kitchen" unblocked.');

@@ -17,17 +17,22 @@ export const BUDGET_FIELD: NounField = {
   type: "number",
 };
 
-export const WINDOW_FIELD: NounField = {
-  name: "budget_duration",
-  label: "Budget resets",
-  type: "choice",
-  choices: ({ typed }) => {
-    const window = String(typed["budget_duration"] ?? "");
-    const isKnown = WINDOWS.some(([value]) => value === window);
-    const label = window === "-1" ? "never, whatever its tier says" : window;
-    return isKnown ? WINDOWS : [...WINDOWS, [window, label]];
-  },
-};
+export const WINDOW_FIELD = windowField("budget_duration", "Budget resets");
+
+/** A choice of when a budget resets. */
+export function windowField(name: string, label: string): NounField {
+  return {
+    name,
+    label,
+    type: "choice",
+    choices: ({ typed }) => {
+      const window = String(typed[name] ?? "");
+      const isKnown = WINDOWS.some(([value]) => value === window);
+      const words = window === "-1" ? "never, whatever its tier says" : window;
+      return isKnown ? WINDOWS : [...WINDOWS, [window, words]];
+    },
+  };
+}
 
 const RATE_FIELDS: readonly NounField[] = [
   { name: "rpm_limit", label: "Requests per minute" },

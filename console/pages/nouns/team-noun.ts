@@ -9,7 +9,7 @@ import {
 import { redirectWithMessage } from "../../http/show-page.ts";
 import { callsHref } from "../calls/call-choice.ts";
 import { spendHeading, stateOfBudget, viewBudget } from "./budget.ts";
-import { LIMIT_FIELDS, limitFigures } from "./limit-fields.ts";
+import { LIMIT_FIELDS, limitFigures, windowField } from "./limit-fields.ts";
 import { gatewayQuery } from "./list-view.ts";
 import { viewMembers } from "./member-noun.ts";
 import type { Noun, NounAction, NounItem } from "./noun.ts";
@@ -66,6 +66,7 @@ const FIELDS: readonly NounField[] = [
     note: "Default for members without their own budget. Leave empty for unlimited.",
     type: "number",
   },
+  windowField("team_member_budget_duration", "Budgets of members reset"),
   ...LIMIT_FIELDS,
 ];
 

@@ -16,7 +16,9 @@ import {
   name,
   names,
   object,
+  perMinute,
   reference,
+  resetInterval,
   texts,
 } from "./values.ts";
 
@@ -68,6 +70,9 @@ const TEAM_FIELDS = {
   access_group_ids: settable("list", names, BY_TEAM_ADMIN),
   ...LIMITS,
   team_member_budget: settable("dollars", dollars, BY_TEAM_ADMIN),
+  team_member_budget_duration: settable("text", resetInterval, BY_TEAM_ADMIN),
+  team_member_tpm_limit: settable("count", perMinute, BY_TEAM_ADMIN),
+  team_member_rpm_limit: settable("count", perMinute, BY_TEAM_ADMIN),
   team_member_permissions: settable("list", permissions, BY_TEAM_ADMIN),
   model_aliases: settable("json", texts, {
     output: z.record(out.text, out.text),

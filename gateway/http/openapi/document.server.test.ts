@@ -62,7 +62,7 @@ test("keys answer as documented", async () => {
   await post("/key/block", { key });
   await post("/key/unblock", { key });
   await post("/key/health", {}, key);
-  await post(`/key/${hashKey(key)}/reset_spend`, { reset_to: 1 });
+  await post(`/key/${hashKey(key)}/reset_spend`, { reset_to: 0 });
   const again = await post("/key/regenerate", { key, grace_period: "1h" });
   const last = await post(`/key/${String(again["key"])}/regenerate`, {});
   await post("/key/delete", { keys: [last["key"]] });
