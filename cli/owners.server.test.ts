@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startAdminFixture, type AdminFixture } from "../test/servers/admin.ts";
-import { MASTER_KEY } from "../test/servers/gateway.ts";
+import { MASTER_KEY, type Json } from "../test/servers/gateway.ts";
 import { runHearth } from "../test/supervisor/hearth-command.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 
@@ -247,4 +247,21 @@ test("shells complete commands, options and names", async () => {
   expect(await completed("keys", "")).toContain("rotate");
   expect(await completed("keys", "rotate", "--gr")).toContain("--grace");
   expect(await completed("keys", "show", "for-")).toContain("for-completion");
+});
+
+test("the budgets of members reset with the team's, or as an option says", async () => {
+  const resets = async (name: string) =>
+    (JSON.parse((await hearth("teams", "show", name, "--json")).out) as Json)[
+      "team_info"
+    ]?.["team_member_budget_duration"];
+  const budgets = ["--budget", "9", "--per", "1mo", "--member-budget", "3"];
+  await hearth("teams", "new", "Monthly", ...budgets);
+  expect(await resets("monthly")).toBe("1mo");
+  await hearth("teams", "update", "Monthly", "--member-per", "1d");
+  expect(await resets("monthly")).toBe("1d");
+  await hearth("teams", "update", "Monthly", "--member-per", "none");
+  expect(await resets("monthly")).toBe(null);
+  expect(
+    (await hearth("teams", "update", "Monthly", "--member-per", "1y")).error,
+  ).toContain("--member-per must be");
 });
