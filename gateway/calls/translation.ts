@@ -6,6 +6,10 @@ import {
   goesByResponses,
 } from "../providers/chat-responses.ts";
 import { wireOf } from "../providers/families.ts";
+import {
+  chatByGenerate,
+  goesByGenerate,
+} from "../providers/gemini-generate.ts";
 import { formOf } from "../providers/form-body.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import type {
@@ -139,7 +143,11 @@ function through(
     body: endpoint === "chat" && !byResponses ? withEffortAlone(given) : given,
     lacks: asked.lacks.filter((name) => !isDropped(name)),
   };
-  const wire = byResponses ? chatByResponses(spoken, deployment) : spoken;
+  const wire = byResponses
+    ? chatByResponses(spoken, deployment)
+    : endpoint === "chat" && goesByGenerate(given, deployment)
+      ? chatByGenerate(call.stream)
+      : spoken;
   rejectUnsupported(config, call, deployment, [
     ...chat.lacks,
     ...wire.unsupported(endpoint, chat.body, deployment),

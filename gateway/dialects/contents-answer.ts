@@ -1,5 +1,11 @@
 import { parseArguments } from "../../core/exact-json.ts";
-import { recordOf, parseJson, type JsonRecord } from "../../core/json.ts";
+import {
+  numberOf,
+  parseJson,
+  recordOf,
+  textOf,
+  type JsonRecord,
+} from "../../core/json.ts";
 import type { Usage } from "../tokens/reported-usage.ts";
 import {
   readChatAnswer,
@@ -18,7 +24,37 @@ export function contentsAnswer(text: string): JsonRecord | null {
     ...textParts(answer),
     ...callParts(answer.toolCalls, answer.thinkingBlocks),
   ];
-  return contentOf(answer, parts, answer.finishReason, answer.usage);
+  const sources = groundingOf(answer.text, answer.annotations);
+  return contentOf(answer, parts, answer.finishReason, answer.usage, sources);
+}
+
+/** The pages that an answer quotes, as a search of Google's has them: places are counted in bytes. null: there are none. */
+export function groundingOf(
+  text: string,
+  annotations: readonly JsonRecord[],
+): JsonRecord | null {
+  const cited = annotations.map((one) => recordOf(one["url_citation"]));
+  const pages = [...new Set(cited.map(({ url }) => textOf(url)))];
+  if (pages.length === 0) {
+    return null;
+  }
+  const bytesBefore = (at: unknown) =>
+    Buffer.byteLength(text.slice(0, numberOf(at) ?? 0));
+  return {
+    groundingChunks: pages.map((uri) => ({
+      web: { uri, title: cited.find(({ url }) => url === uri)?.["title"] },
+    })),
+    groundingSupports: cited.map(
+      ({ url, start_index: from, end_index: to }) => ({
+        segment: {
+          startIndex: bytesBefore(from),
+          endIndex: bytesBefore(to),
+          text: text.slice(numberOf(from) ?? 0, numberOf(to) ?? 0),
+        },
+        groundingChunkIndices: [pages.indexOf(textOf(url))],
+      }),
+    ),
+  };
 }
 
 /** The parts of a whole answer or of a chunk, without its calls. */
@@ -63,6 +99,7 @@ export function contentOf(
   parts: readonly JsonRecord[],
   finishReason: string | null,
   usage: Usage | null,
+  sources: JsonRecord | null = null,
 ): JsonRecord {
   return {
     candidates: [
@@ -71,6 +108,7 @@ export function contentOf(
         ...(finishReason === null
           ? {}
           : { finishReason: reasonOf(finishReason) }),
+        ...(sources === null ? {} : { groundingMetadata: sources }),
         index: 0,
       },
     ],

@@ -15,7 +15,7 @@ import { effortOfBudget } from "./dialect.ts";
 
 /**
  * A body of Gemini's `generateContent` as one of OpenAI's chat, for a model of any provider. Throws `invalid_request` naming what chat
- * does not have. Safety settings and labels are the provider's own and left out. https://ai.google.dev/api/generate-content
+ * does not have. Safety settings are for Gemini alone; labels are left out. https://ai.google.dev/api/generate-content
  */
 export function chatOfContents(body: JsonRecord): JsonRecord {
   if (fieldOf(body, "cachedContent") != null) {
@@ -29,6 +29,7 @@ export function chatOfContents(body: JsonRecord): JsonRecord {
     ...present({
       ...toolsOf(body),
       ...generationOf(recordOf(fieldOf(body, "generationConfig"))),
+      extra_body: googleOf(body),
     }),
     messages: [
       ...(instructions === ""
@@ -39,48 +40,84 @@ export function chatOfContents(body: JsonRecord): JsonRecord {
   };
 }
 
+/** What Gemini has besides chat; other providers are not sent it. null: nothing. */
+function googleOf(body: JsonRecord): JsonRecord | null {
+  const config = recordOf(fieldOf(body, "generationConfig"));
+  const thinking = recordOf(fieldOf(config, "thinkingConfig"));
+  const isShown =
+    effortOf(thinking) === null &&
+    fieldOf(thinking, "includeThoughts") === true;
+  const google = present({
+    thinking_config: isShown ? { include_thoughts: true } : null,
+    safety_settings: fieldOf(body, "safetySettings"),
+  });
+  return Object.keys(google).length === 0 ? null : { google };
+}
+
 function toolsOf(body: JsonRecord): JsonRecord {
-  const functions = listOf(body["tools"]).flatMap((tool, index) =>
-    functionsOf(recordOf(tool), `tools[${index}]`),
+  const offered = listOf(body["tools"]).map((tool, index) =>
+    offeredBy(recordOf(tool), `tools[${index}]`),
   );
-  if (functions.length === 0) {
-    return {};
-  }
+  const functions = offered.flatMap(({ functions }) => functions);
+  const search = offered.some(({ isSearch }) => isSearch) ? {} : undefined;
+  const others = offered.flatMap(({ others }) => others);
   const config = recordOf(fieldOf(body, "toolConfig"));
   const calling = recordOf(fieldOf(config, "functionCallingConfig"));
   const allowed = listOf(fieldOf(calling, "allowedFunctionNames"));
   const mode = textOf(calling["mode"]).toLowerCase();
+  const tools = [
+    ...(allowed.length === 0
+      ? functions
+      : functions.filter(({ function: { name } }) => allowed.includes(name))),
+    ...others,
+  ];
   return {
-    tools:
-      allowed.length === 0
-        ? functions
-        : functions.filter(({ function: { name } }) => allowed.includes(name)),
+    tools: tools.length === 0 ? undefined : tools,
     tool_choice:
-      mode === "any" ? "required" : mode === "none" ? "none" : undefined,
+      functions.length === 0
+        ? undefined
+        : mode === "any"
+          ? "required"
+          : mode === "none"
+            ? "none"
+            : undefined,
+    web_search_options: search,
   };
 }
 
-function functionsOf(tool: JsonRecord, path: string) {
-  const declared = fieldOf(tool, "functionDeclarations");
-  const [other] = Object.keys(tool).filter(
-    (name) => !/^function_?declarations$/i.test(name),
-  );
+/** A search is one that every provider may have; reading the addresses in a prompt is Gemini's alone. */
+function offeredBy(tool: JsonRecord, path: string) {
+  const found = fieldOf(tool, "googleSearch");
+  const read = fieldOf(tool, "urlContext");
+  const [other] = Object.keys(tool).filter((name) => !OFFERED.test(name));
   if (other !== undefined) {
     throw invalidParam(
       `${path}.${other}`,
       "is not supported: it runs at Google; declare a function instead.",
     );
   }
-  return recordsOf(declared).map((declaration) => ({
-    type: "function",
-    function: present({
-      name: declaration["name"],
-      description: declaration["description"],
-      parameters:
-        fieldOf(declaration, "parametersJsonSchema") ??
-        jsonSchemaOf(declaration["parameters"]),
+  return {
+    functions: functionsOf(tool),
+    isSearch: isRecord(found),
+    others: isRecord(read) ? [{ urlContext: read }] : [],
+  };
+}
+
+const OFFERED = /^(function_?declarations|google_?search|url_?context)$/i;
+
+function functionsOf(tool: JsonRecord) {
+  return recordsOf(fieldOf(tool, "functionDeclarations")).map(
+    (declaration) => ({
+      type: "function",
+      function: present({
+        name: declaration["name"],
+        description: declaration["description"],
+        parameters:
+          fieldOf(declaration, "parametersJsonSchema") ??
+          jsonSchemaOf(declaration["parameters"]),
+      }),
     }),
-  }));
+  );
 }
 
 function generationOf(config: JsonRecord): JsonRecord {
@@ -95,20 +132,9 @@ function generationOf(config: JsonRecord): JsonRecord {
     presence_penalty: fieldOf(config, "presencePenalty"),
     frequency_penalty: fieldOf(config, "frequencyPenalty"),
     response_format: formatOf(config),
-    ...thinkingOf(recordOf(fieldOf(config, "thinkingConfig"))),
+    // An effort asks for the summary, too; without one, the model decides how much it thinks.
+    reasoning_effort: effortOf(recordOf(fieldOf(config, "thinkingConfig"))),
   };
-}
-
-/** An effort asks for the summary, too; without one, the model decides how much it thinks. */
-function thinkingOf(thinking: JsonRecord): JsonRecord {
-  const effort = effortOf(thinking);
-  if (effort !== null) {
-    return { reasoning_effort: effort };
-  }
-  const config = { include_thoughts: true };
-  return fieldOf(thinking, "includeThoughts") === true
-    ? { extra_body: { google: { thinking_config: config } } }
-    : {};
 }
 
 function rejectUnfit(config: JsonRecord): void {

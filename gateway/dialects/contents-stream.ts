@@ -6,7 +6,12 @@ import {
   readChatAnswer,
   type ToolCallPart,
 } from "./chat-answer.ts";
-import { callParts, contentOf, textParts } from "./contents-answer.ts";
+import {
+  callParts,
+  contentOf,
+  groundingOf,
+  textParts,
+} from "./contents-answer.ts";
 import { contentsError } from "./contents-error.ts";
 
 const DONE = "[DONE]";
@@ -17,6 +22,8 @@ export class ContentsStream {
   #finishReason: string | null = null;
   #usage: Usage | null = null;
   #thinkingBlocks: readonly JsonRecord[] = [];
+  #text = "";
+  #annotations: readonly JsonRecord[] = [];
   readonly #calls = new Map<number, ToolCallPart>();
   #ended = false;
 
@@ -36,6 +43,8 @@ export class ContentsStream {
     this.#finishReason = finishReason ?? this.#finishReason;
     this.#usage = usage ?? this.#usage;
     this.#thinkingBlocks = [...this.#thinkingBlocks, ...thinkingBlocks];
+    this.#text += answer.text;
+    this.#annotations = [...this.#annotations, ...answer.annotations];
     answer.toolCalls.forEach((part) => this.#take(part));
     const parts = textParts(answer);
     return parts.length === 0 ? [] : [contentOf(this.#head, parts, null, null)];
@@ -55,7 +64,8 @@ export class ContentsStream {
     this.#ended = true;
     const parts = callParts([...this.#calls.values()], this.#thinkingBlocks);
     const reason = this.#finishReason ?? "stop";
-    return [contentOf(this.#head, parts, reason, this.#usage)];
+    const sources = groundingOf(this.#text, this.#annotations);
+    return [contentOf(this.#head, parts, reason, this.#usage, sources)];
   }
 
   #fail(data: string): readonly JsonRecord[] {

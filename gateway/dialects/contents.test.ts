@@ -278,7 +278,7 @@ test("tools, settings and schemas are those of chat", () => {
 
 test.each([
   [{ cachedContent: "x" }, "cachedContent"],
-  [{ tools: [{ googleSearch: {} }] }, "tools[0].googleSearch"],
+  [{ tools: [{ codeExecution: {} }] }, "tools[0].codeExecution"],
   [
     { generationConfig: { candidateCount: 2 } },
     "generationConfig.candidateCount",

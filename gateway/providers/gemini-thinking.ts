@@ -77,6 +77,24 @@ export function isBeforeThree({ model, baseModel }: PricedDeployment): boolean {
   return version !== undefined && Number(version) < 3;
 }
 
+/** An effort as Gemini's own API has it; null: the model decides. */
+export function thinkingConfig(
+  effort: string,
+  deployment: PricedDeployment,
+): JsonRecord | null {
+  if (effort === "") {
+    return null;
+  }
+  if (!isBeforeThree(deployment)) {
+    const isPro = /-pro/.test(deployment.baseModel ?? deployment.model);
+    // Only Flash has less than `low`.
+    const level = effort === "none" ? "minimal" : effort;
+    return { thinkingLevel: isPro && level === "minimal" ? "low" : level };
+  }
+  const least = effort === "minimal" ? BUDGETS.get("low") : 0;
+  return { thinkingBudget: BUDGETS.get(effort) ?? least };
+}
+
 const START = "<thought>";
 const END = "</thought>";
 

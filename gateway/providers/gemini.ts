@@ -62,6 +62,7 @@ const REFUSED = new Set([
   "functions",
   "function_call",
   "top_k",
+  "safety_settings",
 ]);
 /** Fields that do not affect the answer: omitted silently. */
 const HINTS = new Set([
@@ -107,7 +108,7 @@ function isFunction(tool: unknown): boolean {
   return isRecord(recordOf(tool)["function"]);
 }
 
-function chatRequest(
+export function chatRequest(
   body: CallBody,
   deployment: PricedDeployment,
   stream: boolean,

@@ -8,6 +8,7 @@ import {
 } from "../dialects/dialect.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { isRecord, numberOf, recordOf } from "../../core/json.ts";
+import { googleToolPaths } from "./gemini-tools.ts";
 import { changedIn } from "./neutral-values.ts";
 import { isOpenAi } from "./responses-request.ts";
 
@@ -46,9 +47,23 @@ const REJECTIONS: readonly Rejection[] = [
     names: ["temperature", "top_p", "n", ...PENALTIES, "reasoning_effort"],
   },
   // https://console.groq.com/docs/openai
-  { providers: ["groq"], models: /./, names: [...LOGPROBS, "n"] },
+  {
+    providers: ["groq"],
+    models: /./,
+    names: [...LOGPROBS, "n", "web_search_options"],
+  },
   // https://docs.mistral.ai/api
-  { providers: ["mistral", "codestral"], models: /./, names: LOGPROBS },
+  {
+    providers: ["mistral", "codestral"],
+    models: /./,
+    names: [...LOGPROBS, "web_search_options"],
+  },
+  // These ignore it, and an answer without the search would look like one with it.
+  {
+    providers: ["ollama", "ollama_chat", "deepseek", "cerebras"],
+    models: /./,
+    names: ["web_search_options"],
+  },
   // https://docs.x.ai/docs/guides/live-search
   { providers: ["xai"], models: /./, names: ["web_search_options"] },
   // https://docs.x.ai/docs/guides/reasoning
@@ -102,6 +117,7 @@ export function refusedSampling(
     ),
     ...(rejectsThinking(deployment) ? changedIn(body, ["thinking"]) : []),
     ...(isAtGoogle(deployment) ? [] : changedIn(body, ["extra_body"])),
+    ...googleToolPaths(body),
   ];
   return isOpenAi(deployment)
     ? [...new Set([...rejected, ...refusedByOpenAi(body, deployment)])]

@@ -14,6 +14,7 @@ import {
   type JsonRecord,
 } from "../../core/json.ts";
 import { PCM_BYTES_PER_SECOND } from "../tokens/spoken-audio.ts";
+import { leaveOutGoogleTools } from "./gemini-tools.ts";
 import { knownHistory } from "./history.ts";
 import { forMistral, isMistral } from "./mistral.ts";
 import { withOllamaEffort } from "./ollama-effort.ts";
@@ -58,6 +59,7 @@ export function openaiRequest(
       delete sent[name];
     }
   }
+  leaveOutGoogleTools(sent);
   if (Array.isArray(sent["messages"])) {
     sent["messages"] = knownHistory(sent["messages"], deployment);
   }

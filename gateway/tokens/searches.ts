@@ -25,7 +25,11 @@ export function askedSearches(
   const options = body["web_search_options"];
   const sum = recordsOf(body["tools"])
     // `web_search_preview`, `web_search_20250305` and others
-    .filter(({ type }) => textOf(type).startsWith(kind))
+    .filter(
+      ({ type, googleSearch }) =>
+        textOf(type).startsWith(kind) ||
+        (kind === "web_search" && googleSearch !== undefined),
+    )
     .map((tool) => Math.min(numberOf(tool["max_uses"]) ?? each, MAX_SEARCHES))
     .reduce(
       (sum, searches) => sum + searches,

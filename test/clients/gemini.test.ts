@@ -261,7 +261,7 @@ test("a key that may not use the model, and one that is unknown, get Google's er
 
 test("what chat does not have is rejected, and the refusal recorded once", async () => {
   const searching = await testbed.createKey();
-  for (const tool of [{ googleSearch: {} }, { functionDeclarations: [{}] }]) {
+  for (const tool of [{ codeExecution: {} }, { functionDeclarations: [{}] }]) {
     const fields = { contents: [user({ text: "Hello" })], tools: [tool] };
     const path = "/v1beta/models/nope:generateContent";
     const answer = await testbed.request("POST", path, fields, searching);
@@ -278,7 +278,7 @@ test("what chat does not have is rejected, and the refusal recorded once", async
   const messages = refusals.map(({ message }) => message).toSorted();
   expect(messages).toEqual([
     expect.stringContaining("model=nope"),
-    expect.stringContaining("tools[0].googleSearch"),
+    expect.stringContaining("tools[0].codeExecution"),
   ]);
 });
 

@@ -1,0 +1,56 @@
+import type { CallBody } from "../calls/body.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { geminiWire } from "./gemini.ts";
+import { ChatOfGenerated, generatedAnswer } from "./gemini-generate-answer.ts";
+import { generateRequest } from "./gemini-generate-request.ts";
+import { googleTool, googleTools, safetySettings } from "./gemini-tools.ts";
+import { recordsOf } from "../../core/json.ts";
+import type { ProviderWire } from "./wire.ts";
+
+/** Of the address for OpenAI's clients; without it, it is that of Gemini's own API. */
+const FOR_OPENAI = /\/openai\/?$/;
+
+/**
+ * Whether a chat has to reach Gemini by its own API: the one for OpenAI's clients has neither a search nor safety settings.
+ * https://ai.google.dev/gemini-api/docs/openai
+ */
+export function goesByGenerate(
+  body: CallBody,
+  deployment: PricedDeployment,
+): boolean {
+  return (
+    deployment.provider === "gemini" &&
+    FOR_OPENAI.test(deployment.apiBase) &&
+    (googleTools(body).length > 0 || safetySettings(body, deployment) != null)
+  );
+}
+
+/** What it has besides the endpoint for OpenAI's clients. */
+const ITS_OWN = ["web_search_options", "safety_settings", "top_k"];
+
+/** The wire of a chat that is translated to Gemini's own API, whose path depends on whether it is a stream. */
+export function chatByGenerate(isStream: boolean): ProviderWire {
+  return {
+    ...geminiWire,
+    path: (_, { apiBase, model }) =>
+      `${apiBase.replace(FOR_OPENAI, "")}/models/${encodeURIComponent(model)}:${
+        isStream ? "streamGenerateContent?alt=sse" : "generateContent"
+      }`,
+    headers: ({ apiKey }): Record<string, string> =>
+      apiKey === null ? {} : { "x-goog-api-key": apiKey.reveal() },
+    unsupported: (endpoint, body, deployment) =>
+      geminiWire.unsupported(endpoint, withoutOwn(body), deployment),
+    request: (_, body, deployment, stream) =>
+      generateRequest(body, deployment, stream),
+    answer: (_, bytes) => generatedAnswer(bytes),
+    stream: () => new ChatOfGenerated(),
+  };
+}
+
+function withoutOwn(body: CallBody): CallBody {
+  const kept = Object.entries(body).filter(([name]) => !ITS_OWN.includes(name));
+  const tools = recordsOf(body["tools"]).filter(
+    (tool) => googleTool(tool) === null,
+  );
+  return { ...Object.fromEntries(kept), tools, model: body.model };
+}
