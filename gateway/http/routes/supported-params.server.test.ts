@@ -14,6 +14,8 @@ beforeAll(async () => {
       `
   - model_name: claude
     provider_params: { model: anthropic/claude-3-5-haiku-20241022, api_base: ${url}, api_key: x }
+  - model_name: gemini
+    provider_params: { model: gemini/gemini-3.8-flash, api_key: x }
   - model_name: either
     provider_params: { model: anthropic/claude-3-5-haiku-20241022, api_base: ${url}, api_key: x }
   - model_name: either
@@ -53,6 +55,7 @@ test("the parameters of a model are those that its provider takes", async () => 
   expect(await listOf("mock")).toEqual(
     expect.arrayContaining([...SHARED, ...OF_OPENAI]),
   );
+  expect(await listOf("gemini")).toContain("web_search_options");
   const claude = await listOf("claude");
   expect(claude).toEqual(expect.arrayContaining(SHARED));
   for (const name of OF_OPENAI) {

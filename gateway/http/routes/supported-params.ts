@@ -5,6 +5,10 @@ import { authorizeModel } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { validateBody } from "../../calls/validate.ts";
 import { wireOf } from "../../providers/families.ts";
+import {
+  chatByGenerate,
+  goesByGenerate,
+} from "../../providers/gemini-generate.ts";
 import type { PricedDeployment } from "../../routing/catalog.ts";
 import { route } from "../route.ts";
 
@@ -86,7 +90,10 @@ function supports(deployment: PricedDeployment, name: string): boolean {
     ...tools,
     [name]: PARAMS[name],
   };
-  return wireOf(deployment.provider)
+  const wire = goesByGenerate(body, deployment)
+    ? chatByGenerate(false)
+    : wireOf(deployment.provider);
+  return wire
     .unsupported("chat", body, deployment)
     .every(
       (path) =>
