@@ -230,6 +230,14 @@ test.each<[Record<string, unknown>, string | undefined]>([
     "compact-2026-01-12,context-management-2025-06-27",
   ],
   [{ context_management: { edits: [] } }, undefined],
+  [{ context_management: [{ type: "compaction" }] }, "compact-2026-01-12"],
+  [
+    {
+      mcp_servers: [{ type: "url", url: "https://mcp.test", name: "a" }],
+      tools: [{ type: "mcp_toolset", mcp_server_name: "a" }],
+    },
+    "mcp-client-2025-11-20",
+  ],
   [
     { mcp_servers: [{ type: "url", url: "https://mcp.test", name: "a" }] },
     "mcp-client-2025-04-04",
@@ -250,6 +258,20 @@ test.each<[Record<string, unknown>, string | undefined]>([
   expect(anthropicWire.headers(deployment(), {}, chat)["anthropic-beta"]).toBe(
     betas,
   );
+});
+
+test("the compaction of OpenAI's clients is one of Anthropic's edits, and a set of MCP tools is sent unchanged", () => {
+  const toolset = { type: "mcp_toolset", mcp_server_name: "a" };
+  const compaction = { type: "compaction", compact_threshold: 150_000 };
+  const fields = { context_management: [compaction], tools: [toolset] };
+  const trigger = { type: "input_tokens", value: 150_000 };
+  expect(ask(fields)).toMatchObject({
+    sent: {
+      tools: [toolset],
+      context_management: { edits: [{ type: "compact_20260112", trigger }] },
+    },
+    lacks: [],
+  });
 });
 
 test("betas of a chat are added to the client's, those of a model's own parameters too", () => {

@@ -1,5 +1,6 @@
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { contextManagement } from "./anthropic-betas.ts";
 import { contentBlocks, type Lack } from "./anthropic-content.ts";
 import { conversationOf } from "./anthropic-messages.ts";
 import { forGeneration } from "./anthropic-generation.ts";
@@ -126,6 +127,7 @@ export function anthropicRequest(
     metadata: metadataOf(params),
     service_tier: serviceTier(params["service_tier"], lack),
     ...Object.fromEntries(NATIVE.map((name) => [name, params[name]])),
+    context_management: contextManagement(params["context_management"]),
     stream: stream ? true : null,
   });
   return { sent, lacks };

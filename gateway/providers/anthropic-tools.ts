@@ -1,3 +1,4 @@
+import { MCP_TOOLSET } from "./anthropic-betas.ts";
 import type { Lack } from "./anthropic-content.ts";
 import type { ModelTraits } from "./anthropic-model.ts";
 import { anthropicSchema } from "./anthropic-schema.ts";
@@ -77,8 +78,9 @@ function toolOf(
     }
   } else if (
     isRecord(tool) &&
-    typeof tool["name"] === "string" &&
-    (tool["type"] !== "custom" || isRecord(tool["input_schema"]))
+    (tool["type"] === MCP_TOOLSET ||
+      (typeof tool["name"] === "string" &&
+        (tool["type"] !== "custom" || isRecord(tool["input_schema"]))))
   ) {
     return [tool];
   }
