@@ -27,6 +27,16 @@ import { route, type Route, type RouteSchema } from "../route.ts";
 import { chatAnswer } from "./call-answers.ts";
 import { askSeveral, modelsOf } from "./chat-batch.ts";
 
+/** llama.cpp's and LM Studio's -1 stands for no limit, as if the field were not set. */
+export function tokenLimit(min: number) {
+  return z
+    .preprocess(
+      (limit) => (limit === -1 ? undefined : limit),
+      z.int().min(min).nullish(),
+    )
+    .optional();
+}
+
 const chatBody = z.looseObject({
   model: z.string(),
   messages: z.array(z.looseObject({ role: z.string() })).min(1),
@@ -35,8 +45,8 @@ const chatBody = z.looseObject({
     .looseObject({ include_usage: z.boolean().optional() })
     .nullish(),
   n: z.int().min(1).max(128).nullish(),
-  max_tokens: z.int().min(1).nullish(),
-  max_completion_tokens: z.int().min(1).nullish(),
+  max_tokens: tokenLimit(1),
+  max_completion_tokens: tokenLimit(1),
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   user: z.string().nullish(),

@@ -51,6 +51,24 @@ test("a number of answers to choose from without a limit is rejected", async () 
   expect(json["error"]).toMatchObject({ param: "best_of" });
 });
 
+test.each([
+  ["/v1/chat/completions", { messages: [{ role: "user", content: "a" }] }],
+  ["/v1/completions", { prompt: "a" }],
+])(
+  "%s: -1, which stands for no limit at llama.cpp and LM Studio, is sent to no provider",
+  async (path, body) => {
+    const { status } = await strict.gateway.request("POST", path, {
+      model: "mock",
+      max_tokens: -1,
+      ...body,
+    });
+    expect(status).toBe(200);
+    expect(strict.provider.requests.at(-1)?.body).not.toHaveProperty(
+      "max_tokens",
+    );
+  },
+);
+
 test("a prompt may be rated without an answer", async () => {
   const rated = await strict.gateway.request("POST", "/v1/completions", {
     model: "mock",

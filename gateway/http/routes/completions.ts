@@ -6,7 +6,7 @@ import { METADATA_FIELDS } from "../../calls/metadata.ts";
 import { expectedOutput } from "../../calls/expected-output.ts";
 import { completionsShape } from "../../dialects/completions.ts";
 import { completionAnswer } from "./call-answers.ts";
-import { callRoute, numberOf } from "./chat.ts";
+import { callRoute, numberOf, tokenLimit } from "./chat.ts";
 
 const completionBody = z.looseObject({
   model: z.string(),
@@ -17,7 +17,7 @@ const completionBody = z.looseObject({
   n: z.int().min(1).max(128).nullish(),
   best_of: z.int().min(0).max(128).nullish(),
   /** 0: with `echo`, only the prompt is rated. */
-  max_tokens: z.int().min(0).nullish(),
+  max_tokens: tokenLimit(0),
   user: z.string().nullish(),
   ...METADATA_FIELDS,
 });
