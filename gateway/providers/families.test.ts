@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { listOf } from "../../core/json.ts";
+import { listOf, parseRecord, recordsOf } from "../../core/json.ts";
 import { readChatAnswer } from "../dialects/chat-answer.ts";
 import { signedMessages } from "./anthropic-signed.ts";
 import { wireOf } from "./families.ts";
@@ -70,6 +70,18 @@ test("an answer that Gemini filters ends as OpenAI's do, with a message", () => 
   expect(JSON.parse(piece?.data ?? "")).toMatchObject({
     choices: [{ delta: {}, finish_reason: "content_filter" }],
   });
+});
+
+test("each chunk of Gemini has a finish reason, null until the last", () => {
+  const reasons = translated(
+    gemini.stream("chat"),
+    eventsOf(fixture("gemini/text.sse")),
+  )
+    .map(({ data }) => parseRecord(data)?.["choices"])
+    .flatMap(recordsOf)
+    .map((choice) => choice["finish_reason"]);
+  expect(reasons.slice(0, -1).every((reason) => reason === null)).toBe(true);
+  expect(reasons.at(-1)).toBe("stop");
 });
 
 test("Gemini's thinking is billed as output, and tool calls have an index and a finish reason", () => {

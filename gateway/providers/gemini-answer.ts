@@ -50,7 +50,12 @@ export function createGeminiStream(): StreamTranslator {
       };
       states.set(index, state);
       const { tools, thoughts } = state;
-      const choice = withSaid(given, "delta", thoughts);
+      // Left out until the last chunk; strict clients require it.
+      const choice = withSaid(
+        { finish_reason: null, ...given },
+        "delta",
+        thoughts,
+      );
       const delta = recordOf(choice["delta"]);
       const calls = delta["tool_calls"];
       const placed = Array.isArray(calls)
