@@ -31,6 +31,15 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
+test("a byte order mark before a body is not part of it", async () => {
+  const { statusCode } = await server.inject({
+    method: "POST",
+    url: "/",
+    payload: "\uFEFF{}",
+  });
+  expect(statusCode).toBe(200);
+});
+
 test("a body that stays incomplete is rejected, and its memory released", async () => {
   const { port } = server.server.address() as AddressInfo;
   const stalled = connect(port, "127.0.0.1");
@@ -51,6 +60,19 @@ test("a client that reads nothing of its answer is disconnected", async () => {
   const [connection] = (await connected) as [Socket];
   await once(connection, "close");
   client.destroy();
+});
+
+test.each([
+  ["/v1/files", { error: { type: "not_found" } }],
+  ["/v1/messages/batches", { type: "error", error: {} }],
+  ["/v1beta/models", { error: { status: "NOT_FOUND" } }],
+  ["/upload/v1beta/files", { error: { status: "NOT_FOUND" } }],
+  ["/api/tags", { error: expect.any(String) as string }],
+  ["/v2/chat", { message: expect.any(String) as string }],
+])("%s is unknown in the words of its API", async (url, body) => {
+  const answer = await server.inject({ url });
+  expect(answer.statusCode).toBe(404);
+  expect(answer.json()).toMatchObject(body);
 });
 
 test("of requests that arrive at once on one connection, only the first are handled", async () => {

@@ -9,6 +9,7 @@ import type { Logger } from "pino";
 import type { Caller } from "../access/callers.ts";
 import type { Admitted } from "../calls/admit.ts";
 import type { Call } from "../calls/call.ts";
+import { contentsErrorOf } from "../dialects/contents-error.ts";
 import { messagesErrorOf } from "../dialects/messages-error.ts";
 import { noRoutePage } from "../pages/no-route.ts";
 import { acceptsPage, send } from "../pages/send.ts";
@@ -210,8 +211,16 @@ function rejectUnknownPaths(
   server.setNotFoundHandler(reject);
 }
 
-/** Paths of Anthropic's API, whose errors have a shape of their own. */
-const OF_MESSAGES = /^(\/v1)?\/messages\//;
+/** Paths of APIs whose errors have a shape of their own: Anthropic's, Google's, Ollama's and Cohere's. Clients read the message in no other. */
+const ERROR_BODIES: readonly (readonly [
+  RegExp,
+  (error: CallError) => unknown,
+])[] = [
+  [/^(\/v1)?\/messages\//, messagesErrorOf],
+  [/^\/(v1beta|upload|(v1\/)?cachedContents)(\/|$)/, contentsErrorOf],
+  [/^\/api\//, ({ message }) => ({ error: message })],
+  [/^\/v2\//, ({ message }) => ({ message })],
+];
 
 function sendNoRoute(
   request: FastifyRequest,
@@ -231,11 +240,9 @@ function sendNoRoute(
     reply.code(statusOf(error));
     return send(request, reply, noRoutePage(error.message, version));
   }
-  return sendError(
-    reply,
-    error,
-    OF_MESSAGES.test(path) ? messagesErrorOf : errorBody,
-  );
+  const [, bodyOf = errorBody] =
+    ERROR_BODIES.find(([paths]) => paths.test(path)) ?? [];
+  return sendError(reply, error, bodyOf);
 }
 
 /** The path without its query, which may contain a key. */

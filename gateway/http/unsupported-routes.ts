@@ -1,6 +1,6 @@
 /**
- * APIs of OpenAI, Anthropic, Google, local runners and LiteLLM's proxy that clients call and Hearth does not have, and what to do instead. Paths
- * without `/v1`.
+ * APIs of OpenAI, Anthropic, Google, Cohere, Mistral, local runners and LiteLLM's proxy that clients call and Hearth does not have, and
+ * what to do instead. Paths without `/v1`.
  */
 const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   [
@@ -34,8 +34,16 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   ],
   [/^\/(a2a|agents)(\/|$)/, "Agents are not supported: call the agent itself."],
   [
-    /^\/v1beta(\/|$)/,
+    /^\/(v1beta|upload|cachedContents)(\/|$)/,
     "Of Gemini's own API only calls of models are supported (POST /v1beta/models/MODEL:generateContent): use the routes of /v1, such as GET /v1/models.",
+  ],
+  [
+    /^\/v2\/(chat|embed)$/,
+    "Of Cohere's API only rerank is supported: use POST /v1/chat/completions or /v1/embeddings.",
+  ],
+  [
+    /^\/(fim\/completions|infill)$/,
+    "Code is completed by one route: use POST /v1/completions with `suffix`.",
   ],
   [
     /^\/api\/(tags|ps|version|show|chat|generate|embed|embeddings|v\d+\/models)$/,
