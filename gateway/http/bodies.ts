@@ -22,6 +22,8 @@ export const HEADERS_ARRIVAL_MS = MINUTE_MS;
 /** At which the longest body that is accepted may arrive. */
 const MIN_BYTES_PER_MS = 100;
 
+const UTF_8 = new TextDecoder();
+
 type Done = (error: Error | null, body?: unknown) => void;
 
 /** Whose bytes are counted: a request, a WebSocket that receives a message, or a call, by its id. */
@@ -85,7 +87,8 @@ export class Bodies {
   /** Parses JSON whose text is counted already. Throws as {@link reserveChunk} does, 400 if it is none, and 413 for too many values. */
   parseJson(key: string, holder: Holder, text: Buffer): unknown {
     this.#reserve(key, holder, countBody(text) * BYTES_PER_VALUE);
-    return parseJson(text.toString("utf8"));
+    // Editors and shells on Windows begin files with a byte order mark, which is not part of the text.
+    return parseJson(UTF_8.decode(text));
   }
 
   /** Releases `bytes` of a holder, or all that it occupies, such as a request's body when its response is closed. */
