@@ -113,6 +113,24 @@ describe("a release", () => {
     expect((await podsOf(release)).map(uidOf)).toEqual(before);
   });
 
+  test("pods that cannot start are replaced by those of the next revision", async () => {
+    const sets = ["notes", "redis", "supervisor"].map(
+      (component) => `statefulset/hearth-${component}`,
+    );
+    const namespace = `--namespace=${release.namespace}`;
+    await kubectl(["set", "image", ...sets, "*=localhost/missing", namespace]);
+    await expect
+      .poll(async () => (await podsOf(release)).filter(isReady).length, {
+        timeout: 120_000,
+        interval: 500,
+      })
+      .toBe(3);
+    for (const set of sets) {
+      await kubectl(["rollout", "undo", set, namespace]);
+    }
+    await untilReady(release, 6);
+  });
+
   test("the console offers the sign-in with an account, and the gateways look up the keys of its tokens", async () => {
     const supervisor = await urlOf(release, "supervisor");
     const headers = { accept: "text/html" };

@@ -112,6 +112,17 @@ capabilities: { drop: [ALL] }
 {{- end -}}
 {{- end }}
 
+{{/*
+Whether the one pod of a StatefulSet that never became ready is replaced by the next revision: only if Parallel
+(https://github.com/kubernetes/kubernetes/issues/67250). An existing one keeps its policy, which cannot be changed; takes
+(list ROOT COMPONENT).
+*/}}
+{{- define "hearth.podManagement" -}}
+{{- $root := index . 0 -}}
+{{- $existing := lookup "apps/v1" "StatefulSet" $root.Release.Namespace (printf "%s-%s" (include "hearth.fullname" $root) (index . 1)) -}}
+podManagementPolicy: {{ dig "spec" "podManagementPolicy" "Parallel" (default (dict) $existing) }}
+{{- end }}
+
 {{/* The claim of a StatefulSet's volume; takes its values. */}}
 {{- define "hearth.claim" -}}
 accessModes: [ReadWriteOnce]
