@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import fs from "node:fs/promises";
 import path from "node:path";
-import { syncDirectory } from "./segment.ts";
+import { writeDurably } from "../../core/durable-file.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -18,10 +18,7 @@ export async function instanceOf(directory: string): Promise<string> {
     );
   }
   const instance = randomUUID();
-  const unfinished = `${file}.new`;
-  await fs.writeFile(unfinished, `${instance}\n`, { flush: true });
-  await fs.rename(unfinished, file);
-  await syncDirectory(directory);
+  writeDurably(file, `${instance}\n`);
   return instance;
 }
 
