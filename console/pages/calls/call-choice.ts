@@ -74,6 +74,14 @@ export function callsHref(choice: Partial<CallChoice>): string {
   );
 }
 
+/** The address of the calls of a choice that is changed: their first page, unless the change names another. */
+export function hrefOfChanged(
+  choice: CallChoice,
+  changed: Partial<CallChoice> = {},
+): string {
+  return callsHref({ ...choice, older: "", newer: "", ...changed });
+}
+
 /** The address of the page of a call. */
 export function callHref(id: string, below = ""): string {
   return `${CALLS_PATH}/${encodeURIComponent(id)}${below}`;

@@ -10,7 +10,7 @@ import { gatewayHandlers, type NounContext } from "../nouns/noun-context.ts";
 import {
   CALLS_AWAY,
   CALLS_PATH,
-  callsHref,
+  hrefOfChanged,
   filterOf,
   gatewayQuery,
   readCallChoice,
@@ -67,7 +67,7 @@ async function showCalls(
   }
   // The newest page is always a full one, also where newer calls are few.
   if (choice.newer !== "" && page.newer === null) {
-    return reply.redirect(callsHref({ ...choice, older: "", newer: "" }), 303);
+    return reply.redirect(hrefOfChanged(choice), 303);
   }
   const view = viewCalls(
     choice,

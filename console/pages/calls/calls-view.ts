@@ -12,6 +12,7 @@ import { withTyped, type Field } from "../field.ts";
 import { KEYS_PATH } from "../nouns/noun-context.ts";
 import {
   callsHref,
+  hrefOfChanged,
   FILTERS,
   STATUSES,
   type CallChoice,
@@ -38,8 +39,6 @@ export function viewCalls(
   now: number,
 ) {
   const { data, older, newer, searched_back_to: searched } = page;
-  const hrefOf = (changed: Partial<CallChoice>) =>
-    callsHref({ ...choice, older: "", newer: "", ...changed });
   return {
     ...headingOf(choice, page, timeZone, now),
     ...viewControls(choice, names, page),
@@ -53,8 +52,8 @@ export function viewCalls(
       searched === null
         ? null
         : `Searched back to ${momentFrom(now, Date.parse(searched), timeZone)}. A search reads only part of the ledger at a time, so that every page is quick.`,
-    newer: newer === null ? null : hrefOf({ newer }),
-    older: older === null ? null : hrefOf({ older }),
+    newer: newer === null ? null : hrefOfChanged(choice, { newer }),
+    older: older === null ? null : hrefOfChanged(choice, { older }),
     olderLabel: searched === null ? "Older calls" : "Search further back",
   };
 }
@@ -66,13 +65,11 @@ export function viewControls(
   { models, providers }: Pick<CallList, "models" | "providers">,
   mistakes: Readonly<Record<string, string>> = {},
 ) {
-  const hrefOf = (changed: Partial<CallChoice>) =>
-    callsHref({ ...choice, older: "", newer: "", ...changed });
   return {
     status: choice.status,
     statuses: ["", ...STATUSES].map((status) => ({
       name: status === "" ? "all" : (CALLS[status]?.replace(" call", "") ?? ""),
-      href: hrefOf({ status }),
+      href: hrefOfChanged(choice, { status }),
       current: status === choice.status,
     })),
     statusMistake: mistakes["status"] ?? null,
@@ -84,7 +81,7 @@ export function viewControls(
         : [
             {
               words: wordsOf(filter, names[filter] ?? choice[filter]),
-              without: hrefOf({ [filter]: "" }),
+              without: hrefOfChanged(choice, { [filter]: "" }),
             },
           ],
     ),
