@@ -89,6 +89,7 @@ function readPattern(
     {
       name,
       source,
+      isWord: false,
       action: entry.action === "MASK" ? "mask" : "block",
       replacement: format.replaceAll("{pattern_name}", name.toUpperCase()),
     },
@@ -111,7 +112,8 @@ function readWord(
     : [
         {
           name: entry.keyword,
-          source: `(?i)${RE2JS.quote(entry.keyword)}`,
+          source: entry.keyword,
+          isWord: true,
           action: entry.action === "MASK" ? "mask" : "block",
           replacement,
         },

@@ -82,18 +82,21 @@ litellm_settings:
           {
             name: "email",
             source: expect.any(String),
+            isWord: false,
             action: "mask",
             replacement: "<EMAIL>",
           },
           {
             name: "project",
             source: "X-\\d+",
+            isWord: false,
             action: "block",
             replacement: "<PROJECT>",
           },
           {
             name: "a.b",
-            source: "(?i)a\\.b",
+            source: "a.b",
+            isWord: true,
             action: "mask",
             replacement: "[KEYWORD_REDACTED]",
           },

@@ -74,8 +74,9 @@ export type GuardrailCheck =
 export interface GuardrailPattern {
   /** Named in errors. */
   readonly name: string;
-  /** A regular expression in RE2's syntax. */
+  /** A regular expression in RE2's syntax, or a word that is found in any case. */
   readonly source: string;
+  readonly isWord: boolean;
   readonly action: GuardrailAction;
   /** Replaces what is masked. */
   readonly replacement: string;

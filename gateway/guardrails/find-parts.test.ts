@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { GuardrailCheck } from "../config/types.ts";
 import { TimedWorker, TooBusy, TooSlow } from "../timed-worker.ts";
 import { findAll, findParts, type SearchTask } from "./find-parts.ts";
@@ -13,7 +13,9 @@ const SECRET = `ghp_${"16C7e42F292c6912E7710c838347Ae178B4a"}`;
 
 const patterns = (source: string): GuardrailCheck => ({
   kind: "patterns",
-  patterns: [{ name: "p", source, action: "mask", replacement: "*" }],
+  patterns: [
+    { name: "p", source, isWord: false, action: "mask", replacement: "*" },
+  ],
 });
 
 test.each([
@@ -35,6 +37,28 @@ test.each([
     [],
     [{ start: 0, end: 40 }],
   ]);
+});
+
+test("expressions are looked for on the main thread in short texts only, words in longer ones too", async () => {
+  const find = vi.fn<Local["find"]>(async () => []);
+  const search = async (check: GuardrailCheck, length: number) => {
+    find.mockClear();
+    await findParts(check, { kind: "local", find }, ["x".repeat(length)], []);
+    return find.mock.calls.length > 0;
+  };
+  const expression = patterns("a+");
+  const [one] = expression.kind === "patterns" ? expression.patterns : [];
+  const word = { ...one!, isWord: true };
+  const of = (...all: readonly (typeof word)[]): GuardrailCheck => ({
+    kind: "patterns",
+    patterns: all,
+  });
+  expect(await search(of(one!), 4_000)).toBe(true);
+  expect(await search(of(one!), 4_001)).toBe(false);
+  expect(await search(of(one!, one!, word), 2_000)).toBe(true);
+  expect(await search(of(one!, one!, word), 2_001)).toBe(false);
+  expect(await search(of(word, word), 100_000)).toBe(true);
+  expect(await search(of(word), 100_001)).toBe(false);
 });
 
 test("a search that takes too long is ended, and the next one succeeds", async () => {

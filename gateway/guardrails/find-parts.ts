@@ -17,18 +17,26 @@ export interface SearchTask {
 /** The texts could not be searched within the time that a call may take for that. */
 export const TOO_MUCH = "too much";
 
-/** Characters that are searched on the main thread: some milliseconds. */
+/** Of a search for secrets or words on the main thread: some milliseconds. */
 const MAX_CHARACTERS = 100_000;
+/** The same for one regular expression, and for several together: one of two parts can take time by the square of the text. */
+const MAX_CHARACTERS_OF_EXPRESSIONS = 4_000;
 /** Texts can be made so that expressions take long on them, and secrets are looked for by many. */
 const MAX_MS = 10_000;
 /** Of a call, for the searches before its own. */
 const MAX_WAIT_MS = 10_000;
 const MAX_HEAP_MB = 1_024;
 
-const worker = new TimedWorker<SearchTask, readonly (readonly Finding[])[]>(
-  new URL("./find-parts-worker.ts", import.meta.url),
-  { maxMs: MAX_MS, maxWaitMs: MAX_WAIT_MS, maxHeapMb: MAX_HEAP_MB },
-);
+/** The longest texts, some of which take seconds, delay only each other. */
+const shortTexts = createWorker();
+const longTexts = createWorker();
+
+function createWorker() {
+  return new TimedWorker<SearchTask, readonly (readonly Finding[])[]>(
+    new URL("./find-parts-worker.ts", import.meta.url),
+    { maxMs: MAX_MS, maxWaitMs: MAX_WAIT_MS, maxHeapMb: MAX_HEAP_MB },
+  );
+}
 
 /**
  * What a guardrail finds in each text, from `from` on (by default from its start). Long ones do not hold up other calls; throws
@@ -45,9 +53,10 @@ export async function findParts(
     (sum, { text, from: start }) => sum + text.length - start,
     0,
   );
-  if (characters <= MAX_CHARACTERS) {
+  if (characters <= maxCharacters(check)) {
     return findAll(checking, searched);
   }
+  const worker = characters <= MAX_CHARACTERS ? shortTexts : longTexts;
   try {
     return await worker.run({ check, texts: searched });
   } catch (error) {
@@ -59,6 +68,14 @@ export async function findParts(
     }
     throw error;
   }
+}
+
+function maxCharacters(check: GuardrailCheck): number {
+  const expressions =
+    check.kind === "patterns"
+      ? check.patterns.filter(({ isWord }) => !isWord).length
+      : 0;
+  return Math.min(MAX_CHARACTERS, MAX_CHARACTERS_OF_EXPRESSIONS / expressions);
 }
 
 export function findAll(

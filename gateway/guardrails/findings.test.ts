@@ -24,7 +24,13 @@ const GITHUB = `ghp_${"16C7e42F292c6912E7710c838347Ae178B4a"}`;
 
 test("an expression that takes others hours is matched in linear time", async () => {
   const checking = patternsChecking([
-    { name: "a", source: "^(a+)+$", action: "block", replacement: "" },
+    {
+      name: "a",
+      source: "^(a+)+$",
+      isWord: false,
+      action: "block",
+      replacement: "",
+    },
   ]);
   expect(await found(checking, `${"a".repeat(200_000)}!`)).toEqual([]);
 });
@@ -34,6 +40,7 @@ test("positions count characters as JavaScript does", async () => {
     {
       name: "id",
       source: String.raw`\bid\d+`,
+      isWord: false,
       action: "mask",
       replacement: "*",
     },
@@ -41,6 +48,25 @@ test("positions count characters as JavaScript does", async () => {
   const text = "😀é id1 😀 id22";
   expect(mask(text, await found(checking, text))).toBe("😀é * 😀 *");
   expect(await found(checking, "xid1 id2", 1)).toMatchObject([{ start: 5 }]);
+});
+
+test("words are found in any case, as they are written", async () => {
+  const checking = patternsChecking([
+    {
+      name: "w",
+      source: "Straße a.b",
+      isWord: true,
+      action: "mask",
+      replacement: "*",
+    },
+  ]);
+  const text = "😀 STRAßE A.B, straße a.b, strasse a.b, straße axb";
+  expect(mask(text, await found(checking, text))).toBe(
+    "😀 *, *, strasse a.b, straße axb",
+  );
+  expect(await found(checking, "straße a.b straße a.b", 1)).toMatchObject([
+    { start: 11, end: 21 },
+  ]);
 });
 
 test("keys of providers, tokens and private keys are secrets; a comment does not hide them", async () => {

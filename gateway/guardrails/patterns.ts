@@ -1,41 +1,52 @@
 import { RE2JS } from "re2js";
 import type { GuardrailPattern } from "../config/types.ts";
-import type { Checking, Finding } from "./guard.ts";
+import type { LocalChecking } from "./guard.ts";
 
-/** Finds regular expressions in linear time (RE2), whatever the expression and the text. */
+type Range = readonly [start: number, end: number];
+type FindRanges = (text: string, from: number) => readonly Range[];
+
+/** Finds words, and regular expressions by RE2, which is a hundred times slower, but has no expressions that take exponential time. */
 export function patternsChecking(
   patterns: readonly GuardrailPattern[],
-): Checking {
-  const compiled = patterns.map((pattern) => ({
-    pattern,
-    expression: RE2JS.compile(pattern.source),
+): LocalChecking {
+  const compiled = patterns.map(({ source, isWord, ...finding }) => ({
+    finding,
+    find: isWord ? wordFinder(source) : expressionFinder(source),
   }));
   return {
     kind: "local",
-    find: (text, from) =>
-      Promise.resolve(
-        compiled.flatMap(({ pattern, expression }) =>
-          matches(pattern, expression, text, from),
-        ),
+    find: async (text, from) =>
+      compiled.flatMap(({ finding, find }) =>
+        find(text, from).map(([start, end]) => ({ start, end, ...finding })),
       ),
   };
 }
 
-function matches(
-  { name, action, replacement }: GuardrailPattern,
-  expression: RE2JS,
-  text: string,
-  from: number,
-): readonly Finding[] {
-  const found: Finding[] = [];
-  const matcher = expression.matcher(text);
-  let at = from;
-  while (at < text.length && matcher.find(at)) {
-    const [start, end] = [matcher.start(), matcher.end()];
-    if (end > start) {
-      found.push({ start, end, name, action, replacement });
+function wordFinder(word: string): FindRanges {
+  const expression = new RegExp(RegExp.escape(word), "giu");
+  return (text, from) => {
+    expression.lastIndex = from;
+    const found: Range[] = [];
+    for (let at = expression.exec(text); at; at = expression.exec(text)) {
+      found.push([at.index, expression.lastIndex]);
     }
-    at = Math.max(end, at + 1);
-  }
-  return found;
+    return found;
+  };
+}
+
+function expressionFinder(source: string): FindRanges {
+  const expression = RE2JS.compile(source);
+  return (text, from) => {
+    const found: Range[] = [];
+    const matcher = expression.matcher(text);
+    let at = from;
+    while (at < text.length && matcher.find(at)) {
+      const [start, end] = [matcher.start(), matcher.end()];
+      if (end > start) {
+        found.push([start, end]);
+      }
+      at = Math.max(end, at + 1);
+    }
+    return found;
+  };
 }

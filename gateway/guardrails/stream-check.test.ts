@@ -35,7 +35,9 @@ function patterns(
     ...config("patterns", streamWindow),
     check: {
       kind: "patterns",
-      patterns: [{ name: "found", source, action, replacement: "[X]" }],
+      patterns: [
+        { name: "found", source, isWord: false, action, replacement: "[X]" },
+      ],
     },
   });
 }
