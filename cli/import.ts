@@ -11,7 +11,7 @@ import {
   aliveIn,
   readRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
-import { defineVerb, type ExitCode, type Verb } from "./verb.ts";
+import { defineVerb, jsonArg, type ExitCode, type Verb } from "./verb.ts";
 
 const litellm = defineVerb({
   name: "import litellm",
@@ -28,7 +28,7 @@ const litellm = defineVerb({
       type: "boolean",
       description: "Also import the rows of the spend log",
     },
-    json: { type: "boolean", description: "Print the result as JSON" },
+    ...jsonArg,
   },
   run: ({ "dry-run": dryRun, logs, json }) =>
     runImport([

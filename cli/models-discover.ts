@@ -14,7 +14,7 @@ import {
   readRunFile,
 } from "../supervisor/runtimes/process/run-file.ts";
 import { alignColumns, paint, printAnswer } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, jsonArg } from "./verb.ts";
 import { counted } from "../core/words.ts";
 
 export const discover = defineVerb({
@@ -33,7 +33,7 @@ export const discover = defineVerb({
       description: "File to write (default: your gateway.local.yaml)",
       valueHint: "path",
     },
-    json: { type: "boolean", description: "Print the result as JSON" },
+    ...jsonArg,
   },
   run: async ({ url, file: given, json }) => {
     const file = given ?? operatorFile(locateHome(), "gateway.local.yaml");
