@@ -36,3 +36,29 @@ test.each([
     `The rest of the budget for User=u is reserved by ${says}`,
   );
 });
+
+test.each([
+  ["key:abc", "this key"],
+  ["key_model:abc/openai/gpt-4", "Model=openai/gpt-4"],
+  ["user:anna", "User=anna"],
+  ["end_user:e:1", "End user=e:1"],
+  ["proxy:", "Whole gateway"],
+])("a reached rate limit of %s names %s", (entity, whose) => {
+  const { message, details } = rejectionError(
+    {
+      kind: "rate_limited",
+      entity,
+      limit: "requests",
+      allowed: 1,
+      resetInMs: 1_500,
+    },
+    { dollars: null, resetsAt: Infinity },
+  );
+  expect(message).toBe(
+    `Rate limit reached for ${whose}: 1 request per minute. It resets in 2 s.`,
+  );
+  expect(details.headers).toMatchObject({
+    "retry-after": "2",
+    "x-ratelimit-limit-requests": "1",
+  });
+});

@@ -204,6 +204,16 @@ test("two damaged files of the same second are both kept", () => {
   ).toEqual(["one", "two"]);
 });
 
+test("a history file that another program has locked is an error, and stays in its place", () => {
+  const path = join(place.directory, "history.db");
+  openHistory(path).close();
+  const other = new DatabaseSync(path);
+  other.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+  expect(() => openHistory(path)).toThrow("database is locked");
+  other.close();
+  expect(damagedFiles(path)).toEqual([]);
+});
+
 test("a history file of a newer release is opened unchanged", () => {
   const path = join(place.directory, "history.db");
   openHistory(path).close();

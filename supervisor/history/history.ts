@@ -107,7 +107,7 @@ export function openHistory(
   const add = db.prepare(
     "INSERT INTO events (at, kind, name, from_state, to_state, reason) VALUES (?, ?, ?, ?, ?, ?)",
   );
-  const actsSinceTold = db.prepare(
+  const actsSinceStart = db.prepare(
     `SELECT at FROM events WHERE kind = 'act' AND name = ?1 AND to_state = ?2 AND id > coalesce(
        (SELECT max(id) FROM events WHERE kind = 'act' AND name = ?1 AND to_state IN ('start', 'restart-asked')), 0)
      ORDER BY id`,
@@ -119,7 +119,7 @@ export function openHistory(
     onDamaged(damaged);
   }
   const timesOf = (name: string, act: Act) =>
-    actsSinceTold.all(name, act).map((row) => Number(row["at"]));
+    actsSinceStart.all(name, act).map((row) => Number(row["at"]));
   return {
     serviceChanged: (name, from, to, reason) => {
       add.run(now(), "service", name, from, to, reason);
