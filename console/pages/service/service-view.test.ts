@@ -2,7 +2,12 @@ import { expect, test } from "vitest";
 import type { CheckView } from "../../../supervisor/checks/watched.ts";
 import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import { describeEntry } from "./history-words.ts";
-import { findKnown, isInMotion, verdictOf } from "./service-view.ts";
+import {
+  findKnown,
+  isInMotion,
+  relationsOf,
+  verdictOf,
+} from "./service-view.ts";
 
 const AT = 1_800_000_000_000;
 
@@ -121,6 +126,41 @@ test("a check includes its service, a service its own name", () => {
   expect(findKnown(status, "gateway-ready")?.service?.name).toBe("gateway");
   expect(findKnown(status, "gateway")?.check).toBeUndefined();
   expect(findKnown(status, "toString")).toBeUndefined();
+});
+
+test("a check is related to its dependencies, its dependents, and the other checks of its service", () => {
+  const gateway = service("gateway");
+  const ready = check("gateway-ready", { service: "gateway" });
+  const status = {
+    at: AT,
+    checks: [
+      ready,
+      check("gateway-alive", { service: "gateway" }),
+      check("postgres", { state: "down" }),
+      check("edge"),
+      check("disk"),
+    ],
+    services: [gateway],
+  } as unknown as Status;
+  const checks = [
+    { name: "gateway-ready", depends_on: ["postgres", "gone"] },
+    { name: "edge", depends_on: ["gateway-ready"] },
+    { name: "disk", depends_on: [] },
+  ] as unknown as Parameters<typeof relationsOf>[0]["checks"];
+  const namesOf = (name: string, known: Parameters<typeof relationsOf>[1]) =>
+    relationsOf({ name, checks, status }, known).map(({ label, others }) => [
+      label,
+      others.map((other) => `${other.name} ${other.look}`),
+    ]);
+  expect(namesOf("gateway-ready", { check: ready, service: gateway })).toEqual([
+    ["Depends on", ["postgres bad", "gone none"]],
+    ["Required by", ["edge ok"]],
+    ["Other checks of this service", ["gateway-alive ok"]],
+    ["Checks the service", ["gateway ok"]],
+  ]);
+  expect(namesOf("disk", { check: check("disk"), service: undefined })).toEqual(
+    [],
+  );
 });
 
 test("only changing states refresh quickly", () => {

@@ -222,8 +222,8 @@ function kindOf({ container, pod }: Pick<ServiceStatus, "container" | "pod">) {
 }
 
 /** Dependencies, dependents and other checks of the same service, each with its state. */
-function relationsOf(
-  { name, checks, status }: ServiceFacts,
+export function relationsOf(
+  { name, checks, status }: Pick<ServiceFacts, "name" | "checks" | "status">,
   { check, service }: Known,
 ) {
   const configured = checks.find((each) => each.name === name);
