@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { query } from "../../database/pool.ts";
 import type { Row } from "../../database/rows.ts";
+import { invalidParam } from "../../http/errors.ts";
 import type { Route } from "../../http/route.ts";
 import { adminRoute, type Admin } from "../admin-route.ts";
 import { queryDay, queryFlag, queryNumber } from "../kinds/values.ts";
@@ -37,6 +38,10 @@ const logs = adminRoute(
     answer: z.union([z.array(spendLogWithPrompts), z.array(summedDay)]),
   },
   async (admin, input) => {
+    const { start_date: start, end_date: end } = input;
+    if (start !== undefined && end !== undefined && start > end) {
+      throw invalidParam("end_date", "must be on or after `start_date`.");
+    }
     const filter = conditions();
     await keepReachableSpend(admin, filter, "l.");
     await restrictToNamed(admin, filter, input);

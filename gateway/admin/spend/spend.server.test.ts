@@ -302,6 +302,11 @@ test.each([
   ["/spend/logs?start_date=tomorrow", "start_date"],
   ["/global/activity?start_date=2026-02-01&end_date=2026-01-01", "end_date"],
   ["/global/spend/report?group_by=colour", "group_by"],
+  ["/spend/logs?start_date=2026-11-02&end_date=2026-11-01", "end_date"],
+  [
+    "/spend/logs?summarize=true&start_date=2026-11-02&end_date=2026-11-01",
+    "end_date",
+  ],
 ])("%s is rejected by name", async (path, param) => {
   expect(await fixture.rejected("GET", path)).toMatchObject({
     status: 400,
