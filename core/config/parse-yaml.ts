@@ -133,13 +133,13 @@ function growMapping(
   const inherited: Tree[] = [];
   const at = place(node);
   for (const pair of node.items) {
-    const key = isScalar(pair.key) ? String(pair.key.value) : String(pair.key);
+    const key = keyOf(pair.key);
     const keyAt = isScalar(pair.key) ? place(pair.key) : at;
     const value =
       pair.value === null
         ? scalar(null, keyAt)
         : growTree(pair.value, document, place, problems, open);
-    if (key === "<<") {
+    if (key === MERGE) {
       inherited.push(value);
     } else {
       entries.set(key, { at: keyAt, spelling: key, node: value });
@@ -157,6 +157,14 @@ function growMapping(
     }
   }
   return { kind: "map", at, entries };
+}
+
+/** Of a mapping to be merged, the parser has a symbol as the key. */
+const MERGE = "<<";
+
+function keyOf(key: unknown): string {
+  const value = isScalar(key) ? key.value : key;
+  return typeof value === "symbol" ? MERGE : String(value);
 }
 
 function plainScalar(value: unknown): Scalar["value"] {

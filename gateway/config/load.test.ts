@@ -339,6 +339,40 @@ test("prices of model_info that have no effect cause warnings, its free fields d
   ]);
 });
 
+test.each([
+  ["one mapping", "<<: *house", "<<: *house"],
+  ["a list of them", "<<: [*house]", "<<: [*other, *house]"],
+])(
+  "what a mapping merges (%s) is in it, unless it has its own",
+  (_, ...merges) => {
+    const [first, second] = merges;
+    const text = `model_list:
+  - model_name: a
+    litellm_params: &house { model: openai/a, api_key: os.environ/KEY, rpm: 5, timeout: 9 }
+  - model_name: b
+    litellm_params: &other { ${first}, model: openai/b, rpm: 6 }
+  - model_name: c
+    litellm_params:
+      ${second}
+      model: openai/c
+`;
+    expect(warnings(text, { KEY: "secret" })).toEqual([]);
+    const { models } = loaded(text, { KEY: "secret" });
+    expect(
+      models.map(({ model, apiKey, timeoutMs, rpm }) => [
+        model,
+        apiKey?.reveal(),
+        timeoutMs,
+        rpm,
+      ]),
+    ).toEqual([
+      ["a", "secret", 9_000, 5],
+      ["b", "secret", 9_000, 6],
+      ["c", "secret", 9_000, second?.includes("other") ? 6 : 5],
+    ]);
+  },
+);
+
 test("a setting in the wrong section is named with the right one", () => {
   const text = `model_list:
   - model_name: a
