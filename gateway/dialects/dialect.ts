@@ -1,3 +1,4 @@
+import { ownAddress } from "../providers/gemini-address.ts";
 import { hasThinkingSwitch } from "../providers/thinking-switch.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 
@@ -57,6 +58,7 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
   const strict =
     (deployment.providerName === "openai" && deployment.local !== true) ||
     deployment.provider === "azure";
+  const isGoogle = ownAddress(deployment) !== null;
   return {
     maxTokens: strict ? "max_completion_tokens" : "max_tokens",
     instructionRole: strict ? "developer" : "system",
@@ -68,8 +70,8 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
     reasoning:
       hasThinkingSwitch(deployment) ||
       (reasons(deployment) && !isChatOnly(deployment)),
-    files: !WITHOUT_FILES.has(deployment.providerName),
-    searches: deployment.provider === "anthropic",
+    files: !WITHOUT_FILES.has(deployment.providerName) || isGoogle,
+    searches: deployment.provider === "anthropic" || isGoogle,
     fileAddresses:
       deployment.provider === "anthropic" ||
       deployment.providerName === "openrouter",

@@ -49,6 +49,7 @@ test.each([
   [{ tools: [{ url_context: {} }] }, true],
   [{ tools: [{ type: "web_search_preview" }] }, true],
   [{ safety_settings: SAFETY }, true],
+  [{ messages: [{ role: "user", content: [{ type: "file" }] }] }, true],
   [{ extra_body: { google: { safety_settings: SAFETY } } }, true],
 ])("a chat with %j reaches Gemini by its own API: %s", (fields, is) => {
   expect(goesByGenerate(bodyWith(fields), DEPLOYMENT)).toBe(is);

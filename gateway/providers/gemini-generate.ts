@@ -4,14 +4,13 @@ import { geminiWire } from "./gemini.ts";
 import { ChatOfGenerated, generatedAnswer } from "./gemini-generate-answer.ts";
 import { generateRequest } from "./gemini-generate-request.ts";
 import { googleTool, googleTools, safetySettings } from "./gemini-tools.ts";
-import { recordsOf } from "../../core/json.ts";
+import { recordsOf, type JsonRecord } from "../../core/json.ts";
+import { ownAddress } from "./gemini-address.ts";
 import type { ProviderWire } from "./wire.ts";
 
-/** Of the address for OpenAI's clients; without it, it is that of Gemini's own API. */
-const FOR_OPENAI = /\/openai\/?$/;
-
 /**
- * Whether a chat has to reach Gemini by its own API: the one for OpenAI's clients has neither a search nor safety settings.
+ * Whether a chat has to reach Gemini by its own API: the one for OpenAI's clients has no search, no safety settings and
+ * no documents.
  * https://ai.google.dev/gemini-api/docs/openai
  */
 export function goesByGenerate(
@@ -19,9 +18,16 @@ export function goesByGenerate(
   deployment: PricedDeployment,
 ): boolean {
   return (
-    deployment.provider === "gemini" &&
-    FOR_OPENAI.test(deployment.apiBase) &&
-    (googleTools(body).length > 0 || safetySettings(body, deployment) != null)
+    ownAddress(deployment) !== null &&
+    (googleTools(body).length > 0 ||
+      safetySettings(body, deployment) != null ||
+      recordsOf(body["messages"]).some(hasFile))
+  );
+}
+
+function hasFile({ content }: JsonRecord): boolean {
+  return recordsOf(content).some(
+    ({ type }) => type === "file" || type === "video_url",
   );
 }
 
@@ -32,8 +38,8 @@ const ITS_OWN = ["web_search_options", "safety_settings", "top_k"];
 export function chatByGenerate(isStream: boolean): ProviderWire {
   return {
     ...geminiWire,
-    path: (_, { apiBase, model }) =>
-      `${apiBase.replace(FOR_OPENAI, "")}/models/${encodeURIComponent(model)}:${
+    path: (_, { model, ...deployment }) =>
+      `${ownAddress(deployment) ?? deployment.apiBase}/models/${encodeURIComponent(model)}:${
         isStream ? "streamGenerateContent?alt=sse" : "generateContent"
       }`,
     headers: ({ apiKey }): Record<string, string> =>

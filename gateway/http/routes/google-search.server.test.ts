@@ -179,6 +179,46 @@ test("a search in Gemini's own API, whole and streamed, with its sources and saf
     .toHaveLength(5);
 });
 
+test("a search of the Responses API and a document of the Messages API", async () => {
+  const ask = async (path: string, fields: object) => {
+    const body = { model: "flash", ...fields };
+    const answer = await testbed.gateway.request("POST", path, body, key);
+    expect(answer.status).toBe(200);
+    return answer.json;
+  };
+  const response = await ask("/v1/responses", {
+    input: "Weather by Responses?",
+    tools: [{ type: "web_search" }],
+  });
+  expect(response["output"]).toMatchObject([
+    {
+      content: [
+        {
+          text: "Sonne über Kiel.",
+          annotations: [{ type: "url_citation", start_index: 6 }],
+        },
+      ],
+    },
+  ]);
+  const source = {
+    type: "base64",
+    media_type: "application/pdf",
+    data: "JVBERi0=",
+  };
+  await ask("/v1/messages", {
+    max_tokens: 9,
+    messages: [{ role: "user", content: [{ type: "document", source }] }],
+  });
+  expect(received.at(-1)?.body["contents"]).toEqual([
+    {
+      role: "user",
+      parts: [
+        { inlineData: { mimeType: "application/pdf", data: "JVBERi0=" } },
+      ],
+    },
+  ]);
+});
+
 test("another provider is not sent a tool of Google's", async () => {
   const { status, json: answer } = await testbed.gateway.request(
     "POST",
