@@ -74,6 +74,30 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
     "People do not sign in here: use Hearth's console, or POST /user/new and POST /key/generate.",
   ],
   [
+    /^\/management\/v1(\/|$)/,
+    "LiteLLM's newer routes of this kind do not exist here: use those of /user, /team, /key and /budget, such as POST /user/bulk_update or POST /team/bulk_member_add.",
+  ],
+  [
+    /^\/team\/[^/]+\/members\/me$/,
+    "A member's own figures have one route: GET /me/usage returns its budgets, limits and spend.",
+  ],
+  [
+    /^\/team\/[^/]+\/member\/[^/]+\/reset_budget$/,
+    "The budget of a member has one reset: POST /team/TEAM/member/USER/reset_spend.",
+  ],
+  [
+    /^\/v2\/organization\/[^/]+$/,
+    "An organization is changed by one route: PATCH /organization/update with its `organization_id`.",
+  ],
+  [
+    /^\/access_group\/[^/]+\/budget$/,
+    "Groups of models have no budget: give the keys or teams a `model_max_budget`.",
+  ],
+  [
+    /^\/(utils\/model_info|model\/(deprecations|settings)|model-insights)(\/|$)/,
+    "Models are described by two routes: GET /model/info and GET /model_group/info.",
+  ],
+  [
     /^\/team\/available$/,
     "Teams are not open to all: an admin adds members with POST /team/member_add.",
   ],
@@ -94,7 +118,7 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
     "Prices are not loaded from the network: write them into `prices_file` and restart the gateway.",
   ],
   [
-    /^\/((key|team|organization)\/spend\/report|team\/spend\/by_user)$/,
+    /^\/((key|user|team|organization)\/spend\/report|team\/spend\/by_user)$/,
     "Reports of spend have one route: GET /global/spend/report with `group_by`, such as team, user or key.",
   ],
   [
