@@ -65,7 +65,7 @@ test("a client that reads nothing of its answer is disconnected", async () => {
 test.each([
   ["/v1/files", { error: { type: "not_found" } }],
   ["/v1/messages/batches", { type: "error", error: {} }],
-  ["/v1beta/models", { error: { status: "NOT_FOUND" } }],
+  ["/v1beta/files", { error: { status: "NOT_FOUND" } }],
   ["/upload/v1beta/files", { error: { status: "NOT_FOUND" } }],
   ["/api/tags", { error: expect.any(String) as string }],
   ["/v2/chat", { message: expect.any(String) as string }],

@@ -35,7 +35,7 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   [/^\/(a2a|agents)(\/|$)/, "Agents are not supported: call the agent itself."],
   [
     /^\/(v1beta|upload|cachedContents)(\/|$)/,
-    "Of Gemini's own API only calls of models are supported (POST /v1beta/models/MODEL:generateContent): use the routes of /v1, such as GET /v1/models.",
+    "Of Gemini's own API only calls and lists of models are supported (POST /v1beta/models/MODEL:generateContent): use the routes of /v1, such as POST /v1/embeddings.",
   ],
   [
     /^\/v2\/(chat|embed)$/,

@@ -103,6 +103,34 @@ const TOOLS = [
 /** What Gemini's own command sends with every call. */
 const SAMPLING = { temperature: 1, topP: 0.95, topK: 64 };
 
+test.each(["/v1beta/models", "/v1/models"])(
+  "%s, and one of them, have the fields of Gemini's",
+  async (path) => {
+    const asked = async (url: string) => {
+      const answer = await fetch(testbed.url + url, {
+        headers: { "x-goog-api-key": key },
+      });
+      return (await answer.json()) as { readonly models?: readonly object[] };
+    };
+    const chat = {
+      name: "models/claude-sonnet",
+      displayName: "claude-sonnet",
+      inputTokenLimit: 200_000,
+      outputTokenLimit: 64_000,
+      supportedGenerationMethods: ["generateContent", "countTokens"],
+    };
+    expect(await asked(`${path}/claude-sonnet`)).toMatchObject(chat);
+    const { models } = await asked(path);
+    expect(models).toContainEqual(expect.objectContaining(chat));
+    expect(models).toContainEqual(
+      expect.objectContaining({
+        name: "models/embed-local",
+        supportedGenerationMethods: [],
+      }),
+    );
+  },
+);
+
 describe.each(CHAT_FORMATS)("contents through the format of %s", (format) => {
   const model = `${format}-chat`;
 

@@ -39,6 +39,11 @@ const model = z
     type: z.literal("model").optional(),
     display_name: out.text.optional(),
     created_at: out.text.optional(),
+    name: out.text.optional(),
+    displayName: out.text.optional(),
+    inputTokenLimit: out.count.optional(),
+    outputTokenLimit: out.count.optional(),
+    supportedGenerationMethods: z.array(out.text).optional(),
   })
   .meta({ id: "Model" });
 
@@ -63,6 +68,7 @@ export const listModels = route(
     answer: z.object({
       object: z.literal("list"),
       data: z.array(model),
+      models: z.array(model).optional(),
       has_more: z.boolean().optional(),
       first_id: out.text.nullish(),
       last_id: out.text.nullish(),
@@ -87,9 +93,10 @@ export const listModels = route(
             last_id: data.at(-1)?.id ?? null,
           }
         : {}),
+      ...(isOfGoogle(request) ? { models: data } : {}),
     };
   },
-  { alsoAt: ["/models"] },
+  { alsoAt: ["/models", "/v1beta/models"] },
 );
 
 /**
@@ -154,7 +161,7 @@ export const showModel = route(
     }
     return modelOf(gateway, request, id, group);
   },
-  { alsoAt: ["/models/*"] },
+  { alsoAt: ["/models/*", "/v1beta/models/*"] },
 );
 
 /** Whether the client is one of Anthropic's API, whose lists have fields of their own beside the common ones. */
@@ -162,7 +169,15 @@ function isOfAnthropic({ headers }: FastifyRequest): boolean {
   return headers["anthropic-version"] !== undefined;
 }
 
-/** With the limits that are known. https://platform.claude.com/docs/en/api/models/list */
+/** The same of Google's API, some of whose clients ask for `/v1/models`. */
+function isOfGoogle({ headers, routeOptions }: FastifyRequest): boolean {
+  return (
+    headers["x-goog-api-key"] !== undefined ||
+    routeOptions.url?.startsWith("/v1beta/") === true
+  );
+}
+
+/** With the limits that are known. https://platform.claude.com/docs/en/api/models/list https://ai.google.dev/api/models#Model */
 function modelOf(
   { startedAtSeconds }: Pick<Gateway, "startedAtSeconds">,
   request: FastifyRequest,
@@ -180,6 +195,20 @@ function modelOf(
   const mode = deployments[0]?.mode;
   const input = largest(deployments.map(contextWindowOf));
   const output = largest(deployments.map(maxOutputTokens));
+  if (isOfGoogle(request)) {
+    const isChat =
+      mode === undefined || mode === "chat" || mode === "responses";
+    return {
+      ...model,
+      name: `models/${id}`,
+      displayName: id,
+      ...(input === null ? {} : { inputTokenLimit: input }),
+      ...(output === null ? {} : { outputTokenLimit: output }),
+      supportedGenerationMethods: isChat
+        ? ["generateContent", "countTokens"]
+        : [],
+    };
+  }
   return isOfAnthropic(request)
     ? {
         ...model,
