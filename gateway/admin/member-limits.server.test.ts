@@ -78,6 +78,9 @@ test("budgets of members reset as their team says, also when that changes", asyn
     spend: 0.5,
     budget_reset_at: endOf("1d"),
   });
+  expect(await memberOf("resetting")).toMatchObject({
+    litellm_budget_table: { max_budget: 0.6, budget_duration: "1d" },
+  });
   expect((await fixture.chat(key, "today")).status).toBe(200);
   await spent("resetting", key, 0);
   await fixture.running.gateway.ledger.totals.reload([

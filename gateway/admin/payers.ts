@@ -84,7 +84,7 @@ export async function answerRows(
       return withTeams(admin.pool, withSpends);
     default:
       return of.showsBudgetTable === true
-        ? withBudgetTable(admin.pool, withSpends)
+        ? withBudgetTable(admin.pool, of, withSpends)
         : withSpends;
   }
 }
