@@ -15,8 +15,8 @@ export interface Dialect {
   readonly reasoning: boolean;
   /** Whether messages may contain files, such as PDF documents. */
   readonly files: boolean;
-  /** Whether a chat with `web_search_options` has the provider search. */
-  readonly searches: boolean;
+  /** Whether a chat with `web_search_options` has the provider search; `alone`: only one without functions. */
+  readonly searches: boolean | "alone";
   /** Whether the provider fetches a file whose `file_data` is an address. */
   readonly fileAddresses: boolean;
 }
@@ -71,7 +71,7 @@ export function dialectOf(deployment: PricedDeployment): Dialect {
       hasThinkingSwitch(deployment) ||
       (reasons(deployment) && !isChatOnly(deployment)),
     files: !WITHOUT_FILES.has(deployment.providerName) || isGoogle,
-    searches: deployment.provider === "anthropic" || isGoogle,
+    searches: isGoogle ? "alone" : deployment.provider === "anthropic",
     fileAddresses:
       deployment.provider === "anthropic" ||
       deployment.providerName === "openrouter",

@@ -122,11 +122,12 @@ export function namesIn(tool: JsonRecord): readonly string[] {
 /** The tools of a body as chat has them. Throws 400 where two of them get the same name. */
 export function chatToolsOf(
   body: CallBody,
-  { searches }: Dialect,
+  dialect: Dialect,
   lack: Lack,
 ): readonly JsonRecord[] {
+  const search = searchIn(body, dialect);
   const offered = offeredTools(body).filter(
-    ({ tool }) => !(searches && isWebSearch(tool)),
+    ({ tool }) => search === undefined || !isWebSearch(tool),
   );
   const tools = offered.map(({ tool, path }) => ({
     isFound: path.startsWith("input"),
@@ -154,12 +155,10 @@ export function isWebSearch({ type }: JsonRecord): boolean {
 /** The search of a body as chat has it; null: there is none, or the provider cannot search. */
 export function searchOptionsOf(
   body: CallBody,
-  { searches }: Dialect,
+  dialect: Dialect,
   lack: Lack,
 ): JsonRecord | null {
-  const search = searches
-    ? offeredTools(body).find(({ tool }) => isWebSearch(tool))
-    : undefined;
+  const search = searchIn(body, dialect);
   if (search === undefined) {
     return null;
   }
@@ -172,6 +171,17 @@ export function searchOptionsOf(
     search_context_size: size,
     user_location: type === undefined ? null : { type, approximate },
   });
+}
+
+function searchIn(
+  body: CallBody,
+  { searches }: Dialect,
+): OfferedTool | undefined {
+  const offered = offeredTools(body);
+  const isAlone = offered.every(({ tool }) => isWebSearch(tool));
+  return searches === true || (searches === "alone" && isAlone)
+    ? offered.find(({ tool }) => isWebSearch(tool))
+    : undefined;
 }
 
 function nameOf({ function: one }: JsonRecord): string {

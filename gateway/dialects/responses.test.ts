@@ -475,6 +475,22 @@ describe("requests", () => {
     ]);
   });
 
+  test("Gemini searches where a call has no functions", () => {
+    const google = testDeployment({
+      provider: "gemini",
+      apiBase: "https://google.example/v1beta/openai",
+    });
+    const search = { type: "web_search", search_context_size: "low" };
+    const alone = responsesShape.chatBody({ ...BODY, tools: [search] }, google);
+    expect(alone.body["web_search_options"]).toEqual({
+      search_context_size: "low",
+    });
+    const tools = [{ type: "function", name: "a" }, search];
+    const { body, lacks } = responsesShape.chatBody({ ...BODY, tools }, google);
+    expect(body["web_search_options"]).toBeUndefined();
+    expect([alone.lacks, lacks]).toEqual([[], ["tools[1] (web_search)"]]);
+  });
+
   test("functions and tool choice; other tools are named as unsupported", () => {
     const tool = {
       type: "function",

@@ -44,7 +44,10 @@ test.each([
   [{}, false],
   [{ tools: [TOOL] }, false],
   [{ web_search_options: {} }, true],
-  [{ tools: [TOOL, { googleSearch: {} }] }, true],
+  [{ tools: [{ googleSearch: {} }] }, true],
+  // Google rejects them together.
+  [{ tools: [TOOL, { googleSearch: {} }] }, false],
+  [{ tools: [TOOL], web_search_options: {} }, false],
   [{ tools: [{ google_search: {} }] }, true],
   [{ tools: [{ url_context: {} }] }, true],
   [{ tools: [{ type: "web_search_preview" }] }, true],
@@ -124,7 +127,7 @@ test("a whole conversation with its tools, files and parameters", () => {
       { role: "tool", tool_call_id: "b", content: "rain" },
       { role: "user", content: "And?" },
     ],
-    tools: [TOOL, { googleSearch: {} }],
+    tools: [TOOL],
     tool_choice: { type: "function", function: { name: "weather" } },
     max_tokens: 9,
     temperature: 0.5,
@@ -178,7 +181,6 @@ test("a whole conversation with its tools, files and parameters", () => {
           { name: "weather", parametersJsonSchema: { type: "object" } },
         ],
       },
-      { googleSearch: {} },
     ],
     toolConfig: {
       functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["weather"] },
@@ -213,6 +215,11 @@ test("what Gemini does not have is named, and its tools at other providers", () 
   expect(
     lacks({ tools, web_search_options: {}, top_k: 1, logit_bias: { 1: 2 } }),
   ).toEqual(["logit_bias"]);
+  expect(lacks({ tools: [TOOL, ...tools], web_search_options: {} })).toEqual([
+    "web_search_options",
+    "tools[1] (googleSearch)",
+    "tools[2] (urlContext)",
+  ]);
   const other = testDeployment();
   const asked = bodyWith({ tools: [TOOL, ...tools], tool_choice: "auto" });
   expect(openaiWire.unsupported("chat", asked, other)).toEqual([

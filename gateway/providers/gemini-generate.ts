@@ -3,7 +3,7 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 import { geminiWire } from "./gemini.ts";
 import { ChatOfGenerated, generatedAnswer } from "./gemini-generate-answer.ts";
 import { generateRequest } from "./gemini-generate-request.ts";
-import { googleTool, googleTools, safetySettings } from "./gemini-tools.ts";
+import { googleTools, safetySettings } from "./gemini-tools.ts";
 import { recordsOf, type JsonRecord } from "../../core/json.ts";
 import { ownAddress } from "./gemini-address.ts";
 import type { ProviderWire } from "./wire.ts";
@@ -32,7 +32,8 @@ function hasFile({ content }: JsonRecord): boolean {
 }
 
 /** What it has besides the endpoint for OpenAI's clients. */
-const ITS_OWN = ["web_search_options", "safety_settings", "top_k"];
+const ITS_OWN = ["safety_settings", "top_k"];
+const SEARCHES = [...ITS_OWN, "web_search_options", "tools"];
 
 /** The wire of a chat that is translated to Gemini's own API, whose path depends on whether it is a stream. */
 export function chatByGenerate(isStream: boolean): ProviderWire {
@@ -54,9 +55,7 @@ export function chatByGenerate(isStream: boolean): ProviderWire {
 }
 
 function withoutOwn(body: CallBody): CallBody {
-  const kept = Object.entries(body).filter(([name]) => !ITS_OWN.includes(name));
-  const tools = recordsOf(body["tools"]).filter(
-    (tool) => googleTool(tool) === null,
-  );
-  return { ...Object.fromEntries(kept), tools, model: body.model };
+  const own = googleTools(body).length > 0 ? SEARCHES : ITS_OWN;
+  const others = Object.entries(body).filter(([name]) => !own.includes(name));
+  return { ...Object.fromEntries(others), model: body.model };
 }

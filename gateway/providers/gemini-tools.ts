@@ -61,11 +61,16 @@ function namesIn(tool: unknown): string {
   return Object.keys(recordOf(tool)).join(", ");
 }
 
-/** The tools of Google's that a chat asks for. */
+/**
+ * The tools of Google's that a chat asks for. Beside functions they are rejected, unless each of their steps comes back with the next call,
+ * for which chat has no place. https://ai.google.dev/gemini-api/docs/tool-combination
+ */
 export function googleTools(body: CallBody): readonly JsonRecord[] {
-  const tools = recordsOf(body["tools"])
-    .map(googleTool)
-    .filter((tool) => tool !== null);
+  const asked = recordsOf(body["tools"]).map(googleTool);
+  const tools = asked.filter((tool) => tool !== null);
+  if (tools.length < asked.length) {
+    return [];
+  }
   return isRecord(body["web_search_options"]) &&
     !tools.some((tool) => "googleSearch" in tool)
     ? [...tools, { googleSearch: {} }]
