@@ -30,7 +30,8 @@ export async function rejectWithoutRequestsLeft(
     return;
   }
   for (const { entity, requests } of await limits.look(limited)) {
-    if (requests?.remaining === 0) {
+    // Of a limit of 0, no minute is running: the rejection of the call itself says how long.
+    if (requests?.remaining === 0 && requests.resetInMs > 0) {
       const { limit: allowed, resetInMs } = requests;
       throw rejectionError(
         { kind: "rate_limited", entity, limit: "requests", allowed, resetInMs },
