@@ -24,6 +24,20 @@ test("60,000 unknown ids evict no known id, and few of them are kept", async () 
   expect(lookup.recall("guess-59999")).toBeNull();
 });
 
+test("large rows take the place of many others, so that all together stay within the memory for 50,000", async () => {
+  const lookup = new Lookup({
+    keepMs: HOUR_MS,
+    load: (id) => Promise.resolve(id.padEnd(30 * 1024 * 1024)),
+  });
+  for (const id of ["1", "2", "3", "4"]) {
+    await lookup.find(id);
+  }
+  expect(lookup.recall("1")).toBeUndefined();
+  for (const id of ["2", "3", "4"]) {
+    expect(lookup.recall(id)).toContain(id);
+  }
+});
+
 test("a created or deleted row moves between the two caches", async () => {
   let row: string | null = "row";
   const lookup = new Lookup({

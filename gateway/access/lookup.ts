@@ -1,3 +1,4 @@
+import { serialize } from "node:v8";
 import { LRUCache } from "lru-cache";
 import { isWithin } from "../../core/clock-jumps.ts";
 import { MINUTE_MS } from "../../core/duration.ts";
@@ -14,6 +15,8 @@ const REFRESH_AFTER_MS = MINUTE_MS;
 /** While the database is unavailable, known values are served at once and it is queried only this often. */
 const RETRY_AFTER_MS = 1_000;
 const MAX_ENTRIES = 50_000;
+/** A larger one counts as several: the metadata of a key may be long, and a user may have many keys. */
+const BYTES_PER_ENTRY = 2_048;
 /** Ids without a row have a separate cache: random keys must not evict known ones. */
 const MAX_ABSENT = 10_000;
 
@@ -32,8 +35,8 @@ export class Lookup<Value> {
   readonly #options: LookupOptions<Value>;
   readonly #now: () => number;
   readonly #refreshAfterMs: number;
-  readonly #entries = cacheOf<Entry<Value>>(MAX_ENTRIES);
-  readonly #absent = cacheOf<Entry<Value>>(MAX_ABSENT);
+  readonly #entries = cacheOf<Value>(MAX_ENTRIES);
+  readonly #absent = cacheOf<Value>(MAX_ABSENT);
   readonly #loading = new Map<string, Promise<Value>>();
   #isUnavailable = false;
   #failedAt = -Infinity;
@@ -148,6 +151,10 @@ export class Lookup<Value> {
 }
 
 /** Limited by `maxSize` because `max` reserves the memory for all entries at once. */
-function cacheOf<Value extends object>(limit: number): LRUCache<string, Value> {
-  return new LRUCache({ maxSize: limit, sizeCalculation: () => 1 });
+function cacheOf<Value>(limit: number): LRUCache<string, Entry<Value>> {
+  return new LRUCache({
+    maxSize: limit,
+    sizeCalculation: ({ value }) =>
+      Math.ceil(serialize(value).length / BYTES_PER_ENTRY),
+  });
 }

@@ -50,6 +50,7 @@ export function adminRoute<Input extends z.ZodObject>(
 ): Route {
   const handler: Route["handler"] = async (gateway, request, reply) => {
     const admin = await adminFor(gateway, request, name);
+    rejectLong(admin, request);
     const input = checkInput(schema.input, {
       ...(request.query as object),
       ...bodyOf(request),
@@ -67,6 +68,22 @@ export function adminRoute<Input extends z.ZodObject>(
           .send(await stringifyInTurns(answer));
   };
   return route(name, schema, handler, { alsoAt });
+}
+
+/** In characters of JSON. All gateways keep what a key and its owners have in memory, for as many keys as a user creates. */
+const MAX_CHARACTERS = 262_144;
+
+function rejectLong({ actor, rule }: Admin, { body }: FastifyRequest): void {
+  if (
+    rule.kind === "management" &&
+    actor.role !== "proxy_admin" &&
+    JSON.stringify(body ?? null).length > MAX_CHARACTERS
+  ) {
+    throw new CallError(
+      "body_too_large",
+      `The body has more than ${MAX_CHARACTERS.toLocaleString("en")} characters, which only a proxy_admin may send: shorten \`metadata\` and lists.`,
+    );
+  }
 }
 
 /** Admins run as many requests as they like: all others wait for their own. */

@@ -580,11 +580,16 @@ test("all sums agree at the end", async () => {
   });
 });
 
-test("what a key holder sets has at most 4 MB: it stays in the database and in memory", async () => {
+test("what a key holder sets has at most 256 kB, and of an admin 4 MB: it stays in the database and in memory", async () => {
   const own = await fixture.createKey({ user_id: "hoarder" });
   const sized = (bytes: number) => ({ metadata: { a: "x".repeat(bytes) } });
-  const generate = (body: object) =>
-    fixture.request("POST", "/key/generate", body, own);
-  expect((await generate(sized(1_000_000))).status).toBe(200);
-  expect((await generate(sized(5_000_000))).status).toBe(413);
+  const generate = (bytes: number, key?: string) =>
+    fixture.request("POST", "/key/generate", sized(bytes), key);
+  expect((await generate(250_000, own)).status).toBe(200);
+  expect(await generate(270_000, own)).toMatchObject({
+    status: 413,
+    json: { error: { message: expect.stringContaining("262,144") } },
+  });
+  expect((await generate(1_000_000)).status).toBe(200);
+  expect((await generate(5_000_000)).status).toBe(413);
 });
