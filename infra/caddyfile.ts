@@ -7,7 +7,7 @@ import {
   EDGE_PROBE_SECONDS,
   type HearthConfig,
 } from "./config/config-schema.ts";
-import { bracketed, ports, type Host } from "./hosts.ts";
+import { ports, type Host } from "./hosts.ts";
 
 /** Largest request body that the gateway's configuration allows. */
 const MAX_BODY_MB = 1_000;
@@ -155,7 +155,7 @@ export function buildCaddyfile({
 }: EdgeRoutes): string {
   const notes = hasNotes
     ? passNotesOn
-    : `reverse_proxy ${bracketed(peer.address)}:${peer.ports.notesTls} {
+    : `reverse_proxy ${peer.address}:${peer.ports.notesTls} {
 		${NOTES_OPTIONS}
 		transport http {
 			keepalive ${NOTES_IDLE_SECONDS}s
@@ -190,7 +190,7 @@ http://:${ports.lateGateways} {
 # Caddy 2.10 sends a call in clear to an upstream with TLS when an upstream without it failed first: so both are without.
 http://:${ports.gatewayTls} {
 	bind 127.0.0.1
-	reverse_proxy ${bracketed(peer.address)}:${peer.ports.gatewayTls} {
+	reverse_proxy ${peer.address}:${peer.ports.gatewayTls} {
 		${FORWARDED_FOR}
 		transport http {
 			dial_timeout 2s
@@ -218,7 +218,7 @@ export function buildTlsCaddyfile({
   const believed = (port: number) => `
 	servers :${port} {
 		${SERVER_OPTIONS}
-		trusted_proxies static ${address}/${address.includes(":") ? 128 : 32}
+		trusted_proxies static ${address}/32
 	}`;
   const site = (port: number, body: string) => `
 https://:${port} {

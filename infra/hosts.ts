@@ -170,7 +170,7 @@ export function tlsUrl(
   host: Pick<Host, "address" | "ports">,
   port: "gatewayTls" | "notesTls" | "console",
 ): string {
-  return `https://${bracketed(host.address)}:${host.ports[port]}`;
+  return `https://${host.address}:${host.ports[port]}`;
 }
 
 export function otherHost(name: HostName): HostName {

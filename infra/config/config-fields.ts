@@ -58,9 +58,12 @@ export const privateAddress = address
     abort: true,
   })
   .refine(
-    // Link-local addresses of IPv6 need the name of an interface, which differs between hosts.
-    (text) => !/^(127\.|::1$|fe[89ab])/i.test(text),
-    "must be an address that the other host reaches: loopback and fe80:: stay on that host",
+    (text) => !text.startsWith("127."),
+    "must be an address that the other host reaches: loopback stays on that host",
+  )
+  .refine(
+    (text) => isIP(text) === 4,
+    "must be an IPv4 address: containers connect to it, and their networks have IPv4 only",
   );
 
 /** All login roles that the program creates; roles of the operator are not managed. */

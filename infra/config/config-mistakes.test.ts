@@ -83,13 +83,14 @@ const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
     hosts({ address: "203.0.113.5" }),
     "hearth:hosts.a.address must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
   ],
-  ...["127.0.0.1", "::1", "fe80::10"].map(
-    (address) =>
-      [
-        hosts({ address }),
-        "hearth:hosts.a.address must be an address that the other host reaches: loopback and fe80:: stay on that host: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
-      ] as const,
-  ),
+  [
+    hosts({ address: "127.0.0.1" }),
+    "hearth:hosts.a.address must be an address that the other host reaches: loopback stays on that host: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
+  ],
+  [
+    hosts({ address: "fd00::10" }),
+    "hearth:hosts.a.address must be an IPv4 address: containers connect to it, and their networks have IPv4 only: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
+  ],
   [
     hosts({ publish: ["192.168.1.10", "203.0.113.5"] }),
     "hearth:hosts.a.publish.1 is 203.0.113.5, a public address: only HTTPS is served there, and edge.hostname is not set: npx pulumi config set --path 'hearth:hosts.a.publish[1]' 192.168.1.10",

@@ -40,7 +40,7 @@ function host(example: string) {
     }),
     address: privateAddress.meta({
       description:
-        "Address for the other host and the operator (LAN or VPN): Postgres, Redis and the gateway listen here.",
+        "IPv4 address for the other host and the operator (LAN or VPN): Postgres, Redis and the gateway listen here.",
       example,
     }),
     publish: z

@@ -7,11 +7,11 @@ export interface Question {
   readonly initial: (answers: Readonly<Record<string, string>>) => string;
 }
 
+/** Empty for an address of IPv6, in brackets: between the hosts, containers use IPv4. */
 const hostPart = (endpoint: string | undefined): string =>
-  /^(?:ssh|tcp):\/\/(?:[^@/]+@)?(?:\[([^\]]+)\]|([^:/]+))/
-    .exec(endpoint ?? "")
-    ?.slice(1)
-    .find((part) => part !== undefined) ?? "";
+  /^(?:ssh|tcp):\/\/(?:[^@/]+@)?([^:/@[]+)(?::\d+)?$/.exec(
+    endpoint ?? "",
+  )?.[1] ?? "";
 
 /** Settings without a good default, in the order of the prompts. */
 export const QUESTIONS: readonly Question[] = [
