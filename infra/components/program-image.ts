@@ -1,7 +1,11 @@
 import * as docker from "@pulumi/docker";
 import { ResourceHook, type Resource } from "@pulumi/pulumi";
 import type { Host } from "../hosts.ts";
-import { buildImage, hasImage } from "../images/image-build.ts";
+import {
+  buildImage,
+  hasImage,
+  removeOldImages,
+} from "../images/image-build.ts";
 import type { ImageContext } from "../images/image-context.ts";
 import { pullImage } from "./placed.ts";
 
@@ -30,6 +34,7 @@ export function programImage(
       return;
     }
     await buildImage(host.engine, tag, source.assemble());
+    await removeOldImages(host.engine, tag);
   });
   // By then the image exists, and existing images are not pulled.
   return new docker.RemoteImage(

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -9,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { buildImage, hasImage } from "./image-build.ts";
+import { buildImage, hasImage, removeOldImages } from "./image-build.ts";
 
 const engine = { endpoint: "ssh://root@10.8.0.2", sshOpts: [] };
 let directory: string;
@@ -74,4 +75,28 @@ test("an existing image is distinguished from a missing one and from a host that
   );
   expect(await hasImage(engine, "hearth/gateway:0123")).toBe(true);
   expect(await hasImage(engine, "hearth/gateway:4567")).toBe(false);
+});
+
+test("the newest images and the one just built stay, whatever its date; images in use are no error", async () => {
+  const removed = join(directory, "removed");
+  fakeSsh(`for last; do :; done
+case "$last" in
+  *"'ls'"*"'hearth/gateway'")
+    echo "2026-01-01 08:00:00 +0000 UTC hearth/gateway:built"
+    echo "2026-03-01 08:00:00 +0000 UTC hearth/gateway:3"
+    echo "2026-02-01 08:00:00 +0000 UTC hearth/gateway:2"
+    echo "2026-05-01 08:00:00 +0000 UTC hearth/gateway:5"
+    echo "2026-04-01 08:00:00 +0000 UTC hearth/gateway:4" ;;
+  *) echo "$last" > ${removed}; echo "container 0123 is using its referenced image" >&2; exit 1 ;;
+esac`);
+  await removeOldImages(engine, "hearth/gateway:built");
+  expect(readFileSync(removed, "utf8").trim()).toBe(
+    "'docker' 'image' 'rm' 'hearth/gateway:3' 'hearth/gateway:2'",
+  );
+});
+
+test("without old images nothing is removed", async () => {
+  fakeSsh(`case "$*" in *"'rm'"*) touch ${directory}/removed ;; esac`);
+  await removeOldImages(engine, "hearth/gateway:built");
+  expect(existsSync(join(directory, "removed"))).toBe(false);
 });

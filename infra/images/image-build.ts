@@ -1,7 +1,12 @@
 import { MINUTE_MS } from "../../core/duration.ts";
 import { startProcess } from "../../core/execute.ts";
 import { textOf } from "../../core/failure.ts";
-import { dockerAt, DockerError, type EngineAddress } from "../engine.ts";
+import {
+  dockerAt,
+  DockerError,
+  outputLines,
+  type EngineAddress,
+} from "../engine.ts";
 
 /** A slow connection has to transfer the context to the host and the base image from the registry. */
 const BUILD_WITHIN_MS = 20 * MINUTE_MS;
@@ -46,6 +51,37 @@ export async function buildImage(
   } finally {
     // Not awaited: the rest of its output is not read, so it does not end.
     void tar.stop();
+  }
+}
+
+/** The one that is being replaced, and one more to roll back to. */
+const KEPT_EARLIER_IMAGES = 2;
+
+/**
+ * Removes all but the newest earlier images of a program from a host, which `docker system prune` keeps, since they have tags. `built` is
+ * the tag of the current one, whose date may be older than theirs.
+ */
+export async function removeOldImages(
+  engine: EngineAddress,
+  built: string,
+): Promise<void> {
+  const [repository = ""] = built.split(":");
+  const found = await dockerAt(engine, [
+    "image",
+    "ls",
+    "--format",
+    "{{.CreatedAt}} {{.Repository}}:{{.Tag}}",
+    repository,
+  ]);
+  const old = outputLines(found)
+    .toSorted()
+    .toReversed()
+    .map((line) => line.split(" ").at(-1) ?? "")
+    .filter((tag) => tag !== built)
+    .slice(KEPT_EARLIER_IMAGES);
+  if (old.length > 0) {
+    // Docker keeps those in use, by another stack too, and fails after it has removed the others.
+    await dockerAt(engine, ["image", "rm", ...old]).catch(() => undefined);
   }
 }
 
