@@ -66,7 +66,7 @@ export async function destroyVerb(
   say(
     `${
       left.length === 0
-        ? "Nothing of the stack is left on the hosts."
+        ? "Only images are left on the hosts: `docker image prune --all` there removes those without containers."
         : `Not in the state, therefore not deleted: ${namesByHost(left)}; ${removalOf(session, left)}.`
     } The directories of notesData and backupDirectory are kept; \`npx pulumi stack rm ${stack.name}\` removes the stack itself.`,
   );
