@@ -6,6 +6,9 @@ import { readJsonBody } from "./json-body.ts";
 import type { ServerContext } from "./context.ts";
 import { NODE } from "./server-routes.ts";
 
+/** The last is that of CouchDB's image, which scripts for new servers use. */
+const NODE_NAMES = ["_local", NODE, "nonode@nohost"];
+
 /** Answers `/_node/…`: the node's name and its settings. */
 export async function answerNode(
   context: ServerContext,
@@ -13,7 +16,7 @@ export async function answerNode(
 ): Promise<void> {
   const [, node, topic, section, key, ...more] = exchange.target.segments;
   requireReader(exchange, topic);
-  if (node !== "_local" && node !== NODE) {
+  if (node === undefined || !NODE_NAMES.includes(node)) {
     throw new Refusal("not_found", `no such node: ${node ?? ""}`);
   }
   switch (topic) {

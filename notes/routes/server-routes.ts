@@ -19,7 +19,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "": { GET: welcome },
   _active_tasks: { GET: activeTasks },
   _all_dbs: { GET: allDatabases },
-  _cluster_setup: { GET: noCluster, POST: noCluster },
+  _cluster_setup: { GET: clusterSetup, POST: clusterSetup },
   _db_updates: { GET: databaseUpdates },
   _dbs_info: { GET: databasesInfo, POST: databasesInfo },
   _membership: { GET: noCluster },
@@ -180,6 +180,18 @@ async function session(
       authenticated: exchange.login.by,
     },
   });
+}
+
+/** As a CouchDB that was set up as a single node, so that scripts for new servers continue. */
+async function clusterSetup(
+  _context: ServerContext,
+  { user, method, response }: Exchange,
+): Promise<void> {
+  requireServerAdmin(user);
+  if (method === "POST") {
+    throw new Refusal("bad_request", "Cluster is already finished");
+  }
+  sendJson(response, 200, { state: "single_node_enabled" });
 }
 
 async function noCluster(): Promise<void> {

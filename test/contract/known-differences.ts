@@ -81,11 +81,7 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
       why: "the first database is _users, not _replicator",
       ignore: ["key", "info"],
     }),
-    ...each(
-      "server lists",
-      ["_membership", "_cluster_setup"],
-      lacks("cluster"),
-    ),
+    ...each("server lists", ["_membership"], lacks("cluster")),
     ...each("server lists", ["_scheduler/jobs"], lacks("replicator")),
     ...each("node", ["_config section httpd"], {
       why: "CouchDB adds its defaults",

@@ -385,6 +385,33 @@ test("a list of chunks to collect may be longer than a query", async () => {
   expect(await send("/collected/_all_docs")).toBe(413);
 });
 
+test("LiveSync's script for a new CouchDB finds the server set up, and its settings are accepted", async () => {
+  const setup = (user = admin) =>
+    ask(`${notes.url}/_cluster_setup`, {
+      method: "POST",
+      user,
+      json: { action: "enable_single_node", singlenode: true },
+    });
+  const answer = await setup();
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toEqual({
+    error: "bad_request",
+    reason: "Cluster is already finished",
+  });
+  const member = { name: "cluster", password: "not-a-secret-member" };
+  await ask(`${notes.url}/_users/org.couchdb.user:${member.name}`, {
+    method: "PUT",
+    json: { ...member, type: "user", roles: [] },
+  });
+  expect((await setup(member)).status).toBe(401);
+  // Its earlier form names the node of CouchDB's image.
+  for (const node of ["_local", "nonode@nohost"]) {
+    const setting = `${notes.url}/_node/${node}/_config/chttpd/enable_cors`;
+    const set = await ask(setting, { method: "PUT", json: "true" });
+    expect(set.status).toBe(200);
+  }
+});
+
 test("a feature of CouchDB that the store lacks is named instead of an error of JSON, or of another meaning", async () => {
   const lacking = async (path: string, request: Parameters<typeof ask>[1]) => {
     const answer = await ask(`${notes.url}/lacking${path}`, request);
