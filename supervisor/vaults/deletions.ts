@@ -28,16 +28,25 @@ export interface Deletions {
 }
 
 const notes = { type: { $in: NOTE_TYPES } };
+/** Other programs delete permanently, which can leave no type. So does the plugin, but only unused chunks: ids of `h:`. */
+const notesAndDeletions = {
+  $or: [
+    notes,
+    { _deleted: true, _id: { $lt: "h:" } },
+    { _deleted: true, _id: { $gte: "h;" } },
+  ],
+};
 /** `$ne` and `$not` match only documents that have the field. */
 const living = {
   ...notes,
+  _deleted: { $exists: false },
   $or: [{ deleted: { $exists: false } }, { deleted: { $ne: true } }],
 };
 
 /**
  * Counts deletions in the changes feed since the last count. The plugin deletes by writing `deleted: true` into a
- * document (readable with encryption, too), so `doc_del_count` does not count them; a rename is a deletion and a note that is new,
- * or deleted no longer, so these are subtracted.
+ * document (readable with encryption, too), which `doc_del_count` does not count; other programs delete it permanently. A rename
+ * is a deletion and a note that is new, or deleted no longer, so these are subtracted.
  */
 export async function countDeletions(
   database: Database,
@@ -89,26 +98,28 @@ async function countSince(
   let made = 0;
   const pages = database.changePages({
     since,
-    selector: notes,
-    fields: ["_id", "deleted"],
+    selector: notesAndDeletions,
+    fields: ["_id", "_deleted", "deleted"],
   });
   for await (const { results, last_seq } of pages) {
-    const present = results.filter(({ doc }) => !isMarkedDeleted(doc));
+    const gone = results.filter(({ doc }) => isDeleted(doc));
+    const present = results.filter(({ doc }) => !isDeleted(doc));
     const edited = present.filter((row) => !isFirstVersion(row));
-    const gone = results.length - present.length;
-    deleted += gone;
     made += present.length - edited.length;
     // Without a deletion there is nothing to subtract from.
-    if (gone > 0) {
-      made += await countReturned(database, edited);
+    if (gone.length > 0) {
+      // The plugin can be set to delete permanently what it marked as deleted some days ago.
+      deleted += gone.length - (await countDeletedBefore(database, gone));
+      // As the notes of a folder that is moved back.
+      made += await countDeletedBefore(database, edited);
     }
     since = last_seq;
   }
   return { deleted, made, since };
 }
 
-/** How many of the changed notes were deleted before, as those of a folder that is moved back. Versions that were compacted are unknown. */
-async function countReturned(
+/** How many of the changed notes were deleted before. Versions that were compacted are unknown. */
+async function countDeletedBefore(
   database: Database,
   changed: ChangesPage["results"],
 ): Promise<number> {
@@ -125,15 +136,16 @@ async function countReturned(
         : [{ id, rev: `${revisions.start - 1}-${parent}` }];
     }),
   );
-  return before.filter(isMarkedDeleted).length;
+  return before.filter(isDeleted).length;
 }
 
 function isFirstVersion({ changes }: ChangesPage["results"][number]): boolean {
   return changes.some(({ rev }) => rev.startsWith("1-"));
 }
 
-function isMarkedDeleted(document: unknown): boolean {
-  return recordOf(document)["deleted"] === true;
+function isDeleted(document: unknown): boolean {
+  const { deleted, _deleted: permanently } = recordOf(document);
+  return deleted === true || permanently === true;
 }
 
 async function countNotes(database: Database): Promise<number> {

@@ -589,6 +589,54 @@ describe.each(serversUnderTest())("on $name", (under) => {
       expect(later.raised.has(`notes-deletions:${vault}`)).toBe(true);
     });
 
+    test("permanent deletions, as by other programs, raise the alarm, and those of notes that were deleted before do not", async () => {
+      const other = "vault-tombstones";
+      await testbed.provisioning.add({ vault: other, choices });
+      const tombstones = new Database(testbed.couch, other);
+      await writeNotes(testbed.couch, other, 40);
+      await testbed.inspector.inspectAll();
+      const raised = () => testbed.raised.get(`notes-deletions:${other}`);
+      const find = async (selector: object) =>
+        tombstones.find({
+          selector: { type: "plain", ...selector },
+          limit: 10,
+        });
+      // Unused chunks are deleted, too.
+      const chunks = await tombstones.find({ selector: { type: "leaf" } });
+      await tombstones.write(
+        chunks.map(({ _id, _rev }) => ({ _id, _rev, _deleted: true })),
+      );
+      await testbed.inspector.inspectAll();
+      expect(raised()).toBeUndefined();
+
+      const notes = await find({});
+      await tombstones.write(
+        notes.map(({ _id, _rev }) => ({ _id, _rev, _deleted: true })),
+      );
+      await testbed.inspector.inspectAll();
+      expect(raised()?.text).toMatch(/^10 notes .* 30 are left/);
+      testbed.inspector.forget(other);
+
+      await tombstones.write(
+        (await find({})).map((note) => ({ ...note, deleted: true })),
+      );
+      await testbed.inspector.inspectAll();
+      expect(raised()?.text).toMatch(/^20 notes .* 20 are left/);
+      testbed.inspector.forget(other);
+      testbed.pass(2 * HOUR_MS);
+      await testbed.inspector.inspectAll();
+      expect(raised()).toBeUndefined();
+      // The plugin can be set to do so after some days.
+      await tombstones.write(
+        (await find({ deleted: true })).map((note) => ({
+          ...note,
+          _deleted: true,
+        })),
+      );
+      await testbed.inspector.inspectAll();
+      expect(raised()).toBeUndefined();
+    });
+
     test("the alarm expires after a day", async () => {
       testbed.pass(25 * HOUR_MS);
       await testbed.inspector.inspectAll();
