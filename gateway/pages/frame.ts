@@ -5,6 +5,7 @@ import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 import { THEMES, type Theme } from "../../core/theme.ts";
 import { fitTables } from "../../core/table-cells.ts";
 import { keepAmountsWhole } from "../../core/whole-amounts.ts";
+import { readable } from "../../core/words.ts";
 
 interface PageParts {
   /** Path of the page in the navigation. */
@@ -39,7 +40,7 @@ export function framed(parts: PageParts): Page {
     "utf8",
   );
   const style = `${stylesheet}\n${parts.style}`;
-  const body = { html: keepAmountsWhole(fitTables(main.html)) };
+  const body = { html: keepAmountsWhole(fitTables(readable(main.html))) };
   const page = (theme: Theme) =>
     html`<!doctype html>
       <html lang="en" data-theme="${theme}">
@@ -47,7 +48,7 @@ export function framed(parts: PageParts): Page {
           <meta charset="utf-8" />
           <meta name="viewport" content="width=device-width,initial-scale=1" />
           <meta name="referrer" content="no-referrer" />
-          <title>${signs[look]} ${title} · Hearth</title>
+          <title>${signs[look]} ${readable(title)} · Hearth</title>
           <link rel="icon" href="${iconOf(look)}" />
           ${{ html: `<style>${style}</style>` }}
         </head>

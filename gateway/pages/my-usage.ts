@@ -1,5 +1,5 @@
 import { html, NOTHING, type Html } from "../../core/html.ts";
-import { money } from "../../core/words.ts";
+import { grouped, money } from "../../core/words.ts";
 import type { OwnCalls } from "../admin/spend/own-calls.ts";
 import type { OwnUsage } from "../admin/spend/own-usage-answer.ts";
 import type { Look } from "../../core/shapes.ts";
@@ -173,27 +173,51 @@ function contents(view: MyUsage, usage: OwnUsage): Html {
     ${
       usage.models.length === 0
         ? html`<p class="card">This key may not use any model.</p>`
-        : html`<ul class="card models">
-            ${usage.models.map(
-              ({ id, status }) =>
-                html`<li>
-                  <code>${id}</code>${
-                    status === "ready"
-                      ? NOTHING
-                      : html` <small
-                          >${
-                            status === "blocked"
-                              ? "switched off"
-                              : "not configured yet"
-                          }</small
-                        >`
-                  }
-                </li>`,
-            )}
-          </ul>`
+        : modelList(usage.models)
     }
     <h2>How to call</h2>
     ${snippets(view.address, ready?.id ?? "model")}`;
+}
+
+/** More models than this are folded. */
+const SHOWN_MODELS = 24;
+
+/** Those that answer first. */
+function modelList(models: OwnUsage["models"]): Html {
+  const isReady = ({ status }: (typeof models)[number]) => status === "ready";
+  const sorted = [
+    ...models.filter(isReady),
+    ...models.filter((model) => !isReady(model)),
+  ];
+  const more = sorted.slice(SHOWN_MODELS);
+  return html`${listOf(sorted.slice(0, SHOWN_MODELS))}
+  ${
+    more.length === 0
+      ? NOTHING
+      : html`<details>
+          <summary>Show ${grouped(more.length)} more</summary>
+          ${listOf(more)}
+        </details>`
+  }`;
+}
+
+function listOf(models: OwnUsage["models"]): Html {
+  return html`<ul class="card models">
+    ${models.map(
+      ({ id, status }) =>
+        html`<li>
+          <code>${id}</code>${
+            status === "ready"
+              ? NOTHING
+              : html` <small
+                  >${
+                    status === "blocked" ? "switched off" : "not configured yet"
+                  }</small
+                >`
+          }
+        </li>`,
+    )}
+  </ul>`;
 }
 
 function budgetName({

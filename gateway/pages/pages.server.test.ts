@@ -8,10 +8,15 @@ import {
 import { hashKey } from "../access/keys.ts";
 
 let fixture: AdminFixture;
-const HOSTILE = `<script>alert("x")</script>'"&`;
+const HOSTILE = `<script>alert("x")</script>'"&\u202e`;
 
 beforeAll(async () => {
-  fixture = await startAdminFixture();
+  fixture = await startAdminFixture(`
+  - model_name: absent
+    provider_params:
+      model: openai/any
+      api_key: os.environ/HEARTH_TEST_UNSET_KEY
+`);
 });
 
 afterAll(() => fixture?.stop());
@@ -196,6 +201,29 @@ test("the form shows the usage of a key without script, and never the key", asyn
   expect(text).toContain("&lt;script&gt;alert(&quot;x&quot;)");
   expect(contentsOf(text, "script")).toHaveLength(1);
   expect(text).not.toContain(key);
+  expect(text).not.toContain("\u202e");
+});
+
+test("models that answer come first, and many are folded", async () => {
+  for (let at = 0; at < 30; at++) {
+    await fixture.post("/model/new", {
+      model_name: `model-${at}`,
+      litellm_params: {
+        model: "openai/any",
+        api_base: "http://127.0.0.1:9/v1",
+        api_key: "none",
+      },
+    });
+  }
+  const key = await fixture.createKey({});
+  const listed = async () => (await load("/me", { key })).text;
+  await expect.poll(listed).toContain("<code>model-29</code>");
+  const [shown = "", folded = ""] = (await listed()).split(
+    /<summary>Show (?=\d)/,
+  );
+  expect(shown).toContain("<code>mock</code>");
+  expect(shown).not.toContain("<code>absent</code>");
+  expect(folded).toMatch(/^\d+ more<\/summary>[^]*<code>absent<\/code> <small/);
 });
 
 test("an unknown key is rejected with the message of the API", async () => {

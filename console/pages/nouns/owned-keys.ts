@@ -1,3 +1,4 @@
+import { grouped } from "../../../core/words.ts";
 import { keyPage } from "../../../supervisor/gateway/rows.ts";
 import { OWNED_KEY_COLUMNS } from "./key-list.ts";
 import { plainHeads, type ListHead } from "./list-view.ts";
@@ -12,10 +13,10 @@ const SHOWN_KEYS = 10;
 interface OwnedKeys {
   readonly columns: readonly ListHead[];
   readonly rows: readonly (readonly Cell[])[];
-  readonly total: number;
-  /** Links to create a key of this owner, and to all of them. */
+  /** Link to create a key of this owner. */
   readonly create: string;
-  readonly all: string;
+  /** Link to all of them, where more than these exist. */
+  readonly all: { readonly href: string; readonly total: string } | null;
 }
 
 export async function readOwnedKeys(
@@ -36,8 +37,13 @@ export async function readOwnedKeys(
   return {
     columns: plainHeads(OWNED_KEY_COLUMNS),
     rows: cellsOf(OWNED_KEY_COLUMNS, page.keys, at),
-    total: page.total_count,
     create: withQuery(`${KEYS_PATH}/new`, { [owner]: id }),
-    all: withQuery(KEYS_PATH, { search: id }),
+    all:
+      page.total_count <= page.keys.length
+        ? null
+        : {
+            href: withQuery(KEYS_PATH, { search: id }),
+            total: grouped(page.total_count),
+          },
   };
 }
