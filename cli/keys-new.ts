@@ -108,8 +108,10 @@ export async function describeSecret(
       : [
           "The key is shown only once. Try it:",
           "",
-          "  export KEY=…",
-          ...chatCommand(address, "$KEY", model).map((line) => `  ${line}`),
+          "  export HEARTH_KEY=…",
+          ...chatCommand(address, "$HEARTH_KEY", model).map(
+            (line) => `  ${line}`,
+          ),
         ]),
     "",
     `Spend and remaining budget for the key's owner: ${address}/me`,

@@ -56,7 +56,10 @@ test("a key is created, listed, blocked and unblocked", async () => {
   expect(created.code).toBe(0);
   const [key = ""] = created.out.split("\n");
   expect(key).toMatch(/^sk-[\w-]{22}$/);
-  expect(created.out).toContain(`curl -sS ${fixture.url}/v1/chat/completions`);
+  // The variable of every example in docs/clients.md.
+  expect(created.out).toContain(
+    `export HEARTH_KEY=…\n  curl -sS ${fixture.url}/v1/chat/completions -H "Authorization: Bearer $HEARTH_KEY"`,
+  );
   expect((await fixture.chat(key, "hello")).status).toBe(200);
 
   const listed = await hearth(["keys", "list", "--user", "anna"]);
