@@ -1,10 +1,12 @@
+import { createServer } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHome } from "../supervisor/home/home.ts";
 import { lockHome } from "../supervisor/home/lock.ts";
 import { startTimeOf } from "../supervisor/runtimes/process/identity.ts";
 import { writeRunFile } from "../supervisor/runtimes/process/run-file.ts";
+import { listen } from "../test/servers/ports.ts";
 import { temporaryHome } from "../test/supervisor/temporary-home.ts";
-import { httpAddress, untilSupervisorHere } from "./stack-client.ts";
+import { findStack, httpAddress, untilSupervisorHere } from "./stack-client.ts";
 
 const LONG_MS = 60_000;
 
@@ -32,6 +34,19 @@ test("a supervisor that is starting is awaited until run.json names it", async (
   });
   expect(await found).toMatchObject({ pid });
   lock?.release();
+});
+
+test("the address of a gateway is not that of a supervisor", async () => {
+  const gateway = createServer((request, response) => {
+    const message = `Route ${request.method} ${request.url} not found. /openapi.json lists the routes.`;
+    response.writeHead(404).end(JSON.stringify({ error: { message } }));
+  });
+  const url = `http://127.0.0.1:${await listen(gateway)}`;
+  const stack = findStack(url, { HEARTH_HOME: place.home.root });
+  await expect(stack.ask("GET", "/api/status")).rejects.toThrow(
+    `no Hearth supervisor at ${url} (status 404): set its address with --url.`,
+  );
+  gateway.close();
 });
 
 test("an address has a protocol, and loses slashes at its end", () => {

@@ -263,13 +263,17 @@ function addressHere(home: Home): string {
   return address;
 }
 
+/** The gateway's answer on a route of the supervisor: their ports are easily confused. */
+const FROM_GATEWAY = /^Route [A-Z]+ \S+ not found\./;
+
 function bodyOf(
   answer: HttpAnswer,
   address: string,
   credential: Credential,
 ): unknown {
   const body = parseJson(answer.body);
-  if (body === undefined) {
+  const { message } = recordOf(recordOf(body)["error"]);
+  if (body === undefined || FROM_GATEWAY.test(String(message))) {
     throw new Failure(
       `no Hearth supervisor at ${address} (status ${answer.status}): set its address with --url.`,
     );
@@ -280,7 +284,6 @@ function bodyOf(
   if (answer.status === 401) {
     throw new Failure(credential.advice(address));
   }
-  const { message } = recordOf(recordOf(body)["error"]);
   if (message === undefined) {
     throw unexpected(address, answer.status);
   }
