@@ -113,7 +113,7 @@ export async function execute(
 /** The same, and throws a Failure with the reason unless the program succeeds. */
 export async function executeOrThrow(
   file: string,
-  args: readonly string[] = [],
+  args: readonly string[],
   options: AsyncExecuteOptions = {},
 ): Promise<Execution> {
   const execution = await execute(file, args, options);

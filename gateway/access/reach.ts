@@ -125,7 +125,7 @@ export function refuseUnlessReached(
   actor: Actor,
   rule: Rule,
   object: ObjectFacts,
-  path = "",
+  path: string,
 ): void {
   if (!reaches(actor, rule, object, path)) {
     throw outOfReach(rule, object.what);

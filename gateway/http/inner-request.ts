@@ -19,7 +19,7 @@ export function streamInner(
   request: FastifyRequest,
   path: string,
   json: Buffer,
-  more: Readonly<Record<string, string>> = {},
+  more: Readonly<Record<string, string>>,
 ) {
   return request.server.inject({
     ...innerRequest(request, path, json, more),

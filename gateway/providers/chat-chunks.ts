@@ -13,7 +13,7 @@ export interface ChunkHead {
 export function deltaChunk(
   head: ChunkHead,
   delta: JsonRecord,
-  reason: string | null = null,
+  reason: string | null,
 ): StreamPiece {
   const choice = { index: 0, delta, finish_reason: reason };
   return chunk("pass", head, { choices: [choice] });

@@ -40,7 +40,7 @@ export function sendText(
   response: ServerResponse,
   status: number,
   text: string,
-  headers: Headers = {},
+  headers: Headers,
 ): void {
   const bytes = Buffer.from(text);
   response.writeHead(status, {

@@ -25,7 +25,7 @@ export function documentPieces(
   store: Store,
   row: DocumentRow,
   rev: string,
-  extras: Extras = {},
+  extras: Extras,
 ): Piece[] | undefined {
   return orReport(
     store,

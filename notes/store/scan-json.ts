@@ -68,7 +68,7 @@ export function scanObject(
   bytes: Uint8Array,
   at: number,
   final: boolean,
-  depth = 0,
+  depth: number,
   members?: Member[],
 ): number {
   if (depth > MAX_DEPTH) {

@@ -68,7 +68,7 @@ export function warning(text: string, measures: Measures = {}): ProbeResult {
 export function okUnless(
   troubles: readonly (string | false | undefined)[],
   text: string,
-  measures: Measures = {},
+  measures: Measures,
 ): ProbeResult {
   const found = troubles.filter((each) => typeof each === "string");
   return found.length === 0
