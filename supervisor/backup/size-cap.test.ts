@@ -73,15 +73,29 @@ test("a backup taken while the clock was ahead leaves those of the last two days
   ]);
 });
 
+/** A later backup with the same files. */
+function link(old: string, day: string): void {
+  const name = join(root, "notes", `2026-11-${day}T030000Z`);
+  mkdirSync(name);
+  for (const file of ["rows.gz", MANIFEST_NAME]) {
+    linkSync(join(old, file), join(name, file));
+  }
+}
+
 test("a file shared by two backups counts once, and is freed only with the last of them", () => {
   const old = put("notes", "01", 10_000);
-  const name = join(root, "notes", "2026-11-10T030000Z");
-  mkdirSync(name);
-  linkSync(join(old, "rows.gz"), join(name, "rows.gz"));
-  linkSync(join(old, MANIFEST_NAME), join(name, MANIFEST_NAME));
+  link(old, "10");
   expect(used()).toBeLessThan(11_000);
   expect(() => room("notes", 9000)).toThrow(Failure);
   expect(names("notes")).toEqual(["10", "01"]);
+});
+
+test("a file shared by two old backups is freed when both are removed", () => {
+  const old = put("notes", "01", 10_000);
+  link(old, "03");
+  put("notes", "10", 1_000);
+  expect(room("notes", 8_000)).toBe(2);
+  expect(names("notes")).toEqual(["10"]);
 });
 
 test("a second backup of the notes is taken although two full ones would not fit, as it links to the first", () => {
