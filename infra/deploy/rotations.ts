@@ -155,7 +155,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       ),
     passing: [],
     next: () =>
-      "The notes server's admin password is replaced: `npx pulumi stack output --show-secrets notesAdminPassword` shows it. Devices are not affected: they log in as their own users.",
+      "The notes server's admin password is replaced: `npx pulumi stack output --show-secrets notesAdminPassword` shows it. Devices are not affected: they sign in as their own users.",
   },
   provider: {
     start: (_config, { provider }) => {
