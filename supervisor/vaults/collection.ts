@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { DAY_MS } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
+import { listOf } from "../../core/json.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected } from "./couch-answers.ts";
 import { Database, sequenceNumber } from "./database.ts";
-import type { HistorySource } from "./history-source.ts";
+import type { HeldPage, HistorySource } from "./history-source.ts";
 import { isEncryptedPath, MILESTONE_ID } from "./livesync.ts";
 import type { NoteCipher } from "./note-cipher.ts";
 import { CHECKPOINT_PREFIX, readPullCheckpoints } from "./pull-checkpoints.ts";
@@ -61,28 +62,33 @@ export async function findUnused(
     notesSeq ??= page.notesSeq;
     start = page.next;
     for (const row of page.rows) {
-      const inside = await cipher.read(row);
-      const { path } = row;
-      if (
-        inside === undefined &&
-        typeof path === "string" &&
-        isEncryptedPath(path)
-      ) {
-        throw new Failure(
-          `the encrypted note ${row._id} (${row._rev}) has an unknown form, so its chunks are unknown: nothing can be removed.`,
-        );
-      }
-      // Both lists count: the encrypted one does not replace the plain one.
-      for (const children of [row["children"], inside?.children]) {
-        if (Array.isArray(children)) {
-          for (const id of children as readonly string[]) {
-            unused.delete(id);
-          }
-        }
+      for (const id of await chunksOf(row, cipher)) {
+        unused.delete(id);
       }
     }
   }
   return { notesSeq: notesSeq ?? 0, unused: [...unused] };
+}
+
+/** The chunks of a version. Both lists count: the encrypted one does not replace the plain one. Throws for an unknown form. */
+async function chunksOf(
+  row: HeldPage["rows"][number],
+  cipher: NoteCipher,
+): Promise<readonly string[]> {
+  const inside = await cipher.read(row);
+  const { path } = row;
+  if (
+    inside === undefined &&
+    typeof path === "string" &&
+    isEncryptedPath(path)
+  ) {
+    throw new Failure(
+      `the encrypted note ${row._id} (${row._rev}) has an unknown form, so its chunks are unknown: nothing can be removed.`,
+    );
+  }
+  return [row["children"], inside?.children].flatMap(
+    (children) => listOf(children) as readonly string[],
+  );
 }
 
 /** How far the devices of a vault have read: listed devices and replication checkpoints; the furthest behind first. */

@@ -62,7 +62,7 @@ type HistoryRow = HistoryPage["rows"][number];
 type ChunkRow = z.output<typeof chunkRows>["rows"][number];
 
 /** Stored versions of documents, without chunks; `notesSeq` is the newest change at the time the page was read. */
-type HeldPage = Readonly<z.output<typeof heldPage>>;
+export type HeldPage = Readonly<z.output<typeof heldPage>>;
 
 /** Changed notes in their current version, the oldest change first; `next` continues, `more` is true if more are available. */
 export interface NoteChanges {
