@@ -13,6 +13,7 @@ import {
   sendSignal,
   stopProcess,
 } from "../supervisor/runtimes/process/stop.ts";
+import { GATEWAY_STOP_WITHIN_MS } from "../embedded/gateway.ts";
 import { untilSupervisorHere } from "./stack-client.ts";
 import { print, printJson } from "./terminal.ts";
 import { defineVerb, jsonArg } from "./verb.ts";
@@ -106,7 +107,7 @@ async function stopLeftovers(
     await stopProcess(
       service,
       isPostgres ? "SIGINT" : "SIGTERM",
-      service.name === "gateway" ? 130_000 : 30_000,
+      service.name === "gateway" ? GATEWAY_STOP_WITHIN_MS : 30_000,
     );
     say(`  ${service.name} (pid ${service.pid}) stopped`);
   }

@@ -27,7 +27,7 @@ const OWN_VARIABLES = [
 ];
 
 /** The gateway's own limit for running calls at a stop (120 s), and time to flush. */
-const DRAIN_WITHIN_MS = 130_000;
+export const GATEWAY_STOP_WITHIN_MS = 130_000;
 const STOP_SIGNAL = "SIGTERM";
 
 type GatewayPorts = Pick<Ports, "gateway" | "postgres" | "supervisor">;
@@ -66,7 +66,7 @@ export function gatewayService(
     afterUp: async () => {},
     startWithinMs: MINUTE_MS,
     stopSignal: STOP_SIGNAL,
-    stopWithinMs: DRAIN_WITHIN_MS,
+    stopWithinMs: GATEWAY_STOP_WITHIN_MS,
     successorFile,
     hasWorkers: true,
     haltSignal: "SIGKILL",
@@ -78,7 +78,7 @@ export function gatewayService(
 export async function stopLeftGateway(home: Home): Promise<void> {
   const left = findLeftSuccessor(successorFileIn(home));
   if (left !== undefined) {
-    await stopProcess(left, STOP_SIGNAL, DRAIN_WITHIN_MS);
+    await stopProcess(left, STOP_SIGNAL, GATEWAY_STOP_WITHIN_MS);
   }
 }
 
