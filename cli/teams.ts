@@ -61,7 +61,7 @@ const detailArgs = {
   "member-per": {
     type: "string",
     description:
-      "Reset interval of the budgets of members, or none. Default: as of the team's budget",
+      "Reset interval of the budgets of members, or none (default: that of the team's budget)",
     valueHint: "1d|1w|1mo",
   },
   ...limitArgs,

@@ -241,7 +241,7 @@ function seedIfWindowsMayChange(
   beforeCommit(client, async () => {
     // Locked before the payers of a tier are read: a payer that joins meanwhile seeds its own windows.
     await lockLedger(client);
-    const entities = await budgetedEntities(client, of, row);
+    const entities = await budgetedEntities(client, of, row, fields);
     await seedCurrentWindows(client, entities, admin.windowing, admin.now);
   });
 }
@@ -279,16 +279,17 @@ function isMaster(of: Kind, row: Row): boolean {
   return of === USER && row["user_id"] === MASTER_USER;
 }
 
-/** Of a tier all payers that refer to it; of a key also the budgets of its models, of a team those of its members. */
+/** Of a tier all payers that refer to it; of a key also the budgets of its models, of a team those of its members where they change. */
 async function budgetedEntities(
   client: Client,
   of: Kind,
   row: Row,
+  changed: Row,
 ): Promise<readonly string[]> {
   if (of === KEY) {
     return keyEntities(client, "token", row["token"]);
   }
-  if (of === TEAM) {
+  if (of === TEAM && changed["team_member_budget_duration"] !== undefined) {
     const team = { team_id: row["team_id"] };
     const members = await findRows(client, MEMBER.table, team);
     return [
