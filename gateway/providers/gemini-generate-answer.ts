@@ -167,6 +167,7 @@ function searchesIn(answer: JsonRecord): number {
 class Choice {
   #text = "";
   #calls = 0;
+  #images = 0;
   #annotated = 0;
   finish: string | null = null;
 
@@ -186,11 +187,15 @@ class Choice {
     const annotations = this.#annotations(
       recordOf(candidate["groundingMetadata"]),
     );
+    const images = parts
+      .filter(({ inlineData }) => inlineData !== undefined)
+      .map((part) => this.#image(part));
     const reason = textOf(candidate["finishReason"]);
     this.finish = reason === "" ? null : this.#finishOf(reason);
     return present({
       content: content === "" ? null : content,
       reasoning_content: texts(true) || null,
+      images: images.length === 0 ? null : images,
       tool_calls: calls.length === 0 ? null : calls,
       annotations: annotations.length === 0 ? null : annotations,
     });
@@ -207,6 +212,13 @@ class Choice {
       function: { name, arguments: JSON.stringify(args ?? {}) },
       ...(thoughtSignature === undefined ? {} : { extra_content: { google } }),
     };
+  }
+
+  /** As LiteLLM and OpenRouter have it. */
+  #image({ inlineData }: JsonRecord): JsonRecord {
+    const { mimeType, data } = recordOf(inlineData);
+    const url = `data:${textOf(mimeType)};base64,${textOf(data)}`;
+    return { type: "image_url", image_url: { url }, index: this.#images++ };
   }
 
   /** Places are counted in bytes of the whole text. A later event of a stream repeats the earlier ones. */
@@ -285,7 +297,10 @@ function usageOf(reported: unknown, searches: number): JsonRecord | null {
       cached_tokens: count("cachedContentTokenCount"),
       ...modalities("promptTokensDetails"),
     },
-    completion_tokens_details: { reasoning_tokens: reasoning },
+    completion_tokens_details: {
+      reasoning_tokens: reasoning,
+      image_tokens: ofModality("candidatesTokensDetails", "IMAGE"),
+    },
     ...(searches === 0
       ? {}
       : { server_tool_use: { web_search_requests: searches } }),

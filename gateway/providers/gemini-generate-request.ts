@@ -23,7 +23,14 @@ export function generateRequest(
 ): JsonRecord {
   const chat = chatRequest(body, deployment, stream);
   const google = googleBody(chat);
-  const { system, contents } = conversationOf(listOf(chat["messages"]));
+  // The history of a chat for OpenAI's clients has no images of earlier answers.
+  const given = listOf(body["messages"]);
+  const { system, contents } = conversationOf(
+    listOf(chat["messages"]).map((message, at) => ({
+      ...recordOf(message),
+      images: recordOf(given[at])["images"],
+    })),
+  );
   const functions = recordsOf(chat["tools"]).map(declarationOf);
   const tools = [
     ...(functions.length === 0 ? [] : [{ functionDeclarations: functions }]),
@@ -51,7 +58,7 @@ interface Conversation {
 }
 
 /** Instructions are separate, whatever their place; turns of one role after another are one. */
-function conversationOf(messages: readonly unknown[]): Conversation {
+function conversationOf(messages: readonly JsonRecord[]): Conversation {
   const system: JsonRecord[] = [];
   const turns: { role: "user" | "model"; parts: JsonRecord[] }[] = [];
   /** The tools that were called, by the id of their call. */
@@ -67,7 +74,7 @@ function conversationOf(messages: readonly unknown[]): Conversation {
       turns.push({ role, parts: [...parts] });
     }
   };
-  for (const message of recordsOf(messages)) {
+  for (const message of messages) {
     switch (message["role"]) {
       case "system":
       case "developer":
@@ -80,6 +87,7 @@ function conversationOf(messages: readonly unknown[]): Conversation {
         }
         add("model", [
           ...partsOf(message["content"]),
+          ...partsOf(message["images"]),
           ...recordsOf(message["tool_calls"]).map(callPart),
         ]);
         break;
@@ -220,9 +228,13 @@ function generationOf(
   deployment: PricedDeployment,
 ): JsonRecord | null {
   const { type, json_schema: schema } = recordOf(chat["response_format"]);
+  const modalities = listOf(chat["modalities"]).map(textOf);
   const stop = [chat["stop"]].flat().filter((one) => textOf(one) !== "");
   const config = present({
     candidateCount: chat["n"],
+    responseModalities: modalities.includes("image")
+      ? modalities.map((modality) => modality.toUpperCase())
+      : null,
     maxOutputTokens: chat["max_completion_tokens"] ?? chat["max_tokens"],
     temperature: chat["temperature"],
     topP: chat["top_p"],

@@ -52,6 +52,8 @@ test.each([
   [{ tools: [{ url_context: {} }] }, true],
   [{ tools: [{ type: "web_search_preview" }] }, true],
   [{ safety_settings: SAFETY }, true],
+  [{ modalities: ["text"] }, false],
+  [{ modalities: ["image", "text"] }, true],
   [{ messages: [{ role: "user", content: [{ type: "file" }] }] }, true],
   [{ extra_body: { google: { safety_settings: SAFETY } } }, true],
 ])("a chat with %j reaches Gemini by its own API: %s", (fields, is) => {
@@ -353,6 +355,33 @@ describe("answers", () => {
       }),
       { numRuns: 30 },
     );
+  });
+
+  test("images are asked for, in the answer and its usage, and sent back", () => {
+    const config = { responseModalities: ["IMAGE", "TEXT"] };
+    const modalities = ["image", "text"];
+    expect(requestOf({ modalities })["generationConfig"]).toEqual(config);
+    const part = { inlineData: { mimeType: "image/png", data: "QQ==" } };
+    const { choice, facts } = answerOf({
+      ...event([{ text: "Here:" }, part], { finishReason: "STOP" }),
+      usageMetadata: {
+        ...USAGE,
+        candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 6 }],
+      },
+    });
+    const message = recordOf(choice["message"]);
+    expect(message["images"]).toEqual([
+      {
+        type: "image_url",
+        image_url: { url: "data:image/png;base64,QQ==" },
+        index: 0,
+      },
+    ]);
+    expect(facts.usage).toMatchObject({ imageOutputTokens: 6 });
+    const { contents } = requestOf({ messages: [message], modalities });
+    expect(contents).toEqual([
+      { role: "model", parts: [{ text: "Here:" }, part] },
+    ]);
   });
 
   test.each([

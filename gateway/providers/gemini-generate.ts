@@ -4,13 +4,13 @@ import { geminiWire } from "./gemini.ts";
 import { ChatOfGenerated, generatedAnswer } from "./gemini-generate-answer.ts";
 import { generateRequest } from "./gemini-generate-request.ts";
 import { googleTools, safetySettings } from "./gemini-tools.ts";
-import { recordsOf, type JsonRecord } from "../../core/json.ts";
+import { listOf, recordsOf, type JsonRecord } from "../../core/json.ts";
 import { ownAddress } from "./gemini-address.ts";
 import type { ProviderWire } from "./wire.ts";
 
 /**
- * Whether a chat has to reach Gemini by its own API: the one for OpenAI's clients has no search, no safety settings and
- * no documents.
+ * Whether a chat has to reach Gemini by its own API: the one for OpenAI's clients has no search, no safety settings,
+ * no documents and no images in answers.
  * https://ai.google.dev/gemini-api/docs/openai
  */
 export function goesByGenerate(
@@ -21,6 +21,7 @@ export function goesByGenerate(
     ownAddress(deployment) !== null &&
     (googleTools(body).length > 0 ||
       safetySettings(body, deployment) != null ||
+      listOf(body["modalities"]).includes("image") ||
       recordsOf(body["messages"]).some(hasFile))
   );
 }
