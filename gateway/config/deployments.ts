@@ -150,7 +150,7 @@ export function readDeployment(
     ...timeoutsOf(params),
     guardrails: params.guardrails ?? [],
     headers: readHeaders(params),
-    defaults: readDefaults(params, known.family),
+    defaults: readDefaults(reading, paramsPath, params, known.family),
     dropParams: params.drop_params ?? null,
     droppedParams: params.additional_drop_params ?? [],
     cacheMarks: marksCache(reading, paramsPath, params, known.family),
@@ -202,6 +202,24 @@ function marksCache(
     reading.warnings.push(problemAt(reading, path, message));
   }
   return cache === "auto" && family === "anthropic";
+}
+
+function readSafety(
+  reading: Reading,
+  paramsPath: Path,
+  { safety_settings }: ProviderParams,
+  family: Deployment["provider"],
+): Readonly<Record<string, unknown>> {
+  if (safety_settings === undefined) {
+    return {};
+  }
+  if (family === "gemini") {
+    return { safety_settings };
+  }
+  const path = [...paramsPath, "safety_settings"];
+  const message = "has no effect: only Gemini has such settings";
+  reading.warnings.push(problemAt(reading, path, message));
+  return {};
 }
 
 /** LiteLLM stores a team's model under a generated name; the team calls it by its public name. */
@@ -296,6 +314,8 @@ function readHeaders(params: ProviderParams): Readonly<Record<string, Secret>> {
 }
 
 function readDefaults(
+  reading: Reading,
+  paramsPath: Path,
   params: ProviderParams,
   family: Deployment["provider"],
 ): Readonly<Record<string, unknown>> {
@@ -308,6 +328,7 @@ function readDefaults(
         params.additional_drop_params?.includes(key) !== true,
     ),
   );
+  Object.assign(defaults, readSafety(reading, paramsPath, params, family));
   const { reasoning_effort: effort } = defaults;
   if (isRecord(effort)) {
     // LiteLLM takes it with a summary: `{"effort": "high", "summary": "auto"}`.

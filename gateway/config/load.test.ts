@@ -373,6 +373,27 @@ test.each([
   },
 );
 
+test("Gemini's safety settings are defaults of its models, and a warning of others", () => {
+  const settings = "[{ category: HARM_CATEGORY_HARASSMENT, threshold: OFF }]";
+  const text = `model_list:
+  - model_name: a
+    litellm_params: { model: gemini/gemini-3.8-flash, api_key: x, safety_settings: ${settings} }
+  - model_name: b
+    litellm_params: { model: openai/gpt-5, api_key: x, safety_settings: ${settings} }
+`;
+  expect(loaded(text).models.map(({ defaults }) => defaults)).toEqual([
+    {
+      safety_settings: [
+        { category: "HARM_CATEGORY_HARASSMENT", threshold: "OFF" },
+      ],
+    },
+    {},
+  ]);
+  expect(warnings(text)).toEqual([
+    "config/gateway.yaml:5: model_list[1].litellm_params.safety_settings: has no effect: only Gemini has such settings",
+  ]);
+});
+
 test("a setting in the wrong section is named with the right one", () => {
   const text = `model_list:
   - model_name: a

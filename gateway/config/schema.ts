@@ -91,6 +91,7 @@ export const providerParams = z.object({
   extra_headers: record("a mapping of header names to values"),
   headers: record("a mapping of header names to values"),
   extra_body: extraBody(),
+  safety_settings: z.unknown().optional(),
   drop_params: flag(),
   additional_drop_params: texts(),
   cache: choice(["auto"]),
