@@ -73,17 +73,15 @@ function toolsOf(body: JsonRecord): JsonRecord {
   ];
   return {
     tools: tools.length === 0 ? undefined : tools,
-    tool_choice:
-      functions.length === 0
-        ? undefined
-        : mode === "any"
-          ? "required"
-          : mode === "none"
-            ? "none"
-            : undefined,
+    tool_choice: functions.length === 0 ? undefined : CHOICES[mode],
     web_search_options: search,
   };
 }
+
+const CHOICES: Readonly<Record<string, string>> = {
+  any: "required",
+  none: "none",
+};
 
 /** A search is one that every provider may have; reading the addresses in a prompt is Gemini's alone. */
 function offeredBy(tool: JsonRecord, path: string) {
