@@ -3,8 +3,8 @@ import { parseArguments, parseExactly } from "./exact-json.ts";
 
 const ID = "1234567890123456789";
 
-test.each(["input", "args", "arguments"])(
-  "integers of 64 bits in the arguments of a tool call are not rounded: `%s`",
+test.each(["input", "args", "arguments", "response", "enum", "const"])(
+  "integers of 64 bits in the data of tools are not rounded: `%s`",
   (name) => {
     const text = `{"${name}":{"id":${ID},"ids":[-${ID},7],"at":{"size":1e30}},"n":0.5}`;
     expect(JSON.stringify(parseExactly(text))).toBe(text);
@@ -15,7 +15,6 @@ test("other values are numbers", () => {
   const text = `{"seed":${ID},"list":[${ID},{"max":-${ID}}],"said":": ${ID}"}`;
   expect(parseExactly(text)).toEqual(JSON.parse(text));
   expect(parseExactly(ID)).toBe(Number(ID));
-  expect(parseExactly(`{"input":${ID}}`)).toEqual({ input: Number(ID) });
 });
 
 test("in a text of arguments none is rounded", () => {

@@ -25,11 +25,18 @@ interface RawNumber {
  */
 const LONG_INTEGER = /[1-9]\d{15}(?<=[[:,]\s*-?\d{16})/;
 
-/** Fields of the arguments of tool calls in APIs that have them as JSON, not as a text with JSON in it. */
-const ARGUMENTS = new Set(["input", "args", "arguments"]);
+/** Fields with data of tools: arguments and results in APIs that have them as JSON, not as text, and the values that a schema allows. */
+const DATA_OF_TOOLS = new Set([
+  "input",
+  "args",
+  "arguments",
+  "response",
+  "enum",
+  "const",
+]);
 
 /**
- * As `JSON.parse`, but integers of 64 bits in arguments of tool calls, such as the ids of many services, are not rounded:
+ * As `JSON.parse`, but integers of 64 bits in data of tools, such as the ids of many services, are not rounded:
  * `JSON.stringify` writes the same digits. Other values are numbers.
  */
 export function parseExactly(text: string): unknown {
@@ -66,9 +73,12 @@ function roundOthers(value: unknown): void {
   }
   const members = value as Record<string, unknown>;
   for (const [name, member] of Object.entries(members)) {
+    if (DATA_OF_TOOLS.has(name)) {
+      continue;
+    }
     if (JSON.isRawJSON(member)) {
       members[name] = Number(member.rawJSON);
-    } else if (!ARGUMENTS.has(name)) {
+    } else {
       roundOthers(member);
     }
   }

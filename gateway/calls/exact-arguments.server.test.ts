@@ -8,8 +8,9 @@ import {
 } from "../../test/servers/gateway.ts";
 import { listen } from "../../test/servers/ports.ts";
 
-/** Rounded to …800 by a number of JavaScript. */
-const ARGUMENTS = '{"id":1234567890123456789}';
+const ID = "1234567890123456789";
+const ROUNDED = String(Number(ID));
+const ARGUMENTS = `{"id":${ID}}`;
 const AS_TEXT = JSON.stringify(ARGUMENTS);
 
 const USAGE =
@@ -52,19 +53,20 @@ beforeEach(() => {
   received = "";
 });
 
-const TOOL = { name: "f", parameters: { type: "object" } };
+const SCHEMA = `{"type":"object","properties":{"id":{"type":"integer","enum":[${ID}]}}}`;
+const TOOL = `{"name":"f","parameters":${SCHEMA}}`;
 const CLIENTS = {
   chat: (model: string) => [
     "/v1/chat/completions",
-    `{"model":"${model}","tools":[${JSON.stringify({ type: "function", function: TOOL })}],"messages":[{"role":"user","content":"?"},{"role":"assistant","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":${AS_TEXT}}}]},{"role":"tool","tool_call_id":"t","content":"x"}]}`,
+    `{"model":"${model}","tools":[{"type":"function","function":${TOOL}}],"messages":[{"role":"user","content":"?"},{"role":"assistant","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":${AS_TEXT}}}]},{"role":"tool","tool_call_id":"t","content":"x"}]}`,
   ],
   messages: (model: string) => [
     "/v1/messages",
-    `{"model":"${model}","max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"?"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":${ARGUMENTS}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}]}`,
+    `{"model":"${model}","max_tokens":9,"tools":[{"name":"f","input_schema":${SCHEMA}}],"messages":[{"role":"user","content":"?"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":${ARGUMENTS}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}]}`,
   ],
   gemini: (model: string) => [
     `/v1beta/models/${model}:generateContent`,
-    `{"tools":[{"functionDeclarations":[${JSON.stringify(TOOL)}]}],"contents":[{"role":"user","parts":[{"text":"?"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":${ARGUMENTS}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}]}`,
+    `{"tools":[{"functionDeclarations":[${TOOL}]}],"contents":[{"role":"user","parts":[{"text":"?"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":${ARGUMENTS}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":${ARGUMENTS}}}]}]}`,
   ],
 } as const;
 
@@ -78,6 +80,7 @@ test.each(
     const [path = "", body] = CLIENTS[client](model);
     const { status, text } = await gateway.request("POST", path, body);
     expect({ status, text }).toMatchObject({ status: 200 });
+    expect(received + text).not.toContain(ROUNDED);
     expect(received).toContain(model === "gpt" ? AS_TEXT : ARGUMENTS);
     expect(text).toContain(client === "chat" ? AS_TEXT : ARGUMENTS);
   },
