@@ -40,18 +40,17 @@ const DATA_OF_TOOLS = new Set([
  * `JSON.stringify` writes the same digits. Other values are numbers.
  */
 export function parseExactly(text: string): unknown {
-  const value = parseArguments(text);
-  if (LONG_INTEGER.test(text)) {
-    roundOthers(value);
+  if (!LONG_INTEGER.test(text)) {
+    return JSON.parse(text);
   }
+  const value = parseArguments(text);
+  roundOthers(value);
   return value;
 }
 
 /** The same for a text with nothing but arguments. */
 export function parseArguments(text: string): unknown {
-  return LONG_INTEGER.test(text)
-    ? JSON.parse(text, keepDigits)
-    : JSON.parse(text);
+  return JSON.parse(text, keepDigits);
 }
 
 function keepDigits(

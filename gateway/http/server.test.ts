@@ -69,6 +69,7 @@ test.each([
   ["/upload/v1beta/files", { error: { status: "NOT_FOUND" } }],
   ["/api/tags", { error: expect.any(String) as string }],
   ["/v2/chat", { message: expect.any(String) as string }],
+  ["/v2/other", { error: { type: "not_found" } }],
 ])("%s is unknown in the words of its API", async (url, body) => {
   const answer = await server.inject({ url });
   expect(answer.statusCode).toBe(404);

@@ -219,7 +219,7 @@ const ERROR_BODIES: readonly (readonly [
   [/^(\/v1)?\/messages\//, messagesErrorOf],
   [/^\/(v1beta|upload|(v1\/)?cachedContents)(\/|$)/, contentsErrorOf],
   [/^\/api\//, ({ message }) => ({ error: message })],
-  [/^\/v2\//, ({ message }) => ({ message })],
+  [/^\/v2\/(chat|embed)$/, ({ message }) => ({ message })],
 ];
 
 function sendNoRoute(
