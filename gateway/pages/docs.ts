@@ -37,6 +37,8 @@ export class DocsPages {
   readonly #facts: DocsFacts;
   /** What is between the addresses. */
   readonly #parts = new Map<Theme, readonly Buffer[]>();
+  /** The last one that was sent: nearly all readers use the same address and theme. */
+  #sent: { readonly as: string; readonly bytes: Buffer } | undefined;
   #page: Page | undefined;
   #model: string | undefined;
 
@@ -53,18 +55,28 @@ export class DocsPages {
         model,
       });
       this.#parts.clear();
+      this.#sent = undefined;
     }
     const page = this.#page;
-    const bytes = Buffer.from(address);
     return {
       ...page,
-      html: (theme) =>
-        Buffer.concat(
-          this.#partsOf(page, theme).flatMap((part, at) =>
-            at === 0 ? [part] : [bytes, part],
-          ),
-        ),
+      html: (theme) => {
+        const as = `${theme} ${address}`;
+        if (this.#sent?.as !== as) {
+          this.#sent = { as, bytes: this.#bytesOf(page, theme, address) };
+        }
+        return this.#sent.bytes;
+      },
     };
+  }
+
+  #bytesOf(page: Page, theme: Theme, address: string): Buffer {
+    const bytes = Buffer.from(address);
+    return Buffer.concat(
+      this.#partsOf(page, theme).flatMap((part, at) =>
+        at === 0 ? [part] : [bytes, part],
+      ),
+    );
   }
 
   #partsOf(page: Page, theme: Theme): readonly Buffer[] {
