@@ -221,12 +221,17 @@ function compare(x: string, y: string): number {
 /**
  * An HTTP health check: healthy if the status line is 200. Uses only bash, which images based on Debian have: few have curl,
  * and a Node process every ten seconds costs a small host more than the services it checks.
+ * `otherwise`: a command of the shell for the case that it is not.
  */
-export function httpHealthTest(port: number, path: string): readonly string[] {
+export function httpHealthTest(
+  port: number,
+  path: string,
+  otherwise?: string,
+): readonly string[] {
   return [
     "CMD",
     "bash",
     "-c",
-    `exec 3<>/dev/tcp/127.0.0.1/${port} && printf 'GET ${path} HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3 && read -r line <&3 && [[ $line == *' 200 '* ]]`,
+    `exec 3<>/dev/tcp/127.0.0.1/${port} && printf 'GET ${path} HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3 && read -r line <&3 && [[ $line == *' 200 '* ]]${otherwise === undefined ? "" : ` || ${otherwise}`}`,
   ];
 }

@@ -220,7 +220,7 @@ describe.each(WAYS_TO_REGISTER)("from $from", ({ register }) => {
           memory: 64,
           memorySwap: 64,
           healthcheck: {
-            tests: asksHttp(2375, "/healthz"),
+            tests: asksHttp(2375, "/healthz", " || { kill 1; exit 1; }"),
             interval: "10s",
             timeout: "5s",
             startPeriod: "5s",

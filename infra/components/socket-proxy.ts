@@ -70,7 +70,13 @@ function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
     memoryMiB: MEMORY_MIB.socketProxy,
     capabilities: [],
     health: {
-      test: httpHealthTest(ports.socketProxy, "/healthz"),
+      // An engine that was restarted without its containers (live-restore) may have a new socket, which only a restarted
+      // container sees. The engine runs this test: it is up.
+      test: httpHealthTest(
+        ports.socketProxy,
+        "/healthz",
+        "{ kill 1; exit 1; }",
+      ),
       interval: "10s",
       timeout: "5s",
       startPeriod: "5s",
@@ -103,6 +109,7 @@ defaults
 frontend docker
   bind :${ports.socketProxy}
   monitor-uri /healthz
+  monitor fail if { nbsrv(engine) eq 0 }
   # A normalised path is matched, and what is encoded in a strange way is refused.
   acl plain path -m reg ^[A-Za-z0-9._/-]*$
   acl get method GET
@@ -125,6 +132,6 @@ frontend docker
 
 backend engine
   timeout server 5m
-  server engine unix@/var/run/docker.sock
+  server engine unix@/var/run/docker.sock check inter 5s
 `;
 }

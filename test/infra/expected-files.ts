@@ -220,6 +220,7 @@ defaults
 frontend docker
   bind :2375
   monitor-uri /healthz
+  monitor fail if { nbsrv(engine) eq 0 }
   # A normalised path is matched, and what is encoded in a strange way is refused.
   acl plain path -m reg ^[A-Za-z0-9._/-]*$
   acl get method GET
@@ -242,5 +243,5 @@ frontend docker
 
 backend engine
   timeout server 5m
-  server engine unix@/var/run/docker.sock
+  server engine unix@/var/run/docker.sock check inter 5s
 `;

@@ -86,11 +86,11 @@ export const volume = (volumeName: string, containerPath: string) => ({
   readOnly: false,
 });
 
-export const asksHttp = (port: number, path: string) => [
+export const asksHttp = (port: number, path: string, otherwise = "") => [
   "CMD",
   "bash",
   "-c",
-  String.raw`exec 3<>/dev/tcp/127.0.0.1/${port} && printf 'GET ${path} HTTP/1.0\r\nHost: localhost\r\n\r\n' >&3 && read -r line <&3 && [[ $line == *' 200 '* ]]`,
+  String.raw`exec 3<>/dev/tcp/127.0.0.1/${port} && printf 'GET ${path} HTTP/1.0\r\nHost: localhost\r\n\r\n' >&3 && read -r line <&3 && [[ $line == *' 200 '* ]]${otherwise}`,
 ];
 
 /** A file of this repository. */
