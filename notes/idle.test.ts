@@ -47,13 +47,30 @@ test("a database that is not used for the idle time is closed, one with a feed s
 test("while one vault after the other is read, only the last ones stay open", () => {
   const { use, names, stop } = open(3);
   use("busy");
-  for (let vault = 1; vault <= 50; vault += 1) {
+  for (let vault = 1; vault <= 40; vault += 1) {
     use(`v${vault}`);
     vi.advanceTimersByTime(1000);
     // One that is used again is not the next to be closed.
     use("v1");
   }
-  expect(names()).toEqual(["busy", "v1", "v49", "v50"]);
+  expect(names()).toEqual(["busy", "v1", "v39", "v40"]);
+  stop();
+});
+
+test("each database stays open long enough for its maintenance in one of several rounds", () => {
+  const { use, names, stop } = open(3);
+  const stayed = new Set<string>();
+  for (let round = 1; round <= 4; round += 1) {
+    for (let vault = 1; vault <= 12; vault += 1) {
+      use(`v${vault}`);
+      vi.advanceTimersByTime(1000);
+    }
+    vi.advanceTimersByTime(90_000);
+    names().forEach((name) => stayed.add(name));
+    vi.advanceTimersByTime(500_000);
+    expect(names()).toEqual([]);
+  }
+  expect(stayed.size).toBe(12);
   stop();
 });
 

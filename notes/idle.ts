@@ -18,6 +18,9 @@ const KEPT = Math.max(
 /** Within it, a request that has opened a database has reached it. */
 const MIN_UNUSED_MS = 1000;
 
+/** An open database is maintained after a minute (`store/maintenance.ts`). */
+const MAINTAINED_AFTER_MS = 90_000;
+
 /** Closes unused databases, since each has a thread and caches. */
 export interface IdleWatch {
   /** Records a use of the database. Others are closed if too many are unused. */
@@ -27,7 +30,10 @@ export interface IdleWatch {
 
 interface IdleOptions {
   readonly idleMs: number;
-  /** How many unused databases stay open during `idleMs`: the last ones. The supervisor and backups read all of them in turn. */
+  /**
+   * How many unused databases stay open during `idleMs`, while the supervisor or a backup reads all in turn: those that were
+   * maintained the longest ago, then the last ones.
+   */
   readonly keep?: number;
   readonly opened: () => Iterable<Database>;
   readonly close: (database: Database) => void;
@@ -36,12 +42,18 @@ interface IdleOptions {
 export function watchIdle(options: IdleOptions): IdleWatch {
   const { idleMs, keep = KEPT, opened, close } = options;
   const usedAt = new WeakMap<Database, number>();
+  const openedAt = new WeakMap<Database, number>();
+  const maintainedAt = new Map<string, number>();
   const check = (): void => {
     const now = performance.now();
     const unusedFor = (database: Database) =>
       now - (usedAt.get(database) ?? now);
+    const maintained = ({ name }: Database) => maintainedAt.get(name) ?? 0;
     const unused: Database[] = [];
     for (const database of opened()) {
+      if (now - (openedAt.get(database) ?? now) >= MAINTAINED_AFTER_MS) {
+        maintainedAt.set(database.name, now);
+      }
       if (database.isIdle()) {
         unused.push(database);
       } else {
@@ -49,7 +61,9 @@ export function watchIdle(options: IdleOptions): IdleWatch {
       }
     }
     unused
-      .toSorted((a, b) => unusedFor(a) - unusedFor(b))
+      .toSorted(
+        (a, b) => maintained(a) - maintained(b) || unusedFor(a) - unusedFor(b),
+      )
       .filter(
         (database, index) =>
           unusedFor(database) >= (index < keep ? idleMs : MIN_UNUSED_MS),
@@ -59,9 +73,10 @@ export function watchIdle(options: IdleOptions): IdleWatch {
   const timer = setInterval(check, idleMs / CHECKS).unref();
   return {
     used: (database) => {
-      const isNew = !usedAt.has(database);
-      usedAt.set(database, performance.now());
-      if (isNew) {
+      const now = performance.now();
+      usedAt.set(database, now);
+      if (!openedAt.has(database)) {
+        openedAt.set(database, now);
         check();
       }
     },
