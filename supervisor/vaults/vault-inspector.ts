@@ -269,7 +269,7 @@ export class VaultInspector {
         accept && acceptedSeed(kept) !== undefined
           ? `vault "${vault}" has no security seed to accept: omit --accept to restore the stored copy.`
           : present === undefined
-            ? `no copy of a security seed of vault "${vault}" found: the first device that syncs creates the seed.`
+            ? `no copy of a security seed of vault "${vault}" found: in a new vault, the first device that syncs creates it; for notes from another server, copy ${SEED_ID} from there before a device syncs.`
             : `no copy of the original security seed of vault "${vault}" found: restore ${escrow.pathOf(vault)} from a copy, or accept the current seed with --accept.`,
       );
     }
