@@ -153,10 +153,16 @@ export const DOCS_SCRIPT: string = `
       };
     };
     const buttons = Object.keys(examples).map((name) => make("button", { type: "button", className: "plain", textContent: name }));
-    const copy = make("button", { type: "button", className: "plain copy", textContent: "Copy", hidden: !navigator.clipboard });
+    const copy = make("button", { type: "button", className: "plain copy", textContent: "Copy" });
     copy.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(example.textContent);
-      copy.textContent = "Copied";
+      try {
+        await navigator.clipboard.writeText(example.textContent);
+        copy.textContent = "Copied";
+      } catch {
+        // Without HTTPS there is no clipboard, and a browser may deny it.
+        getSelection().selectAllChildren(example);
+        copy.textContent = "Selected: copy it";
+      }
     });
     const rewrite = () => {
       copy.textContent = "Copy";

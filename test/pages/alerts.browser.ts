@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import { backupName } from "../../supervisor/backup/manifest.ts";
@@ -184,5 +184,46 @@ test("each backup has its contents, its drill, and a command to copy", async () 
   expect(await page.evaluate("navigator.clipboard.readText()")).toMatch(
     /^npx hearth restore \d{4}-\d\d-\d\dT\d{6}Z$/,
   );
+  await page.context().close();
+});
+
+test("copy buttons need script, and stay when the page is refreshed", async () => {
+  const open = async (javaScript: boolean) => {
+    const { page } = await openPage(browser, DESK, { javaScript });
+    await page.goto(`${testbed.address}/alerts`);
+    await page.locator("summary", { hasText: "ntfy" }).first().click();
+    await page.getByText("notify:").first().waitFor();
+    return page;
+  };
+  const copies = (page: Page) => page.getByRole("button", { name: "Copy" });
+  const without = await open(false);
+  expect(await copies(without).count()).toBe(0);
+  await without.context().close();
+  const page = await open(true);
+  const before = await copies(page).count();
+  expect(before).toBeGreaterThan(0);
+  await page.locator("main").evaluate((main) => main.classList.add("old"));
+  await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+  await page.locator("main:not(.old)").waitFor();
+  expect(await copies(page).count()).toBe(before);
+  await page.context().close();
+});
+
+test.each([
+  ["no clipboard", "undefined"],
+  ["a denied one", "{ writeText: () => Promise.reject(new Error()) }"],
+])("with %s, the command is selected instead", async (_, clipboard) => {
+  const { page, complaints } = await openPage(browser, DESK);
+  await page.addInitScript(
+    `Object.defineProperty(navigator, "clipboard", { value: ${clipboard} })`,
+  );
+  await page.goto(`${testbed.address}/backups`);
+  await page.getByText("Restore…").first().click();
+  await page.getByRole("button", { name: "Copy" }).first().click();
+  await page.getByRole("button", { name: "Selected: copy it" }).waitFor();
+  expect(await page.evaluate("getSelection().toString()")).toMatch(
+    /^npx hearth restore \S+$/,
+  );
+  expect(complaints).toEqual([]);
   await page.context().close();
 });

@@ -168,7 +168,6 @@ export const PLAYGROUND_SCRIPT: string = `
     }
     showMistakes(Object.fromEntries([...next.querySelectorAll("#playground .mistake")]
       .map(({ id, textContent }) => [id.split("-")[1], textContent])));
-    code.querySelectorAll("[data-copy]").forEach((each) => { each.hidden = !navigator.clipboard; });
     document.getElementById("code").replaceWith(document.adoptNode(code));
     status.textContent = "";
   };
