@@ -1,6 +1,6 @@
 import { sentencesOf } from "../core/failure.ts";
 import { withoutCapital } from "../core/words.ts";
-import { onOutputClosed } from "./output-closed.ts";
+import { onOutputError } from "./output-closed.ts";
 import { complain, print } from "./terminal.ts";
 import { versionWords } from "../supervisor/release/version.ts";
 import {
@@ -113,7 +113,15 @@ export async function runWords(words: readonly string[]): Promise<ExitCode> {
 /** Runs the command of this process's arguments and sets its exit code. */
 export async function runCommandLine(): Promise<void> {
   // A closed output (`hearth logs | head`) is not an error.
-  onOutputClosed(() => process.exit(0));
+  onOutputError(({ code }) => {
+    if (code === "EPIPE") {
+      process.exit(0);
+    }
+    complain([
+      `cannot write the output (${code}): free space or write it elsewhere, then run the command again.`,
+    ]);
+    process.exit(1);
+  });
   process.exitCode = await runWords(process.argv.slice(2));
 }
 

@@ -14,7 +14,7 @@ import {
 import { alreadyRunning, findFirstSteps } from "./first-steps.ts";
 import type { LiveScreen } from "./live-screen.ts";
 import { createSignInLink } from "./open.ts";
-import { onOutputClosed } from "./output-closed.ts";
+import { onOutputError } from "./output-closed.ts";
 import { onStopSignals } from "../core/signals.ts";
 import { findStack } from "./stack-client.ts";
 import { StackDisplay } from "./stack-display.ts";
@@ -132,7 +132,11 @@ function listenForStop(display: StackDisplay): StopRequests {
     requested.resolve(reason);
   };
   // Without a reader of its output (`hearth up | head`), the stack would be left running.
-  onOutputClosed(() => request("standard output was closed"));
+  onOutputError(({ code }) => {
+    if (code === "EPIPE") {
+      request("standard output was closed");
+    }
+  });
   const forget = onStopSignals(request, (signal) => {
     halt.abort();
     display.end();
