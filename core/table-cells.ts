@@ -8,8 +8,8 @@ const CELL = /<(t[hd])\b([^>]*)>([^]*?)<\/\1>/g;
 const ROW = /(<tr\b[^>]*>)([^]*?)(<\/tr>)/g;
 const TABLE = /<table\b([^>]*)>([^]*?)<\/table>/g;
 
-/** Where an email address may break, outside of tags. */
-const AT = /(?<=\w)@(?![^<>]*>)/g;
+/** A tag, or where an email address may break. */
+const TAG_OR_AT = /<[^>]*>|(?<=\w)@/g;
 
 /** What counts as zero in a column of numbers. */
 const ZERO = /^(?:|0|0(?:\.0+)? ?%|\$ ?0(?:\.0+)?|[–-])$/;
@@ -80,7 +80,7 @@ function fitCells(
         !isCards || tag === "th" || title === ""
           ? ""
           : ` data-label="${title}"`;
-      return `<${tag}${attributes}${label}>${content.replace(AT, "@<wbr>")}</${tag}>`;
+      return `<${tag}${attributes}${label}>${content.replace(TAG_OR_AT, (part) => (part === "@" ? "@<wbr>" : part))}</${tag}>`;
     },
   );
 }
