@@ -12,7 +12,7 @@ import { registerBy } from "../test/infra/registered.ts";
 import { validConfig } from "../test/infra/stack-config.ts";
 import { readStackConfig } from "./config/program-config.ts";
 import { createHosts } from "./hosts.ts";
-import { removeLeftover } from "./leftover.ts";
+import { rejectForeignVolumes, removeLeftover } from "./leftover.ts";
 
 let directory: string;
 beforeEach(() => {
@@ -23,6 +23,7 @@ beforeEach(() => {
     `#!/bin/sh
 case "$*" in
   *"'ps'"*) echo "id hearth-gateway sum hearth/home" ;;
+  *"'ls'"*) echo "hearth-postgres hearth/home"; echo "hearth-notes hearth/other" ;;
   *) echo "$*" >> ${directory}/commands ;;
 esac
 `,
@@ -67,4 +68,11 @@ test("the leftover of a container that is created again finishes its calls, for 
     newInputs: { name: "hearth-gateway", destroyGraceSeconds: 135 },
   } as unknown as Parameters<typeof hosts.a.beforeCreate.callback>[0]);
   expect(commands()).toEqual(["stop --time 135 id", "rm --force id"]);
+});
+
+test("a volume of another stack is rejected; those of this stack and of other names are not", async () => {
+  await rejectForeignVolumes(engine, ["hearth-postgres", "hearth-redis"]);
+  await expect(
+    rejectForeignVolumes(engine, ["hearth-postgres", "hearth-notes"]),
+  ).rejects.toThrow("the stack hearth/other has the volume hearth-notes on");
 });

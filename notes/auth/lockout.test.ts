@@ -44,6 +44,17 @@ test("passwords count as wrong while they are being checked", () => {
   expect(isBeyond(6)).toBe(true);
 });
 
+test("passwords no longer count once they were checked", () => {
+  const lockout = openLockout(() => 0);
+  for (let count = 0; count < 4; count += 1) {
+    lockout.failed(ann);
+  }
+  for (let count = 0; count < 3; count += 1) {
+    expect(lockout.start(ann)).toBe(true);
+    lockout.end(ann);
+  }
+});
+
 test("a clock that is set back by an hour does not lock out for an hour", () => {
   let now = 7_200_000;
   const lockout = openLockout(() => now);
