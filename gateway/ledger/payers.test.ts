@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { HOUR_MS } from "../../core/duration.ts";
 import type { KeyCaller, PayerLimits } from "../access/callers.ts";
-import { limitedEntities, type LimitSources } from "./payers.ts";
+import { entitiesOf, limitedEntities, type LimitSources } from "./payers.ts";
 
 const NONE: PayerLimits = {
   maxBudget: null,
@@ -54,6 +54,48 @@ function callBy(
     ...more,
   };
 }
+
+describe("payers that a call is charged to", () => {
+  const payers = {
+    apiKey: "hash",
+    userId: "user",
+    userPays: true,
+    teamId: "t",
+    organizationId: "o",
+    endUser: "e",
+    tags: ["free", "paid"],
+    alias: "chat",
+  };
+  const all = [
+    "proxy:",
+    "key:hash",
+    "key_model:hash/chat",
+    "user:user",
+    "team:t",
+    "member:t/user",
+    "organization:o",
+    "end_user:e",
+    "tag:free",
+    "tag:paid",
+  ];
+
+  it("are all of them, with or without a budget", () => {
+    expect(entitiesOf(payers)).toEqual(all);
+  });
+
+  it("leave out a user who does not pay for keys of the team, but not the member", () => {
+    expect(entitiesOf({ ...payers, userPays: false })).toEqual(
+      all.filter((entity) => entity !== "user:user"),
+    );
+  });
+
+  it("are the whole gateway alone for a call without any", () => {
+    const none = { apiKey: null, userId: null, teamId: null, endUser: null };
+    expect(
+      entitiesOf({ ...payers, ...none, organizationId: null, tags: [] }),
+    ).toEqual(["proxy:"]);
+  });
+});
 
 describe("payers with a budget or a limit", () => {
   it("are ordered by precedence; those without limits are left out", () => {
