@@ -33,7 +33,7 @@ test("all readers share one rendered page, each with the reader's own address", 
 });
 
 test("the same page is sent again as the same bytes, which are compressed once", () => {
-  const document = openApiDocument(ROUTES, OPEN_ROUTES, "0.0.0");
+  const document = openApiDocument("0.0.0");
   const pages = new DocsPages({ document, version: "0.0.0" });
   const bytes = () => pages.pageFor("http://one.example", "MODEL").html("dark");
   expect(bytes()).toBe(bytes());
