@@ -771,7 +771,8 @@ test("the audit log names people, pages by a cursor and downloads as CSV", async
 
   await admin.visit("/invitations", { note: "Walter" });
   const acts = await admin.visit("/audit?source=console");
-  expect(acts.body).toContain(`created, by ${author} (home)`);
+  const shown = author.replace("@", "@<wbr>");
+  expect(acts.body).toContain(`created, by ${shown} (home)`);
   const guest = await newPerson();
   await guest.signIn();
   for (const path of ["/audit", "/audit.csv"]) {

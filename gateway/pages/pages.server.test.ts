@@ -107,7 +107,7 @@ test.each(["/", "/me", "/docs"])(
     }
     expect(text).not.toMatch(/\s(src|action|href)="(https?:)?\/\//);
     expect(text).not.toMatch(/\sstyle="|\son\w+="/);
-    expect(text.length).toBeLessThan(250_000);
+    expect(text.length).toBeLessThan(260_000);
   },
 );
 

@@ -18,7 +18,7 @@ const TOOLS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** A tool of Google's as a chat has it in LiteLLM's dialect (`{"googleSearch": {}}`); null: it is none. */
-export function googleTool(tool: unknown): JsonRecord | null {
+function googleTool(tool: unknown): JsonRecord | null {
   const record = recordOf(tool);
   if (isWebSearch(record)) {
     return { googleSearch: {} };
