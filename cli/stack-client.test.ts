@@ -39,7 +39,7 @@ test("a supervisor that is starting is awaited until run.json names it", async (
 test("the address of a gateway is not that of a supervisor", async () => {
   const gateway = createServer((request, response) => {
     const message = `Route ${request.method} ${request.url} not found. /openapi.json lists the routes.`;
-    response.writeHead(404).end(JSON.stringify({ error: { message } }));
+    response.writeHead(404).end(JSON.stringify({ error: message }));
   });
   const url = `http://127.0.0.1:${await listen(gateway)}`;
   const stack = findStack(url, { HEARTH_HOME: place.home.root });

@@ -272,7 +272,10 @@ function bodyOf(
   credential: Credential,
 ): unknown {
   const body = parseJson(answer.body);
-  const { message } = recordOf(recordOf(body)["error"]);
+  const { error } = recordOf(body);
+  // The gateway answers on `/api` as Ollama does: with a text.
+  const message =
+    typeof error === "string" ? error : recordOf(error)["message"];
   if (body === undefined || FROM_GATEWAY.test(String(message))) {
     throw new Failure(
       `no Hearth supervisor at ${address} (status ${answer.status}): set its address with --url.`,
