@@ -1,5 +1,6 @@
 import type { CallBody } from "../calls/body.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { parseArguments } from "../../core/exact-json.ts";
 import {
   isRecord,
   listOf,
@@ -105,7 +106,10 @@ function callPart(call: JsonRecord): JsonRecord {
   const { name, arguments: args } = recordOf(call["function"]);
   const signature = signatureOf(call);
   return {
-    functionCall: { name, args: recordOf(parseJson(textOf(args))) },
+    functionCall: {
+      name,
+      args: recordOf(parseJson(textOf(args), parseArguments)),
+    },
     ...(signature === "" ? {} : { thoughtSignature: signature }),
   };
 }
@@ -129,7 +133,7 @@ function resultParts(
 }
 
 function resultOf(output: string): JsonRecord {
-  const parsed = parseJson(output);
+  const parsed = parseJson(output, parseArguments);
   return isRecord(parsed) ? parsed : { output };
 }
 

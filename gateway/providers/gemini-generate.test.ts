@@ -199,6 +199,23 @@ test("a whole conversation with its tools, files and parameters", () => {
   });
 });
 
+test("integers of 64 bits in arguments and results of tools keep their digits", () => {
+  const digits = '{"id":1234567890123456789}';
+  const call = { name: "find", arguments: digits };
+  const sent = requestOf({
+    messages: [
+      ...HELLO,
+      {
+        role: "assistant",
+        tool_calls: [{ id: "one", type: "function", function: call }],
+      },
+      { role: "tool", tool_call_id: "one", content: digits },
+    ],
+  });
+  expect(JSON.stringify(sent)).toContain(`"args":${digits}`);
+  expect(JSON.stringify(sent)).toContain(`"response":${digits}`);
+});
+
 test.each([
   ["gemini-3-pro", "minimal", { thinkingLevel: "low" }],
   ["gemini-3.8-flash", "minimal", { thinkingLevel: "minimal" }],
