@@ -1,15 +1,8 @@
 import type { FormData } from "undici";
 import type { GatewayConfig } from "../config/types.ts";
 import { CallError, invalidParam } from "../http/errors.ts";
-import {
-  chatByResponses,
-  goesByResponses,
-} from "../providers/chat-responses.ts";
+import { chatFor } from "../providers/chat-wire.ts";
 import { wireOf } from "../providers/families.ts";
-import {
-  chatByGenerate,
-  goesByGenerate,
-} from "../providers/gemini-generate.ts";
 import { formOf } from "../providers/form-body.ts";
 import type { SseEvent } from "../../core/sse.ts";
 import type {
@@ -20,8 +13,6 @@ import type {
   TranslatedAnswer,
 } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { isRecord } from "../../core/json.ts";
-import type { CallBody } from "./body.ts";
 import type { Call } from "./call.ts";
 import { bodyWithout } from "./gateway-fields.ts";
 import { openaiErrorPieces } from "./stream-error.ts";
@@ -137,20 +128,13 @@ function through(
 ): Translation {
   const isDropped = (name: string) => deployment.droppedParams.includes(name);
   const given = bodyWithout(asked.body, isDropped);
-  const byResponses =
-    endpoint === "chat" && goesByResponses(spoken, given, deployment);
-  const chat = {
-    body: endpoint === "chat" && !byResponses ? withEffortAlone(given) : given,
-    lacks: asked.lacks.filter((name) => !isDropped(name)),
-  };
-  const wire = byResponses
-    ? chatByResponses(spoken, deployment)
-    : endpoint === "chat" && goesByGenerate(given, deployment)
-      ? chatByGenerate(call.stream)
-      : spoken;
+  const { wire, body } =
+    endpoint === "chat"
+      ? chatFor(spoken, given, deployment, call.stream)
+      : { wire: spoken, body: given };
   rejectUnsupported(config, call, deployment, [
-    ...chat.lacks,
-    ...wire.unsupported(endpoint, chat.body, deployment),
+    ...asked.lacks.filter((name) => !isDropped(name)),
+    ...wire.unsupported(endpoint, body, deployment),
   ]);
   return {
     endpoint,
@@ -158,15 +142,15 @@ function through(
     headers: wire.headers(
       deployment,
       call.forwarded,
-      endpoint === "chat" ? chat.body : undefined,
+      endpoint === "chat" ? body : undefined,
     ),
     body() {
-      const sent = wire.request(endpoint, chat.body, deployment, call.stream);
+      const sent = wire.request(endpoint, body, deployment, call.stream);
       return call.kind.takesFiles === true
         ? formOf(sent)
         : JSON.stringify(sent);
     },
-    answer: (bytes) => wire.answer(endpoint, bytes, chat.body),
+    answer: (bytes) => wire.answer(endpoint, bytes, body),
     stream() {
       const translator = wire.stream(endpoint);
       return {
@@ -181,14 +165,6 @@ function through(
     },
     error: (status, text) => wire.error(status, text),
   };
-}
-
-/** LiteLLM takes an effort with a summary, which only the Responses API has: `{"effort": "high", "summary": "auto"}`. */
-function withEffortAlone(body: CallBody): CallBody {
-  const { reasoning_effort: effort } = body;
-  return isRecord(effort)
-    ? { ...body, reasoning_effort: effort["effort"] ?? null }
-    : body;
 }
 
 function rejectUnsupported(

@@ -16,6 +16,8 @@ beforeAll(async () => {
     provider_params: { model: anthropic/claude-3-5-haiku-20241022, api_base: ${url}, api_key: x }
   - model_name: gemini
     provider_params: { model: gemini/gemini-3.8-flash, api_key: x }
+  - model_name: pro
+    provider_params: { model: openai/gpt-5-pro, api_key: x }
   - model_name: either
     provider_params: { model: anthropic/claude-3-5-haiku-20241022, api_base: ${url}, api_key: x }
   - model_name: either
@@ -56,6 +58,11 @@ test("the parameters of a model are those that its provider takes", async () => 
     expect.arrayContaining([...SHARED, ...OF_OPENAI]),
   );
   expect(await listOf("gemini")).toContain("web_search_options");
+  // It has no chat: its Responses API lacks them.
+  const pro = await listOf("pro");
+  expect(pro).toEqual(expect.arrayContaining(["tools", "verbosity"]));
+  expect(pro).not.toContain("seed");
+  expect(pro).not.toContain("logit_bias");
   const claude = await listOf("claude");
   expect(claude).toEqual(expect.arrayContaining(SHARED));
   for (const name of OF_OPENAI) {

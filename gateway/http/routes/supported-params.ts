@@ -4,11 +4,8 @@ import { authorizeRoute } from "../../access/authorize.ts";
 import { authorizeModel } from "../../access/models.ts";
 import { out } from "../../admin/kinds/out.ts";
 import { validateBody } from "../../calls/validate.ts";
+import { chatFor } from "../../providers/chat-wire.ts";
 import { wireOf } from "../../providers/families.ts";
-import {
-  chatByGenerate,
-  goesByGenerate,
-} from "../../providers/gemini-generate.ts";
 import type { PricedDeployment } from "../../routing/catalog.ts";
 import { route } from "../route.ts";
 
@@ -84,15 +81,14 @@ export const supportedParams = route(
 /** Decided by what the translation of a call would reject. */
 function supports(deployment: PricedDeployment, name: string): boolean {
   const tools = TOGETHER.includes(name) ? { tools: PARAMS["tools"] } : {};
-  const body = {
+  const asked = {
     model: deployment.alias,
     messages: MESSAGES,
     ...tools,
     [name]: PARAMS[name],
   };
-  const wire = goesByGenerate(body, deployment)
-    ? chatByGenerate(false)
-    : wireOf(deployment.provider);
+  const spoken = wireOf(deployment.provider);
+  const { wire, body } = chatFor(spoken, asked, deployment, false);
   return wire
     .unsupported("chat", body, deployment)
     .every(
